@@ -1,0 +1,1 @@
+//! Placeholder header, replaced in the next commits.
