@@ -1,0 +1,67 @@
+"""Mistakes in what a person wrote: all of them at once, each with its line and a hint.
+
+A reader of an input file collects `Mistake`s and raises one `InputError` at the end, so that a file with five slips is
+corrected in one go. The message says what is wrong; the hint says what to write instead. Lines count from 1; line 0
+means the mistake is in an option of the command line or in the file as a whole.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Mistake:
+    """One thing wrong with an input.
+
+    Attributes:
+        line: line of the file, counted from 1; 0 when no line applies.
+        where: the key, row or option concerned, as the reader of the file would name it.
+        message: what is wrong, in a sentence without a full stop.
+        hint: what to do about it.
+    """
+
+    line: int
+    where: str
+    message: str
+    hint: str = ""
+
+    def render(self, file_name: str) -> str:
+        """The mistake as the one or two lines shown in a terminal."""
+        place = f"{file_name}:{self.line}" if self.line else file_name
+        subject = f"`{self.where}` " if self.where else ""
+        text = f"{place}: {subject}{self.message}"
+        return f"{text}\n    hint: {self.hint}" if self.hint else text
+
+
+class InputError(ValueError):
+    """Every mistake found in one input.
+
+    Attributes:
+        file_name: the file as the user named it, or a word such as "options".
+        mistakes: sorted by line; never empty.
+    """
+
+    def __init__(self, file_name: str, mistakes: Iterable[Mistake]) -> None:
+        self.file_name = file_name
+        self.mistakes = tuple(sorted(mistakes))
+        assert self.mistakes, "an InputError without a mistake says nothing"
+        super().__init__("\n".join(mistake.render(file_name) for mistake in self.mistakes))
+
+
+def nearest_names(name: str, known: Iterable[str]) -> str:
+    """A hint listing the known names closest to a misspelt one, or all of them when few.
+
+    >>> nearest_names("drive_slot", ["drive_slots", "hot_spares"])
+    'did you mean `drive_slots`?'
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
+    if close:
+        return "did you mean " + " or ".join(f"`{candidate}`" for candidate in close) + "?"
+    if not names:
+        return ""
+    shown = names if len(names) <= 12 else [*names[:12], "..."]
+    return "known here: " + ", ".join(shown)
