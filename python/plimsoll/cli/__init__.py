@@ -1,0 +1,98 @@
+"""The command line: a table of commands, each loaded only when it is asked for.
+
+A command is one row of `COMMANDS`: its name, where its function lives and the line `plimsoll --help` shows for it.
+Nothing below `plimsoll.cli` is imported to print the help, so that stays quick however heavy a command is.
+To add a command, add a row; the target is a function for Typer, or a `typer.Typer` for a command with verbs of its own.
+"""
+
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+from plimsoll import __version__
+
+
+class Row(NamedTuple):
+    """Where a command lives and what the help says of it."""
+
+    target: str
+    help: str
+
+
+COMMANDS: dict[str, Row] = {}
+
+
+def load(name: str) -> Any:
+    """Import the command called `name` and make it ready to run.
+
+    Args:
+        name: A key of `COMMANDS`.
+
+    Returns:
+        The command object that Typer runs.
+
+    Raises:
+        KeyError: There is no such row.
+    """
+    row = COMMANDS[name]
+    module, _, attribute = row.target.partition(":")
+    target = getattr(import_module(module), attribute)
+    if not isinstance(target, typer.Typer):
+        function = target
+        target = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        target.command(name, context_settings={"help_option_names": ["-h", "--help"]})(function)
+    command = typer.main.get_command(target)
+    command.name = name
+    return command
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands come from `COMMANDS` and are imported on first use."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # the names alone, for "did you mean"
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return load(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows = [(name, row.help) for name, row in COMMANDS.items()]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and stop, when `--version` was given."""
+    if wanted:
+        typer.echo(f"plimsoll {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def plimsoll(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Qualify storage for transactional work: size it, test it, judge it, report it."""
+
+
+def main() -> None:
+    """Run the command line; the entry point of the `plimsoll` program."""
+    app(prog_name="plimsoll")

@@ -1,0 +1,5 @@
+"""`python -m plimsoll.cli`: the same program as `plimsoll`, for a checkout that is not installed."""
+
+from plimsoll.cli import main
+
+main()
