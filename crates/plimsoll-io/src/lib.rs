@@ -1,1 +1,26 @@
-//! Placeholder header, replaced in the next commits.
+//! The seams of Plimsoll: disk, clock, executor, randomness. The only crate that touches the operating system.
+//!
+//! The engine is handed a [`Disk`], a [`Clock`] and a [`Random`] and never asks where they come from. The same engine
+//! therefore runs on a real disk in real time, on a disk in memory that tears writes and loses power in virtual time,
+//! and later on a modelled array.
+
+mod buffer;
+mod clock;
+mod disk;
+mod error;
+mod executor;
+mod file;
+mod random;
+mod sync;
+
+pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferHome};
+pub use clock::{Clock, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, UtcAnchor};
+pub use disk::{
+    Action, Answer, Completion, Context, Disk, DiskFacts, Durability, Entry, FileId, InstanceId, OpenMode,
+    Opened, Operation, Outcome, Purpose,
+};
+pub use error::{DiskError, DiskErrorKind};
+pub use executor::{Executor, ExecutorStatistics, Handle, JoinHandle, Stalled};
+pub use file::{File, Files};
+pub use random::Random;
+pub use sync::{Notify, Permit, Permits};

@@ -1,1 +1,1 @@
-//! Placeholder header, replaced in the next commits.
+//! This room is furnished once the engine stands: see ARCHITECTURE.md.

@@ -1,0 +1,129 @@
+//! Owned, aligned memory for direct I/O.
+//!
+//! A buffer is moved into an operation and comes back with its completion, so a cancelled caller can never free memory
+//! that the kernel still writes to. Buffers may come from memory registered with the kernel; dropping one gives it back.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+/// Every buffer starts at a multiple of this, enough for any block device in use.
+pub const BUFFER_ALIGNMENT: usize = 4096;
+
+/// Memory that lends buffers, such as an arena registered with io_uring.
+pub trait BufferHome {
+    /// Takes back memory lent by this home.
+    fn give_back(&self, start: NonNull<u8>, capacity_bytes: usize);
+}
+
+/// An owned, aligned byte buffer.
+pub struct Buffer {
+    start: NonNull<u8>,
+    length_bytes: usize,
+    capacity_bytes: usize,
+    home: Option<(Rc<dyn BufferHome>, u16)>,
+}
+
+impl Buffer {
+    /// A zeroed buffer from the heap.
+    pub fn zeroed(length_bytes: usize) -> Self {
+        let capacity_bytes = length_bytes.max(1).next_multiple_of(BUFFER_ALIGNMENT);
+        let layout = Self::layout(capacity_bytes);
+        // SAFETY: the layout has a non-zero size.
+        let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
+            handle_alloc_error(layout)
+        };
+        Self {
+            start,
+            length_bytes,
+            capacity_bytes,
+            home: None,
+        }
+    }
+
+    /// A buffer holding a copy of `bytes`.
+    pub fn copy_of(bytes: &[u8]) -> Self {
+        let mut buffer = Self::zeroed(bytes.len());
+        buffer.copy_from_slice(bytes);
+        buffer
+    }
+
+    /// A buffer over memory lent by `home`.
+    ///
+    /// # Safety
+    /// `start` must be aligned to [`BUFFER_ALIGNMENT`], point to `capacity_bytes` initialised bytes that nobody else uses
+    /// until `give_back`, and `length_bytes` must not exceed `capacity_bytes`.
+    pub unsafe fn lent(
+        start: NonNull<u8>,
+        length_bytes: usize,
+        capacity_bytes: usize,
+        home: Rc<dyn BufferHome>,
+        registered_index: u16,
+    ) -> Self {
+        assert!(length_bytes <= capacity_bytes);
+        Self {
+            start,
+            length_bytes,
+            capacity_bytes,
+            home: Some((home, registered_index)),
+        }
+    }
+
+    fn layout(capacity_bytes: usize) -> Layout {
+        Layout::from_size_align(capacity_bytes, BUFFER_ALIGNMENT)
+            .expect("buffer sizes are far below isize::MAX")
+    }
+
+    /// The index under which the kernel knows this memory, if it is registered.
+    pub fn registered_index(&self) -> Option<u16> {
+        self.home.as_ref().map(|(_, index)| *index)
+    }
+
+    /// Changes the length within the capacity.
+    ///
+    /// # Panics
+    /// When `length_bytes` exceeds the capacity.
+    pub fn set_length(&mut self, length_bytes: usize) {
+        assert!(length_bytes <= self.capacity_bytes, "a buffer does not grow");
+        self.length_bytes = length_bytes;
+    }
+
+    /// How long the buffer could be.
+    pub fn capacity_bytes(&self) -> usize {
+        self.capacity_bytes
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the memory is initialised, owned by this buffer and at least `length_bytes` long.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length_bytes) }
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`, and `&mut self` makes the access unique.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length_bytes) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        match &self.home {
+            Some((home, _)) => home.give_back(self.start, self.capacity_bytes),
+            // SAFETY: without a home the memory came from `alloc_zeroed` with this very layout.
+            None => unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity_bytes)) },
+        }
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Buffer({} bytes)", self.length_bytes)
+    }
+}

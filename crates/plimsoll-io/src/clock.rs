@@ -1,0 +1,110 @@
+//! Time as everybody here sees it: nanoseconds since the clock was made, monotonic, in a `u64`.
+//!
+//! A live run reads the operating system's monotonic clock. A simulated run has a clock that only the executor moves,
+//! to the next timer or the next disk completion; nothing else in the process knows what time it is.
+
+use std::cell::Cell;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Nanoseconds since the epoch of one [`Clock`].
+pub type Nanos = u64;
+
+/// One millisecond.
+pub const NANOS_PER_MILLISECOND: Nanos = 1_000_000;
+/// One second.
+pub const NANOS_PER_SECOND: Nanos = 1_000_000_000;
+
+/// The UTC time a virtual clock starts at (2020-01-01T00:00:00Z), so that simulated files have plausible dates.
+const VIRTUAL_UTC_START_NS: u64 = 1_577_836_800 * NANOS_PER_SECOND;
+
+/// A pair of readings that ties monotonic time to UTC. Taken through the run: UTC may be stepped, monotonic time not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UtcAnchor {
+    /// Monotonic reading.
+    pub monotonic_ns: Nanos,
+    /// UTC reading at the same moment, nanoseconds since 1970.
+    pub utc_ns: u64,
+    /// What must be added to this host's readings to compare them with the coordinating host's; zero on one host.
+    pub host_offset_ns: i64,
+}
+
+/// The clock of one executor.
+#[derive(Debug)]
+pub struct Clock {
+    source: Source,
+    host_offset_ns: Cell<i64>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Real { origin: Instant },
+    Virtual { now_ns: Cell<Nanos> },
+}
+
+impl Clock {
+    /// The operating system's monotonic clock, starting at zero now.
+    pub fn real() -> Self {
+        Self {
+            source: Source::Real {
+                origin: Instant::now(),
+            },
+            host_offset_ns: Cell::new(0),
+        }
+    }
+
+    /// A clock at zero that stands still until it is advanced.
+    pub fn simulated() -> Self {
+        Self {
+            source: Source::Virtual { now_ns: Cell::new(0) },
+            host_offset_ns: Cell::new(0),
+        }
+    }
+
+    /// Nanoseconds since this clock's epoch.
+    pub fn now(&self) -> Nanos {
+        match &self.source {
+            Source::Real { origin } => origin.elapsed().as_nanos() as Nanos,
+            Source::Virtual { now_ns } => now_ns.get(),
+        }
+    }
+
+    /// Whether time is simulated.
+    pub fn is_virtual(&self) -> bool {
+        matches!(self.source, Source::Virtual { .. })
+    }
+
+    /// Moves a virtual clock forward. Only the executor calls this.
+    ///
+    /// # Panics
+    /// When the clock is real or would go backwards: both are bugs of the caller.
+    pub fn advance_to(&self, then: Nanos) {
+        match &self.source {
+            Source::Real { .. } => panic!("a real clock cannot be moved"),
+            Source::Virtual { now_ns } => {
+                assert!(then >= now_ns.get(), "virtual time would go backwards");
+                now_ns.set(then);
+            }
+        }
+    }
+
+    /// Sets what must be added to this host's readings to compare them with the coordinating host's.
+    pub fn set_host_offset_ns(&self, offset_ns: i64) {
+        self.host_offset_ns.set(offset_ns);
+    }
+
+    /// Reads monotonic time and UTC together.
+    pub fn anchor(&self) -> UtcAnchor {
+        let monotonic_ns = self.now();
+        let utc_ns = match &self.source {
+            Source::Real { .. } => SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_nanos() as u64),
+            Source::Virtual { .. } => VIRTUAL_UTC_START_NS + monotonic_ns,
+        };
+        UtcAnchor {
+            monotonic_ns,
+            utc_ns,
+            host_offset_ns: self.host_offset_ns.get(),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The asynchronous face of a disk: [`Files`] opens, [`File`] reads and writes. A dropped future abandons the answer,
+//! not the operation: the disk keeps the memory until the device is done with it.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use crate::{
+    Action, Answer, Buffer, Context, Disk, DiskError, Durability, Entry, OpenMode, Opened, Operation,
+};
+
+#[derive(Default)]
+struct Slot {
+    result: Option<Result<Answer, DiskError>>,
+    waker: Option<Waker>,
+}
+
+/// The pending answer of one operation. The operation was submitted when this was made.
+pub struct Pending {
+    slot: Rc<RefCell<Slot>>,
+}
+
+impl Future for Pending {
+    type Output = Result<Answer, DiskError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<Self::Output> {
+        let mut slot = self.slot.borrow_mut();
+        match slot.result.take() {
+            Some(result) => Poll::Ready(result),
+            None => {
+                slot.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+fn start(disk: &dyn Disk, action: Action, context: Context) -> Pending {
+    let slot = Rc::new(RefCell::new(Slot::default()));
+    let filled = slot.clone();
+    let completion = Box::new(move |outcome: crate::Outcome| {
+        let mut slot = filled.borrow_mut();
+        slot.result = Some(outcome.result);
+        if let Some(waker) = slot.waker.take() {
+            waker.wake();
+        }
+    });
+    disk.submit(Operation {
+        action,
+        context,
+        completion,
+    });
+    Pending { slot }
+}
+
+/// The files of one disk.
+#[derive(Clone)]
+pub struct Files {
+    disk: Rc<dyn Disk>,
+}
+
+impl Files {
+    /// The files of `disk`.
+    pub fn new(disk: Rc<dyn Disk>) -> Self {
+        Self { disk }
+    }
+
+    /// The disk below.
+    pub fn disk(&self) -> &Rc<dyn Disk> {
+        &self.disk
+    }
+
+    async fn done(&self, action: Action, context: Context) -> Result<(), DiskError> {
+        start(&*self.disk, action, context).await.map(|_| ())
+    }
+
+    /// Opens or creates a file.
+    pub async fn open(
+        &self,
+        path: impl AsRef<Path>,
+        mode: OpenMode,
+        context: Context,
+    ) -> Result<File, DiskError> {
+        let path = path.as_ref().to_owned();
+        let action = Action::Open {
+            path: path.clone(),
+            mode,
+        };
+        match start(&*self.disk, action, context).await? {
+            Answer::Opened(opened) => Ok(File {
+                disk: self.disk.clone(),
+                path,
+                opened,
+            }),
+            other => unreachable!("open was answered by {other:?}"),
+        }
+    }
+
+    /// Whether the path can be opened for reading.
+    pub async fn exists(&self, path: impl AsRef<Path>, context: Context) -> Result<bool, DiskError> {
+        match self.open(path, OpenMode::Read, context).await {
+            Ok(file) => file.close(context).await.map(|()| true),
+            Err(error) if error.kind == crate::DiskErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Renames a file, replacing the target.
+    pub async fn rename(&self, from: &Path, to: &Path, context: Context) -> Result<(), DiskError> {
+        self.done(
+            Action::Rename {
+                from: from.to_owned(),
+                to: to.to_owned(),
+            },
+            context,
+        )
+        .await
+    }
+
+    /// Deletes a file.
+    pub async fn delete(&self, path: &Path, context: Context) -> Result<(), DiskError> {
+        self.done(
+            Action::Delete {
+                path: path.to_owned(),
+            },
+            context,
+        )
+        .await
+    }
+
+    /// Makes the names in a directory durable.
+    pub async fn sync_directory(&self, path: &Path, context: Context) -> Result<(), DiskError> {
+        self.done(
+            Action::SyncDirectory {
+                path: path.to_owned(),
+            },
+            context,
+        )
+        .await
+    }
+
+    /// The names in a directory, sorted.
+    pub async fn list(&self, path: &Path, context: Context) -> Result<Vec<Entry>, DiskError> {
+        match start(
+            &*self.disk,
+            Action::List {
+                path: path.to_owned(),
+            },
+            context,
+        )
+        .await?
+        {
+            Answer::Entries(entries) => Ok(entries),
+            other => unreachable!("list was answered by {other:?}"),
+        }
+    }
+}
+
+/// An open file.
+#[derive(Clone)]
+pub struct File {
+    disk: Rc<dyn Disk>,
+    path: PathBuf,
+    opened: Opened,
+}
+
+impl File {
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What opening it told: length then, alignment, atomic write unit.
+    pub fn opened(&self) -> Opened {
+        self.opened
+    }
+
+    /// Memory for this file's I/O; its content is unspecified.
+    pub fn allocate(&self, length_bytes: usize) -> Buffer {
+        self.disk.allocate(length_bytes)
+    }
+
+    /// Reads exactly `buffer.len()` bytes. Submitted at once, even before the future is polled.
+    pub fn read(
+        &self,
+        offset: u64,
+        buffer: Buffer,
+        context: Context,
+    ) -> impl Future<Output = Result<Buffer, DiskError>> + use<> {
+        let pending = start(
+            &*self.disk,
+            Action::Read {
+                file: self.opened.file,
+                offset,
+                buffer,
+            },
+            context,
+        );
+        async move { pending.await.map(expect_buffer) }
+    }
+
+    /// Writes the whole buffer. Submitted at once, even before the future is polled.
+    pub fn write(
+        &self,
+        offset: u64,
+        buffer: Buffer,
+        durability: Durability,
+        context: Context,
+    ) -> impl Future<Output = Result<Buffer, DiskError>> + use<> {
+        let action = Action::Write {
+            file: self.opened.file,
+            offset,
+            buffer,
+            durability,
+        };
+        let pending = start(&*self.disk, action, context);
+        async move { pending.await.map(expect_buffer) }
+    }
+
+    async fn done(&self, action: Action, context: Context) -> Result<(), DiskError> {
+        start(&*self.disk, action, context).await.map(|_| ())
+    }
+
+    /// Makes the file at least this long.
+    pub async fn extend(&self, length_bytes: u64, context: Context) -> Result<(), DiskError> {
+        self.done(
+            Action::Extend {
+                file: self.opened.file,
+                length_bytes,
+            },
+            context,
+        )
+        .await
+    }
+
+    /// Makes data and length durable.
+    pub async fn sync(&self, context: Context) -> Result<(), DiskError> {
+        self.done(
+            Action::SyncFile {
+                file: self.opened.file,
+            },
+            context,
+        )
+        .await
+    }
+
+    /// Closes the file; other clones of this handle become useless.
+    pub async fn close(&self, context: Context) -> Result<(), DiskError> {
+        self.done(
+            Action::Close {
+                file: self.opened.file,
+            },
+            context,
+        )
+        .await
+    }
+}
+
+fn expect_buffer(answer: Answer) -> Buffer {
+    match answer {
+        Answer::Buffer(buffer) => buffer,
+        other => unreachable!("a transfer was answered by {other:?}"),
+    }
+}
