@@ -4,5 +4,6 @@
 //! ESE source and the public format description; where our files differ (log record bodies), `docs/file-format.md` says so.
 
 mod geometry;
+pub mod page;
 
 pub use geometry::{PageNumber, PageSize};
