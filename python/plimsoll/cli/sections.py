@@ -1,0 +1,103 @@
+"""Results as sections of text and tables, shown in a terminal or written as one HTML file.
+
+A command describes its result once, as `Section`s; this module renders them. The HTML is self-contained, prints well
+and needs no script. Cells are plain text: nothing a user wrote is taken as markup in either rendering.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with paragraphs and at most one table.
+
+    Attributes:
+        title: the heading.
+        paragraphs: sentences shown before the table.
+        columns: column headings; a name ending in a blank and ">" is aligned right.
+        rows: cells, one tuple per row.
+        marks: row indexes to stress, with the word that says why; colour is never the only sign.
+    """
+
+    title: str
+    paragraphs: Sequence[str] = ()
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    marks: frozenset[int] = field(default_factory=frozenset)
+
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
+.table { overflow-x: auto; } table { border-collapse: collapse; font-size: 0.9rem; }
+th, td { padding: 0.35rem 0.7rem; border-bottom: 1px solid #d0d7de; text-align: left; vertical-align: top; }
+th { border-bottom: 2px solid #57606a; } .right { text-align: right; font-variant-numeric: tabular-nums; }
+tr.mark { background: #ddf4e4; font-weight: 600; } footer { margin-top: 2.5rem; color: #57606a; font-size: 0.85rem; }
+@media print { body { margin: 0; max-width: none; } tr { break-inside: avoid; } }
+"""
+
+
+def html_page(title: str, sections: Sequence[Section], footer: str = "") -> str:
+    """The sections as one self-contained HTML document."""
+    body = "\n".join(_html_section(section) for section in sections)
+    note = f"<footer>{html.escape(footer)}</footer>" if footer else ""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<body><main><h1>{html.escape(title)}</h1>\n{body}\n</main>{note}</body></html>\n"
+    )
+
+
+def write_html(path: Path, title: str, sections: Sequence[Section], footer: str = "") -> None:
+    """Write the sections to an HTML file."""
+    path.write_text(html_page(title, sections, footer), encoding="utf-8")
+
+
+def print_sections(sections: Sequence[Section]) -> None:
+    """Show the sections in the terminal; rich keeps to its width and to NO_COLOR."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for section in sections:
+        console.print(Text(section.title, style="bold"))
+        for paragraph in section.paragraphs:
+            console.print(Text(paragraph))
+        if section.columns:
+            table = Table(box=None, pad_edge=False, header_style="underline")
+            for column in section.columns:
+                name, right = _heading(column)
+                table.add_column(Text(name), justify="right" if right else "left", no_wrap=right)
+            for index, row in enumerate(section.rows):
+                table.add_row(*(Text(cell) for cell in row), style="bold" if index in section.marks else None)
+            console.print(table)
+        console.print()
+
+
+def _heading(column: str) -> tuple[str, bool]:
+    return (column[:-2], True) if column.endswith(" >") else (column, False)
+
+
+def _html_section(section: Section) -> str:
+    parts = [f"<h2>{html.escape(section.title)}</h2>"]
+    parts += [f"<p>{html.escape(paragraph)}</p>" for paragraph in section.paragraphs]
+    if section.columns:
+        headings = [_heading(column) for column in section.columns]
+        classes = [' class="right"' if right else "" for _, right in headings]
+        head = "".join(
+            f'<th scope="col"{css}>{html.escape(name)}</th>' for (name, _), css in zip(headings, classes, strict=True)
+        )
+        parts.append(f'<div class="table" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>')
+        for index, row in enumerate(section.rows):
+            cells = "".join(f"<td{css}>{html.escape(cell)}</td>" for cell, css in zip(row, classes, strict=True))
+            row_class = ' class="mark"' if index in section.marks else ""
+            parts.append(f"<tr{row_class}>{cells}</tr>")
+        parts.append("</tbody></table></div>")
+    return f"<section>{''.join(parts)}</section>"
