@@ -21,7 +21,9 @@ class Row(NamedTuple):
     help: str
 
 
-COMMANDS: dict[str, Row] = {}
+COMMANDS: dict[str, Row] = {
+    "select": Row("plimsoll.cli.select:select", "Choose an array for a capacity and IOPS need, in six steps."),
+}
 
 
 def load(name: str) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import typer
+
 from plimsoll.sizing.mistakes import InputError
 
 EXIT_BAD_INPUT = 2
