@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plimsoll.sizing.fields import Field, Flag, ListOf, Number, Table, Tables, Text, check_file
 from plimsoll.sizing.located import parse_located, read_located
 from plimsoll.sizing.mistakes import InputError

@@ -4,5 +4,7 @@
 //! types, so that figures from different hosts, databases and phases can be merged without conversion.
 
 mod histogram;
+mod sample;
 
 pub use histogram::{HISTOGRAM_MAX_NS, Histogram};
+pub use sample::{COLUMNS, Column, ColumnType, METRICS, Metric, MetricKind, metric_code};

@@ -1,0 +1,87 @@
+# One definition of each chore. `make help` lists them; continuous integration calls `make test` and nothing else.
+
+PYTHON ?= python3
+SEED ?= 1
+
+TOOLS := .tools
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(TOOLS)/bin/uv
+export UV_PYTHON_DOWNLOADS := never
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+.PHONY: help setup test test-rust test-python check slow simulate crash wheel lock clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@echo "  options: SEED=n for simulate"
+
+setup: $(VENV)/.native ## install what is needed into .tools and .venv, and build the native part
+
+test: test-rust test-python ## the fast set of every kind of test
+
+test-rust:
+	cargo test --workspace --locked --quiet
+
+test-python: $(VENV)/.native $(VENV)/.dev
+	$(BIN)/pytest -q -m "not slow"
+
+check: $(VENV)/.native $(VENV)/.dev ## format, lints, types, layers, tidiness
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff check python tests
+	$(BIN)/ruff format --check python tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q tests/tidy
+
+slow: $(VENV)/.native $(VENV)/.dev ## everything that takes longer than ten seconds
+	cargo test --workspace --locked -- --include-ignored
+	$(BIN)/pytest -q
+
+simulate: ## simulation tests with another seed: make simulate SEED=7
+	PLIMSOLL_SEED=$(SEED) cargo test --workspace --locked simulat -- --include-ignored
+
+crash: ## kill the engine under load and recover, over and over
+	cargo test --workspace --locked -- --include-ignored crash kill
+
+wheel: $(VENV)/.native ## build an installable wheel into dist/
+	$(TOOLS)/bin/maturin build --release --locked --out dist
+
+lock: $(UV) ## resolve dependencies anew
+	$(UV) pip compile -q --universal --generate-hashes --no-header --python-version 3.11 requirements-tools.in -o requirements-tools.txt
+	$(UV) pip compile -q --universal --generate-hashes --no-header --python-version 3.11 --extra report pyproject.toml -o requirements.txt
+	$(UV) pip compile -q --universal --generate-hashes --no-header --python-version 3.11 --all-extras pyproject.toml -o requirements-dev.txt
+
+clean: ## remove what was built and installed; run folders and databases stay
+	rm -rf $(TOOLS) $(VENV) target dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -f python/plimsoll/_native*.so
+
+# uv and maturin live outside .venv, so that the environment holds what the product needs and nothing else.
+$(UV): requirements-tools.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Plimsoll needs Python 3.11 or later; set PYTHON=")'
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-tools.txt
+	touch $(UV)
+
+# Where uv does not run (an unusual platform), plain pip installs the same locked set.
+define install
+	if $(UV) --version >/dev/null 2>&1; then $(UV) pip install --quiet --require-hashes -r $(1); \
+	else $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(1); fi
+endef
+
+$(VENV)/.core: $(UV) requirements.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(call install,requirements.txt)
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.core requirements-dev.txt
+	$(call install,requirements-dev.txt)
+	touch $@
+
+$(VENV)/.native: $(VENV)/.core $(RUST_SOURCES) pyproject.toml
+	@command -v cargo >/dev/null || { echo "Plimsoll needs a Rust toolchain (cargo) of version 1.90 or later"; exit 1; }
+	PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" $(TOOLS)/bin/maturin develop --release --locked --quiet
+	touch $@

@@ -1,0 +1,340 @@
+//! The column dictionary: what a sample is made of. Every other place that lists columns reads this one.
+//!
+//! A sample is one row: over one interval, for one instance and database, one metric. Rows of a metric are present in
+//! every interval, also when nothing happened, because some published statistics are means over samples with the empty
+//! ones counted. Codes are positions in [`METRICS`]; names, not codes, are stored in files.
+
+/// The type of a column's values, all little-endian and eight bytes wide or less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnType {
+    /// Unsigned 64-bit.
+    U64,
+    /// Unsigned 32-bit.
+    U32,
+    /// 64-bit float.
+    F64,
+}
+
+impl ColumnType {
+    /// The name numpy uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            ColumnType::U64 => "uint64",
+            ColumnType::U32 => "uint32",
+            ColumnType::F64 => "float64",
+        }
+    }
+}
+
+/// One column of a sample table.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Name, unit last.
+    pub name: &'static str,
+    /// Unit, or "code" and "count".
+    pub unit: &'static str,
+    /// Type of its values.
+    pub kind: ColumnType,
+    /// What it says.
+    pub meaning: &'static str,
+}
+
+const fn column(name: &'static str, unit: &'static str, kind: ColumnType, meaning: &'static str) -> Column {
+    Column {
+        name,
+        unit,
+        kind,
+        meaning,
+    }
+}
+
+/// The columns, in the order in which buffers are handed over.
+pub const COLUMNS: [Column; 16] = [
+    column(
+        "end_ns",
+        "ns",
+        ColumnType::U64,
+        "end of the interval on the run's monotonic clock",
+    ),
+    column("interval_ns", "ns", ColumnType::U64, "length of the interval"),
+    column(
+        "phase",
+        "code",
+        ColumnType::U32,
+        "position of the phase in the plan",
+    ),
+    column(
+        "host",
+        "code",
+        ColumnType::U32,
+        "position of the host in the plan",
+    ),
+    column(
+        "instance",
+        "code",
+        ColumnType::U32,
+        "position of the instance in the plan",
+    ),
+    column(
+        "database",
+        "code",
+        ColumnType::U32,
+        "database of the instance, counted from 1; 0 for the log and the instance as a whole",
+    ),
+    column(
+        "workload",
+        "code",
+        ColumnType::U32,
+        "position of the workload in the plan, counted from 1; 0 where none is meant",
+    ),
+    column(
+        "metric",
+        "code",
+        ColumnType::U32,
+        "what was measured: position in the list of metrics",
+    ),
+    column(
+        "count",
+        "count",
+        ColumnType::U64,
+        "events completed in the interval",
+    ),
+    column(
+        "errors",
+        "count",
+        ColumnType::U64,
+        "events that failed; not part of count, bytes or latencies",
+    ),
+    column("bytes", "byte", ColumnType::U64, "bytes transferred"),
+    column(
+        "latency_ns_sum",
+        "ns",
+        ColumnType::U64,
+        "sum of the latencies; divide by count for the mean",
+    ),
+    column("latency_ns_max", "ns", ColumnType::U64, "longest latency"),
+    column("latency_ns_p50", "ns", ColumnType::U64, "median latency"),
+    column(
+        "latency_ns_p99",
+        "ns",
+        ColumnType::U64,
+        "99th percentile of latency",
+    ),
+    column(
+        "value",
+        "see metric",
+        ColumnType::F64,
+        "a level or a total at the end of the interval, in the metric's unit",
+    ),
+];
+
+/// Which columns of a row a metric fills; the others are zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricKind {
+    /// count, errors, bytes and the latencies.
+    Transfer,
+    /// count, errors and the latencies.
+    Timing,
+    /// count.
+    Counter,
+    /// value.
+    Level,
+}
+
+impl MetricKind {
+    /// The name used in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            MetricKind::Transfer => "transfer",
+            MetricKind::Timing => "timing",
+            MetricKind::Counter => "counter",
+            MetricKind::Level => "level",
+        }
+    }
+}
+
+/// One thing that is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Name, used in files and reports.
+    pub name: &'static str,
+    /// Which columns it fills.
+    pub kind: MetricKind,
+    /// Unit of `value` for levels, of the latencies otherwise.
+    pub unit: &'static str,
+    /// What it says.
+    pub meaning: &'static str,
+}
+
+const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meaning: &'static str) -> Metric {
+    Metric {
+        name,
+        kind,
+        unit,
+        meaning,
+    }
+}
+
+/// Everything that is measured. The first entries are the purposes of I/O in the order of the disk seam, timed from
+/// submission to the reaping of the completion.
+pub const METRICS: [Metric; 31] = [
+    metric(
+        "database_read",
+        MetricKind::Transfer,
+        "ns",
+        "database pages read for transactions",
+    ),
+    metric(
+        "database_write",
+        MetricKind::Transfer,
+        "ns",
+        "database pages written back by the cache",
+    ),
+    metric(
+        "maintenance",
+        MetricKind::Transfer,
+        "ns",
+        "background database maintenance",
+    ),
+    metric("log_write", MetricKind::Transfer, "ns", "log flushes"),
+    metric(
+        "log_format",
+        MetricKind::Transfer,
+        "ns",
+        "log generations written in advance",
+    ),
+    metric(
+        "log_read",
+        MetricKind::Transfer,
+        "ns",
+        "log read for recovery or verification",
+    ),
+    metric(
+        "log_replication",
+        MetricKind::Transfer,
+        "ns",
+        "log read back for further copies",
+    ),
+    metric(
+        "redo",
+        MetricKind::Transfer,
+        "ns",
+        "database pages read or written by recovery",
+    ),
+    metric("backup", MetricKind::Transfer, "ns", "streaming backup reads"),
+    metric(
+        "checksum",
+        MetricKind::Transfer,
+        "ns",
+        "reads that verify page checksums",
+    ),
+    metric(
+        "prepare",
+        MetricKind::Transfer,
+        "ns",
+        "writes that prepare a database",
+    ),
+    metric(
+        "header",
+        MetricKind::Transfer,
+        "ns",
+        "headers, checkpoint and flush map",
+    ),
+    metric(
+        "metadata",
+        MetricKind::Transfer,
+        "ns",
+        "creating, renaming, deleting and opening files",
+    ),
+    metric("sync", MetricKind::Timing, "ns", "syncs of files and directories"),
+    metric(
+        "insert",
+        MetricKind::Timing,
+        "ns",
+        "insert transactions, from the intended start to the end of the commit",
+    ),
+    metric(
+        "delete",
+        MetricKind::Timing,
+        "ns",
+        "delete transactions, likewise",
+    ),
+    metric(
+        "replace",
+        MetricKind::Timing,
+        "ns",
+        "replace transactions, likewise",
+    ),
+    metric("read", MetricKind::Timing, "ns", "read transactions, likewise"),
+    metric(
+        "durable_commit",
+        MetricKind::Timing,
+        "ns",
+        "durable commits, from the call to the log being safe",
+    ),
+    metric(
+        "reap_gap",
+        MetricKind::Timing,
+        "ns",
+        "time between two looks at the disk's completions",
+    ),
+    metric(
+        "missing_record",
+        MetricKind::Counter,
+        "count",
+        "operations that met a record deleted before",
+    ),
+    metric(
+        "write_conflict",
+        MetricKind::Counter,
+        "count",
+        "operations given up because another session held the record",
+    ),
+    metric(
+        "page_fault_stall",
+        MetricKind::Counter,
+        "count",
+        "page faults that found no free buffer",
+    ),
+    metric(
+        "hung",
+        MetricKind::Counter,
+        "count",
+        "transfers in flight for longer than the stated limit, counted once each",
+    ),
+    metric(
+        "in_flight",
+        MetricKind::Level,
+        "count",
+        "operations of the instance at the disk at the end of the interval",
+    ),
+    metric("cache_used", MetricKind::Level, "byte", "cache in use"),
+    metric("cache_limit", MetricKind::Level, "byte", "most the cache may use"),
+    metric(
+        "database_size",
+        MetricKind::Level,
+        "byte",
+        "length of the database file",
+    ),
+    metric(
+        "log_generation",
+        MetricKind::Level,
+        "count",
+        "number of the current log generation",
+    ),
+    metric(
+        "executor_busy",
+        MetricKind::Level,
+        "ratio",
+        "share of the interval the load generator's thread was at work",
+    ),
+    metric("sessions", MetricKind::Level, "count", "sessions under load"),
+];
+
+/// The position of a metric in [`METRICS`].
+pub fn metric_code(name: &str) -> Option<u32> {
+    METRICS
+        .iter()
+        .position(|metric| metric.name == name)
+        .map(|position| position as u32)
+}

@@ -1,0 +1,15 @@
+//! The door between Python and Rust, and nothing else: plain data in, column buffers and JSON out.
+//!
+//! No Python code is ever called from here; every wait releases the interpreter and looks for signals.
+
+mod columns;
+
+use pyo3::prelude::*;
+
+/// The extension module `plimsoll._native`.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(columns::columns, module)?)?;
+    module.add_function(wrap_pyfunction!(columns::metrics, module)?)
+}
