@@ -10,7 +10,10 @@ mod disk;
 mod error;
 mod executor;
 mod file;
+mod kind;
+mod memory;
 mod random;
+mod sparse;
 mod sync;
 
 pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferHome};
@@ -22,5 +25,8 @@ pub use disk::{
 pub use error::{DiskError, DiskErrorKind};
 pub use executor::{Executor, ExecutorStatistics, Handle, JoinHandle, Stalled};
 pub use file::{File, Files};
+pub use kind::OperationKind;
+pub use memory::{Latency, LatencyPlan, LatencyRule, Loss, MemoryDisk, MemoryOptions, Tracking};
 pub use random::Random;
+pub use sparse::{Content, Delta, Runs, Sparse};
 pub use sync::{Notify, Permit, Permits};

@@ -1,0 +1,213 @@
+//! The bytes of one file: a sparse table of reference-counted chunks, copied when shared.
+//!
+//! Copying a whole table shares every chunk, so a crash image costs little more than what differs. A chunk nobody wrote
+//! is absent: it reads as zero, or as the generated content of a sparse file, whose written chunks are kept coded.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use crate::sparse::Sparse;
+
+/// Chunks per segment of the table.
+const SEGMENT_CHUNKS: usize = 256;
+
+/// One chunk as it is kept; `None` reads as zero or as generated.
+pub(crate) type Slot = Option<Rc<[u8]>>;
+
+#[derive(Clone)]
+struct Segment([Slot; SEGMENT_CHUNKS]);
+
+/// How chunks are laid out and where unwritten ones come from.
+#[derive(Clone)]
+pub(crate) struct Layout {
+    pub(crate) chunk_bytes: usize,
+    sparse: Option<Sparse>,
+}
+
+/// A piece of a transfer that lies in one chunk.
+pub(crate) struct Piece {
+    pub(crate) chunk: usize,
+    /// Where in the chunk.
+    pub(crate) within: Range<usize>,
+    /// Where in the transferred bytes.
+    pub(crate) bytes: Range<usize>,
+}
+
+impl Layout {
+    pub(crate) fn plain(chunk_bytes: usize) -> Self {
+        Self {
+            chunk_bytes,
+            sparse: None,
+        }
+    }
+
+    pub(crate) fn sparse(sparse: Sparse) -> Self {
+        Self {
+            chunk_bytes: sparse.content.unit_bytes(),
+            sparse: Some(sparse),
+        }
+    }
+
+    /// The chunks a transfer touches, in order.
+    pub(crate) fn pieces(&self, offset: u64, length: usize) -> impl Iterator<Item = Piece> + use<> {
+        let chunk_bytes = self.chunk_bytes;
+        let mut chunk = (offset / chunk_bytes as u64) as usize;
+        let mut start = (offset % chunk_bytes as u64) as usize;
+        let mut done = 0;
+        std::iter::from_fn(move || {
+            if done == length {
+                return None;
+            }
+            let here = (chunk_bytes - start).min(length - done);
+            let piece = Piece {
+                chunk,
+                within: start..start + here,
+                bytes: done..done + here,
+            };
+            chunk += 1;
+            start = 0;
+            done += here;
+            Some(piece)
+        })
+    }
+
+    /// Reads a part of one chunk.
+    pub(crate) fn read_slot(&self, slot: &Slot, piece: &Piece, bytes: &mut [u8]) {
+        match (&self.sparse, slot) {
+            (None, None) => bytes.fill(0),
+            (None, Some(chunk)) => bytes.copy_from_slice(&chunk[piece.within.clone()]),
+            (Some(_), _) if bytes.len() == self.chunk_bytes => self.whole(slot, piece.chunk, bytes),
+            (Some(_), _) => {
+                let mut whole = vec![0; self.chunk_bytes];
+                self.whole(slot, piece.chunk, &mut whole);
+                bytes.copy_from_slice(&whole[piece.within.clone()]);
+            }
+        }
+    }
+
+    /// Writes a part of one chunk.
+    pub(crate) fn write_slot(&self, slot: &mut Slot, piece: &Piece, bytes: &[u8]) {
+        if let Some(sparse) = &self.sparse {
+            self.write_sparse(sparse, slot, piece, bytes);
+        } else if let Some(chunk) = slot.as_mut().and_then(Rc::get_mut) {
+            chunk[piece.within.clone()].copy_from_slice(bytes);
+        } else if bytes.len() == self.chunk_bytes {
+            *slot = (!is_zero(bytes)).then(|| Rc::from(bytes));
+        } else {
+            let mut chunk: Rc<[u8]> = match slot {
+                Some(shared) => Rc::from(&shared[..]),
+                None => std::iter::repeat_n(0, self.chunk_bytes).collect(),
+            };
+            Rc::get_mut(&mut chunk).expect("just made, so not shared")[piece.within.clone()]
+                .copy_from_slice(bytes);
+            *slot = Some(chunk);
+        }
+    }
+
+    fn write_sparse(&self, sparse: &Sparse, slot: &mut Slot, piece: &Piece, bytes: &[u8]) {
+        let mut generated = vec![0; self.chunk_bytes];
+        sparse.content.fill(self.offset_of(piece.chunk), &mut generated);
+        let coded = if bytes.len() == self.chunk_bytes {
+            sparse.delta.encode(&generated, bytes)
+        } else {
+            let mut written = generated.clone();
+            if let Some(coded) = slot {
+                sparse.delta.decode(coded, &mut written);
+            }
+            written[piece.within.clone()].copy_from_slice(bytes);
+            sparse.delta.encode(&generated, &written)
+        };
+        *slot = (!coded.is_empty()).then(|| Rc::from(coded));
+    }
+
+    fn whole(&self, slot: &Slot, chunk: usize, bytes: &mut [u8]) {
+        let sparse = self.sparse.as_ref().expect("only sparse files come here");
+        sparse.content.fill(self.offset_of(chunk), bytes);
+        if let Some(coded) = slot {
+            sparse.delta.decode(coded, bytes);
+        }
+    }
+
+    fn offset_of(&self, chunk: usize) -> u64 {
+        chunk as u64 * self.chunk_bytes as u64
+    }
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
+}
+
+/// See the module text.
+#[derive(Clone)]
+pub(crate) struct Chunks {
+    layout: Layout,
+    segments: Vec<Option<Rc<Segment>>>,
+}
+
+impl Chunks {
+    pub(crate) fn new(layout: Layout) -> Self {
+        Self {
+            layout,
+            segments: Vec::new(),
+        }
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(crate) fn slot(&self, chunk: usize) -> &Slot {
+        match self.segments.get(chunk / SEGMENT_CHUNKS) {
+            Some(Some(segment)) => &segment.0[chunk % SEGMENT_CHUNKS],
+            _ => &None,
+        }
+    }
+
+    pub(crate) fn slot_mut(&mut self, chunk: usize) -> &mut Slot {
+        let index = chunk / SEGMENT_CHUNKS;
+        if index >= self.segments.len() {
+            self.segments.resize(index + 1, None);
+        }
+        let segment =
+            self.segments[index].get_or_insert_with(|| Rc::new(Segment(std::array::from_fn(|_| None))));
+        &mut Rc::make_mut(segment).0[chunk % SEGMENT_CHUNKS]
+    }
+
+    pub(crate) fn read(&self, offset: u64, bytes: &mut [u8]) {
+        for piece in self.layout.pieces(offset, bytes.len()) {
+            let part = &mut bytes[piece.bytes.clone()];
+            self.layout.read_slot(self.slot(piece.chunk), &piece, part);
+        }
+    }
+
+    pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
+        let layout = self.layout.clone();
+        for piece in layout.pieces(offset, bytes.len()) {
+            let part = &bytes[piece.bytes.clone()];
+            layout.write_slot(self.slot_mut(piece.chunk), &piece, part);
+        }
+    }
+
+    /// Forgets everything from `length_bytes` on, so that a later extension reads as zero (or as generated).
+    pub(crate) fn truncate(&mut self, length_bytes: u64) {
+        let layout = self.layout.clone();
+        let whole = length_bytes.div_ceil(layout.chunk_bytes as u64) as usize;
+        self.segments.truncate(whole.div_ceil(SEGMENT_CHUNKS));
+        for chunk in whole..self.segments.len() * SEGMENT_CHUNKS {
+            if self.slot(chunk).is_some() {
+                *self.slot_mut(chunk) = None;
+            }
+        }
+        let tail = whole as u64 * layout.chunk_bytes as u64 - length_bytes;
+        if tail > 0 && whole > 0 && self.slot(whole - 1).is_some() {
+            self.write(length_bytes, &vec![0; tail as usize]);
+        }
+    }
+
+    /// Bytes held in chunks: what the file costs in memory, without the table.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        let segments = self.segments.iter().flatten();
+        let slots = segments.flat_map(|segment| segment.0.iter().flatten());
+        slots.map(|chunk| chunk.len() as u64).sum()
+    }
+}

@@ -1,0 +1,267 @@
+//! What survives a power cut. Every rule of the fault model has a test here, on both sides: what must survive is in every
+//! image, what may be lost is lost in some image and kept in another.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use plimsoll_io::{Buffer, Durability, Loss, MemoryDisk, MemoryOptions, OpenMode, Random, Stalled, Tracking};
+
+use crate::rig::{Rig, label};
+
+const IMAGES: u64 = 1000;
+
+/// The distinct contents of a file over many images; `None` is a missing file.
+fn found(disk: &MemoryDisk, path: &str) -> BTreeSet<Option<Vec<u8>>> {
+    let mut random = Random::from_seed(99);
+    (0..IMAGES)
+        .map(|_| disk.crash_image(Loss::Drawn, &mut random).bytes(path))
+        .collect()
+}
+
+fn one(bytes: &[u8]) -> BTreeSet<Option<Vec<u8>>> {
+    BTreeSet::from([Some(bytes.to_vec())])
+}
+
+/// Durable writes are in every image; volatile ones in some and not in others; after a sync they are in every image.
+#[test]
+fn durable_stays_and_volatile_may_go() {
+    let rig = Rig::new(MemoryOptions::default());
+    let file = rig.settled_file("a", 1024);
+    rig.write(&file, 0, &[1; 512], Durability::Durable);
+    let mut before = vec![1; 512];
+    before.extend([0; 512]);
+    assert_eq!(found(&rig.disk, "a"), one(&before));
+
+    rig.write(&file, 512, &[2; 512], Durability::Volatile);
+    let mut after = vec![1; 512];
+    after.extend([2; 512]);
+    let both = BTreeSet::from([Some(before), Some(after.clone())]);
+    assert_eq!(found(&rig.disk, "a"), both);
+
+    rig.sync(&file);
+    assert_eq!(found(&rig.disk, "a"), one(&after));
+}
+
+/// A torn write leaves any subset of its atomic units: with four units all sixteen subsets are met.
+#[test]
+fn torn_writes_leave_any_subset_of_units() {
+    for (atomic_write_bytes, subsets) in [(512, 16), (1024, 4), (2048, 2), (4096, 2)] {
+        let rig = Rig::new(MemoryOptions {
+            atomic_write_bytes,
+            ..MemoryOptions::default()
+        });
+        let file = rig.settled_file("a", 2048);
+        rig.write(&file, 0, &[3; 2048], Durability::Volatile);
+        assert_eq!(
+            found(&rig.disk, "a").len(),
+            subsets,
+            "units of {atomic_write_bytes}"
+        );
+    }
+}
+
+/// Writes reorder: of two volatile writes the second may survive without the first.
+#[test]
+fn a_later_write_may_survive_an_earlier_one() {
+    let rig = Rig::new(MemoryOptions::default());
+    let file = rig.settled_file("a", 8192);
+    rig.write(&file, 0, &[1; 512], Durability::Volatile);
+    rig.write(&file, 4096, &[2; 512], Durability::Volatile);
+    let kept: BTreeSet<(u8, u8)> = found(&rig.disk, "a")
+        .into_iter()
+        .map(|bytes| bytes.map(|bytes| (bytes[0], bytes[4096])).unwrap())
+        .collect();
+    assert_eq!(kept, BTreeSet::from([(0, 0), (0, 2), (1, 0), (1, 2)]));
+}
+
+/// A volatile write must never come back over a newer durable one.
+#[test]
+fn an_old_volatile_write_does_not_replace_a_durable_one() {
+    let rig = Rig::new(MemoryOptions::default());
+    let file = rig.settled_file("a", 1024);
+    rig.write(&file, 0, &[1; 1024], Durability::Volatile);
+    rig.write(&file, 0, &[2; 512], Durability::Durable);
+    for bytes in found(&rig.disk, "a") {
+        assert_eq!(&bytes.unwrap()[..512], [2; 512]);
+    }
+}
+
+/// A sync covers what was complete when it was submitted. A write in flight beside it stays at risk.
+#[test]
+fn a_sync_does_not_cover_a_write_in_flight() {
+    use plimsoll_io::{Latency, LatencyPlan, OperationKind};
+    let latency =
+        LatencyPlan::of(Latency::Constant(10)).with_kind(OperationKind::SyncFile, Latency::Constant(1000));
+    let rig = Rig::new(MemoryOptions {
+        latency,
+        ..MemoryOptions::default()
+    });
+    let file = rig.settled_file("a", 1024);
+    rig.write(&file, 0, &[1; 512], Durability::Volatile);
+    let synced = file.clone();
+    rig.run(async move {
+        let write = synced.write(512, Buffer::copy_of(&[2; 512]), Durability::Volatile, label());
+        synced.sync(label()).await.unwrap();
+        write.await.unwrap();
+    });
+    let kept: BTreeSet<(u8, u8)> = found(&rig.disk, "a")
+        .into_iter()
+        .map(|bytes| bytes.map(|bytes| (bytes[0], bytes[512])).unwrap())
+        .collect();
+    assert_eq!(kept, BTreeSet::from([(1, 0), (1, 2)]));
+}
+
+/// A write in flight at the cut may be there, durable or not: its completion was never seen.
+#[test]
+fn writes_in_flight_are_at_risk() {
+    let rig = Rig::new(MemoryOptions::default());
+    let file = rig.settled_file("a", 512);
+    let disk = rig.disk.clone();
+    drop(file.write(0, Buffer::copy_of(&[4; 512]), Durability::Durable, label()));
+    let both = BTreeSet::from([Some(vec![0; 512]), Some(vec![4; 512])]);
+    assert_eq!(found(&disk, "a"), both);
+}
+
+/// A new length needs a sync of the file; where it survives without the bytes, the bytes are zero.
+#[test]
+fn lengths_need_a_sync() {
+    let rig = Rig::new(MemoryOptions::default());
+    let file = rig.settled_file("a", 512);
+    let extended = file.clone();
+    rig.run(async move { extended.extend(1024, label()).await.unwrap() });
+    let both = BTreeSet::from([Some(vec![0; 512]), Some(vec![0; 1024])]);
+    assert_eq!(found(&rig.disk, "a"), both);
+    rig.sync(&file);
+    assert_eq!(found(&rig.disk, "a"), one(&[0; 1024]));
+
+    // A growing durable write brings its length with it; a growing volatile one brings nothing for certain.
+    rig.write(&file, 1024, &[5; 512], Durability::Durable);
+    rig.write(&file, 1536, &[6; 512], Durability::Volatile);
+    let lengths: BTreeSet<usize> = found(&rig.disk, "a")
+        .iter()
+        .map(|bytes| bytes.as_ref().unwrap().len())
+        .collect();
+    assert_eq!(lengths, BTreeSet::from([1536, 2048]));
+}
+
+/// Names need a sync of their directory, whatever was done to the file.
+#[test]
+fn names_need_a_directory_sync() {
+    let rig = Rig::new(MemoryOptions::default());
+    let files = rig.files.clone();
+    rig.run(async move {
+        let file = files.open("a", OpenMode::Create, label()).await.unwrap();
+        let buffer = Buffer::copy_of(&[1; 512]);
+        file.write(0, buffer, Durability::Durable, label()).await.unwrap();
+        file.sync(label()).await.unwrap();
+    });
+    let maybe = BTreeSet::from([None, Some(vec![1; 512])]);
+    assert_eq!(found(&rig.disk, "a"), maybe);
+    let files = rig.files.clone();
+    rig.run(async move { files.sync_directory("".as_ref(), label()).await.unwrap() });
+    assert_eq!(found(&rig.disk, "a"), one(&[1; 512]));
+}
+
+/// A rename is atomic: the file is under one of its names, and a replaced file is whole where the rename is lost.
+#[test]
+fn renames_are_atomic() {
+    let rig = Rig::new(MemoryOptions::default());
+    rig.disk.load("new", b"new");
+    rig.disk.load("old", b"old");
+    let files = rig.files.clone();
+    rig.run(async move {
+        files
+            .rename("new".as_ref(), "old".as_ref(), label())
+            .await
+            .unwrap()
+    });
+    let mut random = Random::from_seed(5);
+    let mut seen = BTreeSet::new();
+    for _ in 0..IMAGES {
+        let image = rig.disk.crash_image(Loss::Drawn, &mut random);
+        seen.insert((image.bytes("new"), image.bytes("old")));
+    }
+    let lost = (Some(b"new".to_vec()), Some(b"old".to_vec()));
+    let done = (None, Some(b"new".to_vec()));
+    assert_eq!(seen, BTreeSet::from([lost, done]));
+}
+
+/// Create, rename, create again: no image shows a step without the one it stands on, and independent names mix freely.
+#[test]
+fn name_changes_survive_in_order_per_name() {
+    let rig = Rig::new(MemoryOptions::default());
+    let files = rig.files.clone();
+    rig.run(async move {
+        files.open("a", OpenMode::Create, label()).await.unwrap();
+        files.rename("a".as_ref(), "b".as_ref(), label()).await.unwrap();
+        files.open("a", OpenMode::Create, label()).await.unwrap();
+        files.open("other", OpenMode::Create, label()).await.unwrap();
+    });
+    let mut random = Random::from_seed(6);
+    let mut seen = BTreeSet::new();
+    for _ in 0..3 * IMAGES {
+        let image = rig.disk.crash_image(Loss::Drawn, &mut random);
+        let names: Vec<String> = image
+            .list_files()
+            .iter()
+            .map(|(path, _)| path.display().to_string())
+            .collect();
+        seen.insert(names.join(" "));
+    }
+    let expected = ["", "a", "a b", "a b other", "a other", "b", "b other", "other"];
+    assert_eq!(seen, expected.map(String::from).into());
+}
+
+/// Without a volatile cache completed writes are safe, lengths and names are not.
+#[test]
+fn write_through_keeps_completed_writes() {
+    let rig = Rig::new(MemoryOptions {
+        tracking: Tracking::WriteThrough,
+        ..MemoryOptions::default()
+    });
+    let file = rig.settled_file("a", 512);
+    rig.write(&file, 0, &[1; 512], Durability::Volatile);
+    assert_eq!(found(&rig.disk, "a"), one(&[1; 512]));
+    rig.write(&file, 512, &[2; 512], Durability::Volatile);
+    let mut longer = vec![1; 512];
+    longer.extend([2; 512]);
+    let both = BTreeSet::from([Some(vec![1; 512]), Some(longer)]);
+    assert_eq!(found(&rig.disk, "a"), both);
+}
+
+/// After a cut nothing completes; a workload raced against `power_lost` stops there, one that is not stalls.
+#[test]
+fn nothing_completes_after_a_cut() {
+    let rig = Rig::new(MemoryOptions::default());
+    let file = rig.settled_file("a", 512);
+    rig.disk.power_cut_at(rig.disk.clock().now() + 50_000);
+    let disk = rig.disk.clone();
+    let write = file.write(0, Buffer::copy_of(&[1; 512]), Durability::Durable, label());
+    rig.run(async move { disk.power_lost().await });
+    assert!(rig.disk.is_off());
+    assert_eq!(rig.executor.run(write).err(), Some(Stalled));
+    assert_eq!(rig.disk.bytes("a").unwrap(), [0; 512]);
+}
+
+/// An image is a disk like any other: it can be used, cut and imaged again.
+#[test]
+fn images_can_be_cut_again() {
+    let rig = Rig::new(MemoryOptions::default());
+    let file = rig.settled_file("a", 1024);
+    rig.write(&file, 0, &[1; 512], Durability::Durable);
+    let mut random = Random::from_seed(3);
+    let second = Rig::over(rig.disk.crash_image(Loss::Drawn, &mut random));
+    let files = second.files.clone();
+    let file = second.run(async move { files.open("a", OpenMode::Write, label()).await.unwrap() });
+    second.write(&file, 512, &[2; 512], Durability::Durable);
+    let third = second.disk.crash_image(Loss::Everything, &mut random);
+    let mut expected = vec![1; 512];
+    expected.extend([2; 512]);
+    assert_eq!(third.bytes("a").unwrap(), expected);
+    assert_eq!(
+        &rig.disk.bytes("a").unwrap()[512..],
+        [0; 512],
+        "the first disk is untouched"
+    );
+    assert!(Rc::ptr_eq(second.disk.clock(), second.executor.handle().clock()));
+}
