@@ -3,7 +3,22 @@
 //! The engine takes its disk, clock and randomness as arguments and touches nothing else. On-disk facts come from the public
 //! ESE source and the public format description; where our files differ (log record bodies), `docs/file-format.md` says so.
 
+mod checksum;
+mod format_error;
 mod geometry;
+mod header;
+mod logtime;
 pub mod page;
+mod page_class;
 
+pub use checksum::{
+    block_checksum, copy_and_checksum, header_checksum, page_checksums, set_checksum, stored_checksums,
+};
+pub use format_error::FormatError;
 pub use geometry::{PageNumber, PageSize};
+pub use header::{
+    BackupMark, DatabaseHeader, DatabaseState, EventCount, FORMAT_UPDATE, FORMAT_VERSION, FileType,
+    HeaderCopy, ResizeCount, SORT_VERSION_IN_LOCALES,
+};
+pub use logtime::{LogPosition, LogTime, Signature};
+pub use page_class::{BlockDamage, FlippedBits, PageClass, classify, correct};

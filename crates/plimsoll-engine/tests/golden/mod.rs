@@ -1,0 +1,87 @@
+//! Opens the golden files of `tests/golden/ese` and, where it is present, the shared folder with databases made by Windows.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+fn workspace_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn gunzip(path: &Path) -> Vec<u8> {
+    let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(file)
+        .read_to_end(&mut bytes)
+        .expect("golden files are sound");
+    bytes
+}
+
+/// The content of a golden file, named without `.gz`.
+pub fn golden(name: &str) -> Vec<u8> {
+    gunzip(
+        &workspace_root()
+            .join("tests/golden/ese")
+            .join(format!("{name}.gz")),
+    )
+}
+
+/// A golden JSON file.
+pub fn golden_json(name: &str) -> serde_json::Value {
+    serde_json::from_slice(&golden(name)).expect("golden JSON parses")
+}
+
+/// The folder of databases made by Windows, or `None` with a message saying that the test checks nothing here.
+pub fn real_databases() -> Option<PathBuf> {
+    let shared =
+        std::env::var_os("PLIMSOLL_SHARED").map_or_else(|| workspace_root().join("../shared"), PathBuf::from);
+    let folder = shared.join("data/edb_real");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!(
+        "skipped: no databases made by Windows in {}; set PLIMSOLL_SHARED to test with them",
+        folder.display()
+    );
+    None
+}
+
+/// The manifest of a folder: name of each file with what is known of it.
+pub fn manifest(json: &[u8]) -> Vec<(String, serde_json::Value)> {
+    let manifest: serde_json::Value = serde_json::from_slice(json).expect("manifests parse");
+    let files = manifest["files"].as_array().expect("a manifest lists files");
+    files
+        .iter()
+        .map(|file| {
+            let name = file["file"].as_str().expect("files have names").to_owned();
+            (name, file.clone())
+        })
+        .collect()
+}
+
+/// Every database made by Windows with its manifest entry; empty when the folder is absent.
+pub fn real() -> Vec<(String, serde_json::Value, Vec<u8>)> {
+    let Some(folder) = real_databases() else {
+        return Vec::new();
+    };
+    let json = std::fs::read(folder.join("manifest.json")).expect("the folder has a manifest");
+    manifest(&json)
+        .into_iter()
+        .map(|(name, entry)| {
+            let bytes = gunzip(&folder.join(&name));
+            (name, entry, bytes)
+        })
+        .collect()
+}
+
+/// Every synthetic database with its manifest entry.
+pub fn synthetic() -> Vec<(String, serde_json::Value, Vec<u8>)> {
+    let json = std::fs::read(workspace_root().join("tests/golden/ese/edb_manifest.json"))
+        .expect("the manifest is committed");
+    manifest(&json)
+        .into_iter()
+        .map(|(name, entry)| {
+            let bytes = golden(name.trim_end_matches(".gz"));
+            (name, entry, bytes)
+        })
+        .collect()
+}
