@@ -28,6 +28,8 @@ pub enum DiskErrorKind {
     Short,
     /// The medium reported an error.
     Medium,
+    /// The device carries data of somebody else, or consent to overwrite it is missing.
+    Occupied,
     /// The simulated power was cut; nothing completes after this.
     PowerLost,
     /// Anything else the operating system reports.
@@ -36,8 +38,8 @@ pub enum DiskErrorKind {
 
 /// A failed disk operation.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{doing} {path}{at} failed: {kind_text}{errno_text}; {hint}", path = path.display(), at = self.at_text(),
-        kind_text = self.kind_text(), errno_text = self.errno_text(), hint = self.hint())]
+#[error("{doing} {path}{at} failed: {kind_text}{detail}{errno_text}; {hint}", path = path.display(), at = self.at_text(),
+        kind_text = self.kind_text(), detail = self.detail_text(), errno_text = self.errno_text(), hint = self.hint())]
 pub struct DiskError {
     /// What went wrong.
     pub kind: DiskErrorKind,
@@ -49,6 +51,8 @@ pub struct DiskError {
     pub range: Option<(u64, u64)>,
     /// The operating system's error number, if it gave one.
     pub errno: Option<i32>,
+    /// What this very case was, where the kind does not say it all.
+    pub detail: Option<String>,
 }
 
 impl DiskError {
@@ -60,6 +64,7 @@ impl DiskError {
             path: path.as_ref().to_owned(),
             range: None,
             errno: None,
+            detail: None,
         }
     }
 
@@ -75,7 +80,7 @@ impl DiskError {
             libc::EACCES | libc::EPERM => DiskErrorKind::PermissionDenied,
             libc::EROFS => DiskErrorKind::ReadOnly,
             libc::EINVAL => DiskErrorKind::Misaligned,
-            libc::EOPNOTSUPP | libc::ENOSYS => DiskErrorKind::Unsupported,
+            libc::EOPNOTSUPP | libc::ENOSYS | libc::ELOOP => DiskErrorKind::Unsupported,
             libc::EBUSY | libc::EWOULDBLOCK | libc::ETXTBSY => DiskErrorKind::Locked,
             libc::EIO | libc::EBADMSG | libc::EUCLEAN | libc::ENODATA | libc::EREMOTEIO | libc::EILSEQ => {
                 DiskErrorKind::Medium
@@ -92,6 +97,18 @@ impl DiskError {
     pub fn at(mut self, offset: u64, length_bytes: u64) -> Self {
         self.range = Some((offset, length_bytes));
         self
+    }
+
+    /// The same error with the particulars of this case.
+    pub fn because(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    fn detail_text(&self) -> String {
+        self.detail
+            .as_ref()
+            .map_or(String::new(), |detail| format!(" ({detail})"))
     }
 
     fn at_text(&self) -> String {
@@ -118,6 +135,7 @@ impl DiskError {
             DiskErrorKind::Locked => "somebody else holds it",
             DiskErrorKind::Short => "fewer bytes than asked for were transferred",
             DiskErrorKind::Medium => "the medium reported an error",
+            DiskErrorKind::Occupied => "it may hold data of somebody else",
             DiskErrorKind::PowerLost => "the power was cut",
             DiskErrorKind::Other => "the operating system refused",
         }
@@ -140,6 +158,9 @@ impl DiskError {
             DiskErrorKind::Locked => "stop the other run or choose another path",
             DiskErrorKind::Short => "the file is shorter than its header says; run `plimsoll verify` on it",
             DiskErrorKind::Medium => "the storage cannot read or write this place; see the kernel log",
+            DiskErrorKind::Occupied => {
+                "check that nobody needs it, wipe it yourself (`wipefs`), and name its serial"
+            }
             DiskErrorKind::PowerLost => "recover from the crash image",
             DiskErrorKind::Other => "see errno",
         }

@@ -6,15 +6,21 @@
 
 mod buffer;
 mod clock;
+#[doc(hidden)]
+pub mod conformance;
 mod disk;
 mod error;
 mod executor;
 mod file;
 mod kind;
 mod memory;
+mod posix;
 mod random;
+mod real;
 mod sparse;
 mod sync;
+mod threads;
+mod transfer;
 
 pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferHome};
 pub use clock::{Clock, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, UtcAnchor};
@@ -27,6 +33,8 @@ pub use executor::{Executor, ExecutorStatistics, Handle, JoinHandle, Stalled};
 pub use file::{File, Files};
 pub use kind::OperationKind;
 pub use memory::{Latency, LatencyPlan, LatencyRule, Loss, MemoryDisk, MemoryOptions, Tracking};
+pub use posix::Caching;
 pub use random::Random;
+pub use real::{DurableBy, InFlight, Method, MethodChoice, RealDisk, RealDiskOptions};
 pub use sparse::{Content, Delta, Runs, Sparse};
 pub use sync::{Notify, Permit, Permits};

@@ -1,0 +1,31 @@
+//! What every real disk shares: opening and locking files, names in directories, free space, and the threads that do all
+//! of this so that the executor's thread never waits for the operating system.
+//!
+//! Source: the Linux manual pages open(2), flock(2), statx(2), fallocate(2), fdatasync(2), eventfd(2). Linux only.
+
+mod chore;
+mod crew;
+mod geometry;
+mod names;
+mod open;
+mod space;
+mod wakeup;
+
+pub(crate) use chore::{Chore, ChoreAnswer, ChoreDone, do_chore};
+pub(crate) use crew::Crew;
+pub(crate) use geometry::Geometry;
+pub use open::Caching;
+pub(crate) use open::{OpenFile, OpenRules};
+pub(crate) use wakeup::{Wakeup, timespec_of};
+
+/// The error number of the system call that has just failed.
+pub(crate) fn last_errno() -> i32 {
+    std::io::Error::last_os_error()
+        .raw_os_error()
+        .unwrap_or(libc::EIO)
+}
+
+/// The error number inside a standard-library error.
+pub(crate) fn errno_of(error: &std::io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(libc::EIO)
+}

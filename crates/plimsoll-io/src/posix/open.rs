@@ -1,0 +1,184 @@
+//! Opening files: directly, not following symbolic links when writing, locked against a second writer, and measured.
+//!
+//! The lock is flock(2) on the open file: it excludes other processes and other opens within this process, and it ends
+//! with the last descriptor, also when the process is killed.
+
+use std::ffi::CString;
+use std::fs;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use super::{Geometry, last_errno};
+use crate::{DiskError, DiskErrorKind, OpenMode};
+
+/// Owner reads and writes, others read; the user's umask takes from it.
+const NEW_FILE_PERMISSIONS: libc::c_uint = 0o644;
+
+/// Whether the page cache may stand between us and the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Caching {
+    /// Direct I/O or an error.
+    #[default]
+    DirectOnly,
+    /// Direct I/O where the file system has it, else buffered I/O with a remark: the figures then measure memory.
+    AllowBuffered,
+}
+
+/// What opening may do.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenRules {
+    pub caching: Caching,
+}
+
+/// An open file and what is known of it.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    pub fd: OwnedFd,
+    pub path: PathBuf,
+    pub mode: OpenMode,
+    pub is_device: bool,
+    pub opened_length_bytes: u64,
+    pub alignment_bytes: u32,
+    pub atomic_write_bytes: u32,
+    /// What a reader of the results must know of this file.
+    pub remarks: Vec<String>,
+}
+
+impl OpenFile {
+    /// The length now; the capacity of a block device.
+    pub(crate) fn length_bytes(&self) -> Result<u64, i32> {
+        // SAFETY: no pointers are passed. For block devices seeking to the end gives the capacity.
+        let end = unsafe { libc::lseek64(self.fd.as_raw_fd(), 0, libc::SEEK_END) };
+        u64::try_from(end).map_err(|_| last_errno())
+    }
+
+    /// Opens a file or a block device.
+    pub(crate) fn open(path: &Path, mode: OpenMode, rules: &OpenRules) -> Result<Self, DiskError> {
+        let doing = verb(mode);
+        let is_device = match fs::metadata(path) {
+            Ok(metadata) if metadata.file_type().is_block_device() => true,
+            Ok(metadata) if !metadata.is_file() && mode != OpenMode::Create => {
+                return Err(DiskError::new(DiskErrorKind::Unsupported, doing, path)
+                    .because("it is neither a file nor a block device"));
+            }
+            _ => false,
+        };
+        if is_device {
+            return Err(
+                DiskError::new(DiskErrorKind::Unsupported, doing, path).because("it is a block device")
+            );
+        }
+        let (fd, direct) = open_descriptor(path, mode, rules)?;
+        if mode != OpenMode::Read {
+            lock(&fd).map_err(|errno| DiskError::from_errno(errno, doing, path))?;
+        }
+        Self::measure(fd, path, mode, direct)
+    }
+
+    fn measure(fd: OwnedFd, path: &Path, mode: OpenMode, direct: Direct) -> Result<Self, DiskError> {
+        let geometry =
+            Geometry::of(fd.as_fd()).map_err(|errno| DiskError::from_errno(errno, verb(mode), path))?;
+        let mut remarks = Vec::new();
+        if direct == Direct::No {
+            remarks.push(format!(
+                "buffered I/O on {}: its file system refuses direct I/O, figures include the page cache",
+                folder_of(path).display()
+            ));
+        }
+        if geometry.emulates_smaller_blocks() && mode != OpenMode::Read {
+            remarks.push(format!(
+                "the device below {} writes {} byte blocks but is addressed in {} bytes (512e): \
+                 a torn block can lose an acknowledged commit",
+                folder_of(path).display(),
+                geometry.atomic_write_bytes(),
+                geometry.logical_block_bytes.unwrap_or_default(),
+            ));
+        }
+        let mut file = Self {
+            fd,
+            path: path.to_owned(),
+            mode,
+            is_device: false,
+            opened_length_bytes: 0,
+            alignment_bytes: geometry.alignment_bytes(),
+            atomic_write_bytes: geometry.atomic_write_bytes(),
+            remarks,
+        };
+        file.opened_length_bytes = file
+            .length_bytes()
+            .map_err(|errno| DiskError::from_errno(errno, verb(mode), path))?;
+        Ok(file)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direct {
+    Yes,
+    No,
+}
+
+fn verb(mode: OpenMode) -> &'static str {
+    match mode {
+        OpenMode::Create => "create",
+        OpenMode::Read | OpenMode::Write => "open",
+    }
+}
+
+/// Remarks name the folder, so that a hundred logs in one place give one remark.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+fn open_descriptor(path: &Path, mode: OpenMode, rules: &OpenRules) -> Result<(OwnedFd, Direct), DiskError> {
+    let doing = verb(mode);
+    let mode_flags = match mode {
+        OpenMode::Read => libc::O_RDONLY,
+        OpenMode::Write => libc::O_RDWR | libc::O_NOFOLLOW,
+        OpenMode::Create => libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CREAT | libc::O_EXCL,
+    };
+    match system_open(path, mode_flags | libc::O_DIRECT) {
+        Ok(fd) => Ok((fd, Direct::Yes)),
+        Err(libc::EINVAL) if rules.caching == Caching::AllowBuffered => {
+            // The refusal comes after the file was made: it must not count as existing.
+            system_open(path, mode_flags & !libc::O_EXCL)
+                .map(|fd| (fd, Direct::No))
+                .map_err(|errno| DiskError::from_errno(errno, doing, path))
+        }
+        Err(libc::EINVAL) => {
+            if mode == OpenMode::Create {
+                // A leftover empty file would make the next attempt fail for another reason.
+                let _ = fs::remove_file(path);
+            }
+            Err(DiskError {
+                kind: DiskErrorKind::Unsupported,
+                ..DiskError::from_errno(libc::EINVAL, doing, path)
+                    .because("the file system refuses direct I/O")
+            })
+        }
+        Err(libc::ELOOP) => Err(DiskError::from_errno(libc::ELOOP, doing, path)
+            .because("symbolic links are not followed when writing")),
+        Err(errno) => Err(DiskError::from_errno(errno, doing, path)),
+    }
+}
+
+fn system_open(path: &Path, flags: libc::c_int) -> Result<OwnedFd, i32> {
+    let c_path = CString::new(path.as_os_str().as_bytes()).map_err(|_| libc::ENOENT)?;
+    // SAFETY: the path is a C string that lives through the call.
+    let fd = unsafe { libc::open64(c_path.as_ptr(), flags | libc::O_CLOEXEC, NEW_FILE_PERMISSIONS) };
+    if fd < 0 {
+        return Err(last_errno());
+    }
+    // SAFETY: the descriptor was just opened and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn lock(fd: &OwnedFd) -> Result<(), i32> {
+    // SAFETY: no pointers are passed and the descriptor is open.
+    if unsafe { libc::flock(fd.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+        Ok(())
+    } else {
+        Err(last_errno())
+    }
+}

@@ -1,0 +1,68 @@
+//! Finding the method: each is tried for real, in order, and each refusal is kept for the record.
+
+use std::sync::Arc;
+
+use super::{Method, MethodChoice, RealDiskOptions};
+use crate::posix::Wakeup;
+use crate::threads::ThreadQueue;
+use crate::transfer::TransferQueue;
+use crate::{DiskError, DiskErrorKind};
+
+/// A method that works.
+pub(super) struct Chosen {
+    pub method: Method,
+    pub queue: Box<dyn TransferQueue>,
+    pub remarks: Vec<String>,
+}
+
+/// Why a method cannot be had.
+struct Refusal {
+    reason: String,
+    errno: Option<i32>,
+}
+
+/// Takes the wanted method, or the first that works.
+pub(super) fn choose(options: &RealDiskOptions, wakeup: &Arc<Wakeup>) -> Result<Chosen, DiskError> {
+    let wanted = match options.method {
+        MethodChoice::Auto => vec![Method::Threads],
+        MethodChoice::Only(method) => vec![method],
+    };
+    let mut remarks = Vec::new();
+    let mut last_refusal = None;
+    for method in wanted {
+        match open_queue(method, options, wakeup) {
+            Ok(queue) => {
+                return Ok(Chosen {
+                    method,
+                    queue,
+                    remarks,
+                });
+            }
+            Err(refusal) => {
+                remarks.push(format!("{} is not used: {}", method.name(), refusal.reason));
+                last_refusal = Some((method, refusal));
+            }
+        }
+    }
+    let (method, refusal) = last_refusal.expect("at least one method was tried");
+    Err(DiskError {
+        errno: refusal.errno,
+        ..DiskError::new(DiskErrorKind::Unsupported, "set up", method.name()).because(refusal.reason)
+    })
+}
+
+fn open_queue(
+    method: Method,
+    options: &RealDiskOptions,
+    wakeup: &Arc<Wakeup>,
+) -> Result<Box<dyn TransferQueue>, Refusal> {
+    if options.refused_methods.contains(&method) {
+        return Err(Refusal {
+            reason: "refused by the options".to_owned(),
+            errno: None,
+        });
+    }
+    match method {
+        Method::Threads => Ok(Box::new(ThreadQueue::new(options.threads_max, wakeup.clone()))),
+    }
+}

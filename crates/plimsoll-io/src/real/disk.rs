@@ -1,0 +1,149 @@
+//! [`RealDisk`]: everything the methods have in common, so that the contract of [`Disk`] is kept in one place.
+//!
+//! An operation is either a *transfer* (read, write, file sync), which goes to the method's queue, or a *chore*, which goes to
+//! worker threads. Chores on names run on one worker in the order of submission, so a directory sync covers every create,
+//! rename and delete submitted before it; extensions have workers of their own, because they can be slow.
+//!
+//! Transfers submitted during one task poll are handed to the kernel together before the next poll and stamped then.
+
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::RealDiskOptions;
+use super::choose::choose;
+use super::state::State;
+use crate::posix::Wakeup;
+use crate::{Clock, Context, Disk, DiskError, DiskFacts, NANOS_PER_SECOND, Nanos, Operation};
+
+/// How long dropping a disk waits for I/O under way. What hangs longer keeps its memory and descriptors for ever.
+const DROP_PATIENCE_NS: Nanos = 10 * NANOS_PER_SECOND;
+
+/// An operation under way, for the report of I/O that hangs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// The verb, as in errors.
+    pub doing: &'static str,
+    /// The file, where one is open.
+    pub path: PathBuf,
+    /// Offset and length of reads and writes.
+    pub offset: u64,
+    /// See `offset`.
+    pub length_bytes: u32,
+    /// Its label.
+    pub context: Context,
+    /// Since when the caller waits for it.
+    pub since: Nanos,
+}
+
+/// Real storage. See the module text.
+pub struct RealDisk {
+    clock: Rc<Clock>,
+    wakeup: Arc<Wakeup>,
+    undelivered: Cell<usize>,
+    state: RefCell<State>,
+}
+
+impl RealDisk {
+    /// Opens the disks of this machine.
+    ///
+    /// # Errors
+    /// When the wanted method is refused, or the process has no descriptors left.
+    pub fn open(options: RealDiskOptions, clock: Rc<Clock>) -> Result<Rc<Self>, DiskError> {
+        let wakeup = Wakeup::new().map_err(|errno| DiskError::from_errno(errno, "set up", "an eventfd"))?;
+        let wakeup = Arc::new(wakeup);
+        let chosen = choose(&options, &wakeup)?;
+        let state = State::new(&options, chosen, &wakeup);
+        Ok(Rc::new(Self {
+            clock,
+            wakeup,
+            undelivered: Cell::new(0),
+            state: RefCell::new(state),
+        }))
+    }
+
+    /// What is under way, oldest first.
+    pub fn operations_in_flight(&self) -> Vec<InFlight> {
+        let state = self.state.borrow();
+        let mut operations: Vec<InFlight> = state
+            .pending
+            .iter()
+            .map(|pending| InFlight {
+                doing: pending.doing,
+                path: state.path_of(pending.file),
+                offset: pending.offset,
+                length_bytes: pending.length_bytes,
+                context: pending.context,
+                since: pending.asked,
+            })
+            .collect();
+        operations.sort_by_key(|operation| operation.since);
+        operations
+    }
+}
+
+impl Disk for RealDisk {
+    fn submit(&self, operation: Operation) {
+        self.undelivered.set(self.undelivered.get() + 1);
+        self.state.borrow_mut().start(operation, self.clock.now());
+    }
+
+    fn reap(&self) -> usize {
+        let mut finished = {
+            let mut state = self.state.borrow_mut();
+            state.flush(&self.clock);
+            if !state.anything_ready() {
+                return 0;
+            }
+            state.collect(&self.clock);
+            state.flush(&self.clock);
+            std::mem::take(&mut state.finished)
+        };
+        let count = finished.len();
+        for (completion, outcome) in finished.drain(..) {
+            self.undelivered.set(self.undelivered.get() - 1);
+            completion(outcome);
+        }
+        let mut state = self.state.borrow_mut();
+        if state.finished.is_empty() {
+            state.finished = finished;
+        }
+        count
+    }
+
+    fn wait(&self, deadline: Option<Nanos>) {
+        let mut state = self.state.borrow_mut();
+        state.flush(&self.clock);
+        self.wakeup.announce_sleep();
+        if !state.anything_ready() {
+            let timeout_ns = deadline.map(|deadline| deadline.saturating_sub(self.clock.now()));
+            if timeout_ns != Some(0) {
+                state.queue.wait(timeout_ns);
+            }
+        }
+        self.wakeup.end_sleep();
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn in_flight(&self) -> usize {
+        self.undelivered.get()
+    }
+
+    fn facts(&self) -> DiskFacts {
+        let state = self.state.borrow();
+        DiskFacts {
+            method: state.method.to_owned(),
+            remarks: state.remarks.clone(),
+        }
+    }
+}
+
+impl Drop for RealDisk {
+    fn drop(&mut self) {
+        self.state.get_mut().end(DROP_PATIENCE_NS);
+    }
+}

@@ -1,0 +1,155 @@
+//! The way out: results become answers or errors, durable writes take their second step, closes that waited go on.
+
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+use super::DurableBy;
+use super::state::State;
+use super::table::{FileState, Stage};
+use crate::posix::{ChoreAnswer, ChoreDone, OpenFile};
+use crate::transfer::{Memory, Transfer, TransferKind, Transferred};
+use crate::{Answer, Clock, DiskError, DiskErrorKind, FileId, Nanos, Opened};
+
+/// Said once, when the kernel refuses RWF_DSYNC.
+const DSYNC_REFUSED: &str = "the kernel refuses RWF_DSYNC: a durable write is a write followed by fdatasync";
+
+impl State {
+    /// Takes in everything that has finished.
+    pub(super) fn collect(&mut self, clock: &Clock) {
+        let mut transferred = std::mem::take(&mut self.transferred);
+        let mut chores_done = std::mem::take(&mut self.chores_done);
+        if self.queue.ready() {
+            self.queue.collect(&mut transferred);
+        }
+        self.names.take(&mut chores_done);
+        self.extensions.take(&mut chores_done);
+        let now = clock.now();
+        self.in_queue -= transferred.len();
+        for done in transferred.drain(..) {
+            self.transfer_done(done, now);
+        }
+        for done in chores_done.drain(..) {
+            self.chore_done(done, now);
+        }
+        self.transferred = transferred;
+        self.chores_done = chores_done;
+        while self.in_queue < self.queue.capacity()
+            && let Some(transfer) = self.backlog.pop_front()
+        {
+            self.push(transfer);
+        }
+    }
+
+    fn transfer_done(&mut self, done: Transferred, now: Nanos) {
+        if self.continue_durable_write(done) {
+            return;
+        }
+        let mut pending = self.pending.remove(done.tag);
+        let file = pending.file.expect("every transfer has a file");
+        let result = match done.result {
+            errno if errno < 0 => Err(DiskError::from_errno(
+                -errno,
+                pending.doing,
+                self.path_of(Some(file)),
+            )),
+            _ if pending.stage == Stage::SyncAfterWrite => Ok(()),
+            bytes if bytes as u32 != pending.length_bytes => Err(DiskError::new(
+                DiskErrorKind::Short,
+                pending.doing,
+                self.path_of(Some(file)),
+            )),
+            _ => Ok(()),
+        };
+        let state = self.files.get_mut(&file).expect("a file in use stays open");
+        state.in_flight -= 1;
+        state.length_changed |= pending.stage == Stage::SyncFile && result.is_err();
+        let result = match pending.buffer.take() {
+            Some(buffer) => result
+                .map(|()| Answer::Buffer(buffer))
+                .map_err(|error| error.at(pending.offset, u64::from(pending.length_bytes))),
+            None => result.map(|()| Answer::Done),
+        };
+        self.finish(pending, result, now);
+        self.close_if_idle(file);
+    }
+
+    /// Starts what is left of a durable write in several steps. Answers whether there was anything.
+    fn continue_durable_write(&mut self, done: Transferred) -> bool {
+        let pending = self.pending.get_mut(done.tag);
+        let file = pending.file.expect("every transfer has a file");
+        let complete = done.result >= 0 && done.result as u32 == pending.length_bytes;
+        let (kind, memory) = match pending.stage {
+            Stage::DurableWrite if done.result == -libc::EOPNOTSUPP => {
+                pending.stage = Stage::WriteBeforeSync;
+                let buffer = pending.buffer.as_mut().expect("a write has its memory");
+                let memory = Memory {
+                    start: buffer.as_mut_ptr(),
+                    length_bytes: pending.length_bytes,
+                };
+                (TransferKind::Write, memory)
+            }
+            Stage::WriteBeforeSync if complete => {
+                pending.stage = Stage::SyncAfterWrite;
+                (TransferKind::SyncContent, Memory::NONE)
+            }
+            _ => return false,
+        };
+        let offset = pending.offset;
+        if kind == TransferKind::Write {
+            self.durable_by = DurableBy::WriteThenSync;
+            self.remark(DSYNC_REFUSED);
+        }
+        let fd = self.files[&file].file.fd.as_raw_fd();
+        self.push(Transfer {
+            tag: done.tag,
+            kind,
+            fd,
+            offset,
+            memory,
+        });
+        true
+    }
+
+    fn chore_done(&mut self, done: ChoreDone, now: Nanos) {
+        if let Some(remark) = done.remark {
+            self.remark(remark);
+        }
+        let pending = self.pending.remove(done.tag);
+        if pending.stage == Stage::Extend {
+            let file = pending.file.expect("an extension has a file");
+            let state = self.files.get_mut(&file).expect("a file in use stays open");
+            state.in_flight -= 1;
+            state.length_changed = true;
+            self.close_if_idle(file);
+        }
+        let result = done.result.map(|answer| match answer {
+            ChoreAnswer::Done => Answer::Done,
+            ChoreAnswer::Entries(entries) => Answer::Entries(entries),
+            ChoreAnswer::Opened(file) => Answer::Opened(self.add_file(file)),
+        });
+        self.finish(pending, result, now);
+    }
+
+    fn add_file(&mut self, mut file: OpenFile) -> Opened {
+        for remark in std::mem::take(&mut file.remarks) {
+            self.remark(&remark);
+        }
+        let opened = Opened {
+            file: FileId(self.next_file),
+            length_bytes: file.opened_length_bytes,
+            alignment_bytes: file.alignment_bytes,
+            atomic_write_bytes: file.atomic_write_bytes,
+        };
+        self.next_file += 1;
+        self.files.insert(
+            opened.file,
+            FileState {
+                file: Arc::new(file),
+                in_flight: 0,
+                length_changed: false,
+                closing_tag: None,
+            },
+        );
+        opened
+    }
+}

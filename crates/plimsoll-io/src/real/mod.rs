@@ -1,0 +1,78 @@
+//! The real disk: files and block devices of this machine, by io_uring, libaio or threads.
+//!
+//! Which method is used is found out when the disk is opened, can be chosen, and is part of [`crate::DiskFacts`] together with
+//! everything that had to be done differently from what was wanted.
+
+mod choose;
+mod disk;
+mod finish;
+mod start;
+mod state;
+mod table;
+
+pub use disk::{InFlight, RealDisk};
+
+use crate::Caching;
+
+/// A way of handing I/O to the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// A pool of threads that block.
+    Threads,
+}
+
+impl Method {
+    /// The name used in plans and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Threads => "threads",
+        }
+    }
+}
+
+/// Which method is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MethodChoice {
+    /// The first that works, in the order of [`Method`]; each one passed over is remarked.
+    #[default]
+    Auto,
+    /// This one or an error.
+    Only(Method),
+}
+
+/// How a durable write is made durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DurableBy {
+    /// RWF_DSYNC; where the kernel refuses it, a write and then fdatasync, with a remark.
+    #[default]
+    Flag,
+    /// A write and then fdatasync.
+    WriteThenSync,
+}
+
+/// How to open a [`RealDisk`].
+#[derive(Clone, Debug)]
+pub struct RealDiskOptions {
+    /// Wanted method.
+    pub method: MethodChoice,
+    /// Whether buffered I/O may replace direct I/O.
+    pub caching: Caching,
+    /// How durable writes are done.
+    pub durable_by: DurableBy,
+    /// Threads of the `threads` method.
+    pub threads_max: usize,
+    /// Methods treated as if the kernel refused them.
+    pub refused_methods: Vec<Method>,
+}
+
+impl Default for RealDiskOptions {
+    fn default() -> Self {
+        Self {
+            method: MethodChoice::Auto,
+            caching: Caching::DirectOnly,
+            durable_by: DurableBy::Flag,
+            threads_max: 32,
+            refused_methods: Vec::new(),
+        }
+    }
+}

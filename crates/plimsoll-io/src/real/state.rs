@@ -1,0 +1,132 @@
+//! The state of a real disk and the moves that starting and finishing share.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::choose::Chosen;
+use super::table::{FileState, Pending, PendingTable};
+use super::{DurableBy, RealDiskOptions};
+use crate::posix::{Chore, ChoreDone, Crew, OpenRules, Wakeup, do_chore};
+use crate::transfer::{Transfer, TransferQueue, Transferred};
+use crate::{Answer, Clock, Completion, DiskError, FileId, Nanos, Outcome};
+
+/// Workers for extensions.
+const EXTEND_THREADS_MAX: usize = 4;
+
+pub(super) struct State {
+    pub(super) method: &'static str,
+    pub(super) remarks: Vec<String>,
+    pub(super) rules: Arc<OpenRules>,
+    pub(super) durable_by: DurableBy,
+    pub(super) queue: Box<dyn TransferQueue>,
+    /// Transfers pushed to the queue and not collected.
+    pub(super) in_queue: usize,
+    /// Transfers the queue has no room for.
+    pub(super) backlog: VecDeque<Transfer>,
+    /// Tags pushed since the last flush.
+    pub(super) unflushed: Vec<u32>,
+    pub(super) names: Crew<(u32, Chore), ChoreDone>,
+    pub(super) extensions: Crew<(u32, Chore), ChoreDone>,
+    pub(super) pending: PendingTable,
+    pub(super) files: BTreeMap<FileId, FileState>,
+    pub(super) next_file: u32,
+    pub(super) finished: Vec<(Completion, Outcome)>,
+    pub(super) transferred: Vec<Transferred>,
+    pub(super) chores_done: Vec<ChoreDone>,
+}
+
+impl State {
+    /// A disk with nothing open.
+    pub(super) fn new(options: &RealDiskOptions, chosen: Chosen, wakeup: &Arc<Wakeup>) -> Self {
+        let crew = |name, threads_max| Crew::new(name, threads_max, wakeup.clone(), do_chore);
+        Self {
+            method: chosen.method.name(),
+            remarks: chosen.remarks,
+            rules: Arc::new(OpenRules {
+                caching: options.caching,
+            }),
+            durable_by: options.durable_by,
+            queue: chosen.queue,
+            in_queue: 0,
+            backlog: VecDeque::new(),
+            unflushed: Vec::new(),
+            names: crew("plimsoll-names", 1),
+            extensions: crew("plimsoll-extend", EXTEND_THREADS_MAX),
+            pending: PendingTable::default(),
+            files: BTreeMap::new(),
+            next_file: 0,
+            finished: Vec::new(),
+            transferred: Vec::new(),
+            chores_done: Vec::new(),
+        }
+    }
+
+    pub(super) fn anything_ready(&self) -> bool {
+        !self.finished.is_empty() || self.queue.ready() || self.names.ready() || self.extensions.ready()
+    }
+
+    pub(super) fn path_of(&self, file: Option<FileId>) -> PathBuf {
+        file.and_then(|file| self.files.get(&file))
+            .map_or(PathBuf::new(), |state| state.file.path.clone())
+    }
+
+    /// Hands everything queued to the kernel, stamped.
+    pub(super) fn flush(&mut self, clock: &Clock) {
+        if self.unflushed.is_empty() {
+            return;
+        }
+        let now = clock.now();
+        for tag in self.unflushed.drain(..) {
+            // The second step of a durable write keeps the time of its first.
+            self.pending.get_mut(tag).submitted.get_or_insert(now);
+        }
+        self.queue.flush();
+    }
+
+    /// Answers an operation that never reaches the kernel; delivered by the next reap like every other.
+    pub(super) fn refuse(&mut self, pending: Pending, error: DiskError) {
+        let now = pending.asked;
+        self.finish(pending, Err(error), now);
+    }
+
+    pub(super) fn finish(&mut self, pending: Pending, result: Result<Answer, DiskError>, completed: Nanos) {
+        let outcome = Outcome {
+            result,
+            submitted: pending.submitted.unwrap_or(pending.asked),
+            completed,
+        };
+        self.finished.push((pending.completion, outcome));
+    }
+
+    pub(super) fn push(&mut self, transfer: Transfer) {
+        if self.in_queue >= self.queue.capacity() {
+            self.backlog.push_back(transfer);
+            return;
+        }
+        self.in_queue += 1;
+        self.unflushed.push(transfer.tag);
+        // SAFETY: the buffer is owned by the pending table and the descriptor by the file table until the tag is collected (a
+        // close waits for `in_flight`, and `drop` leaks both rather than free them early); the capacity was just checked.
+        unsafe { self.queue.push(transfer) };
+    }
+
+    pub(super) fn remark(&mut self, remark: &str) {
+        if !self.remarks.iter().any(|said| said == remark) {
+            self.remarks.push(remark.to_owned());
+        }
+    }
+
+    /// Waits for everything under way, or gives up what hangs: then its memory and descriptors are never used again.
+    pub(super) fn end(&mut self, patience_ns: Nanos) {
+        self.backlog.clear();
+        let patience = Duration::from_nanos(patience_ns);
+        let chores_ended = self.names.finish(patience) & self.extensions.finish(patience);
+        let transfers_ended = self.queue.finish(patience_ns);
+        if !(chores_ended && transfers_ended) {
+            std::mem::forget(std::mem::take(&mut self.pending));
+            std::mem::forget(std::mem::take(&mut self.files));
+        }
+    }
+}

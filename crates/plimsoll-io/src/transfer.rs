@@ -1,0 +1,84 @@
+//! How reads, writes and file syncs reach the kernel: the one thing in which the methods of a real disk differ.
+//!
+//! Everything else (files, names, error texts, short transfers, the order of close) is written once, in `real`.
+
+use std::os::fd::RawFd;
+
+use crate::Nanos;
+
+/// What to transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TransferKind {
+    Read,
+    /// A write that may stay in the device's cache.
+    Write,
+    /// A write with RWF_DSYNC.
+    WriteDurable,
+    /// fdatasync.
+    SyncContent,
+    /// fsync.
+    SyncEverything,
+}
+
+/// One transfer on its way to the kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer {
+    /// Comes back with the result.
+    pub tag: u32,
+    pub kind: TransferKind,
+    pub fd: RawFd,
+    pub offset: u64,
+    pub memory: Memory,
+}
+
+/// The memory of a transfer; the disk keeps its owner alive until the transfer has come back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    pub start: *mut u8,
+    pub length_bytes: u32,
+}
+
+impl Memory {
+    /// No memory, for syncs.
+    pub(crate) const NONE: Memory = Memory {
+        start: std::ptr::null_mut(),
+        length_bytes: 0,
+    };
+}
+
+/// A transfer that has come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Transferred {
+    pub tag: u32,
+    /// Bytes transferred, or a negative error number.
+    pub result: i32,
+}
+
+/// A method of doing transfers.
+pub(crate) trait TransferQueue {
+    /// How many transfers may be queued and under way together.
+    fn capacity(&self) -> usize;
+
+    /// Queues a transfer.
+    ///
+    /// # Safety
+    /// Memory and descriptor of the transfer stay valid until its tag has been collected, and at most `capacity` transfers are
+    /// pushed and not collected.
+    unsafe fn push(&mut self, transfer: Transfer);
+
+    /// Hands what was queued to the kernel.
+    fn flush(&mut self);
+
+    /// Whether `collect` would find anything: a load from memory.
+    fn ready(&self) -> bool;
+
+    /// Moves finished transfers to `done`.
+    fn collect(&mut self, done: &mut Vec<Transferred>);
+
+    /// Flushes, then sleeps until something is ready, the disk's wake-up rings, or the time is over (`None`: no limit). May
+    /// return early.
+    fn wait(&mut self, timeout_ns: Option<Nanos>);
+
+    /// Waits at most `patience_ns` for transfers under way after the last were handed over; answers whether none is left.
+    fn finish(&mut self, patience_ns: Nanos) -> bool;
+}
