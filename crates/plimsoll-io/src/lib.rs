@@ -32,7 +32,10 @@ pub use error::{DiskError, DiskErrorKind};
 pub use executor::{Executor, ExecutorStatistics, Handle, JoinHandle, Stalled};
 pub use file::{File, Files};
 pub use kind::OperationKind;
-pub use memory::{Latency, LatencyPlan, LatencyRule, Loss, MemoryDisk, MemoryOptions, Tracking};
+pub use memory::{
+    Effect, FaultRule, Filter, Latency, LatencyPlan, LatencyRule, Loss, MemoryDisk, MemoryOptions, Stage,
+    TraceEntry, Tracking,
+};
 pub use posix::Caching;
 pub use random::Random;
 pub use real::{DurableBy, InFlight, Method, MethodChoice, RealDisk, RealDiskOptions};

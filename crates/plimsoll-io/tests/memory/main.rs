@@ -2,5 +2,7 @@
 
 mod basics;
 mod crash;
+mod determinism;
+mod faults;
 mod latency;
 mod rig;
