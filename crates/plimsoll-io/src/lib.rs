@@ -4,6 +4,7 @@
 //! therefore runs on a real disk in real time, on a disk in memory that tears writes and loses power in virtual time,
 //! and later on a modelled array.
 
+mod arena;
 mod buffer;
 mod clock;
 #[doc(hidden)]
@@ -13,6 +14,7 @@ mod error;
 mod executor;
 mod file;
 mod kind;
+mod libaio;
 mod memory;
 mod posix;
 mod random;
@@ -21,6 +23,7 @@ mod sparse;
 mod sync;
 mod threads;
 mod transfer;
+mod uring;
 
 pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferHome};
 pub use clock::{Clock, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, UtcAnchor};
