@@ -1,6 +1,38 @@
 """The door to the Rust side: plain data in, column buffers and JSON out."""
 
+from typing import final
+
 __version__: str
+is_release_build: bool
+
+class PlimsollError(Exception):
+    """Anything that went wrong below the door."""
+
+class ConfigError(PlimsollError):
+    """What was asked for is wrong."""
+
+class DiskError(PlimsollError):
+    """The storage reported an error."""
+
+class CorruptionError(PlimsollError):
+    """What is on the storage is not what was written."""
+
+@final
+class Run:
+    """A run: started by its construction, then asked for samples, events and at last its outcome."""
+
+    def __new__(cls, spec_json: str) -> Run: ...
+    def next_samples(self, timeout_s: float) -> list[bytes] | None:
+        """One buffer per column; empty when none closed in time, None when the run is over."""
+
+    def next_events(self) -> list[str]:
+        """What has happened since the last call, each event as JSON; never waits."""
+
+    def stop(self) -> None:
+        """Ask for a clean stop; returns at once."""
+
+    def outcome(self) -> str:
+        """How the run ended, as JSON; waits for the end."""
 
 def columns() -> list[tuple[str, str, str, str]]:
     """The columns of a sample table: name, numpy type, unit, meaning."""

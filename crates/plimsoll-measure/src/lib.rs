@@ -4,7 +4,9 @@
 //! types, so that figures from different hosts, databases and phases can be merged without conversion.
 
 mod histogram;
+mod row;
 mod sample;
 
 pub use histogram::{HISTOGRAM_MAX_NS, Histogram};
+pub use row::{Row, column_buffers};
 pub use sample::{COLUMNS, Column, ColumnType, METRICS, Metric, MetricKind, metric_code};

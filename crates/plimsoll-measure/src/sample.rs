@@ -177,7 +177,7 @@ const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meanin
 
 /// Everything that is measured. The first entries are the purposes of I/O in the order of the disk seam, timed from
 /// submission to the reaping of the completion.
-pub const METRICS: [Metric; 31] = [
+pub const METRICS: [Metric; 30] = [
     metric(
         "database_read",
         MetricKind::Transfer,
@@ -266,12 +266,6 @@ pub const METRICS: [Metric; 31] = [
         "replace transactions, likewise",
     ),
     metric("read", MetricKind::Timing, "ns", "read transactions, likewise"),
-    metric(
-        "durable_commit",
-        MetricKind::Timing,
-        "ns",
-        "durable commits, from the call to the log being safe",
-    ),
     metric(
         "reap_gap",
         MetricKind::Timing,

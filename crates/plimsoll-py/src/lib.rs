@@ -3,6 +3,8 @@
 //! No Python code is ever called from here; every wait releases the interpreter and looks for signals.
 
 mod columns;
+mod errors;
+mod run;
 
 use pyo3::prelude::*;
 
@@ -10,6 +12,9 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("is_release_build", cfg!(not(debug_assertions)))?;
+    module.add_class::<run::Run>()?;
     module.add_function(wrap_pyfunction!(columns::columns, module)?)?;
-    module.add_function(wrap_pyfunction!(columns::metrics, module)?)
+    module.add_function(wrap_pyfunction!(columns::metrics, module)?)?;
+    errors::register(module)
 }

@@ -1,1 +1,30 @@
-//! This room is furnished once the engine stands: see ARCHITECTURE.md.
+//! Puts a workload on a backend, phase by phase, and reports what happened: samples while it runs, an outcome at the end.
+//!
+//! Nothing is judged here. The run is described by plain data ([`RunSpec`]) and carried out by [`execute`] on whatever disk
+//! it is given.
+
+mod backend;
+mod error;
+mod events;
+mod live;
+mod load;
+mod outcome;
+mod phase;
+mod recorded_disk;
+mod recorder;
+mod run;
+mod sampler;
+mod setting;
+mod spec;
+mod stage;
+
+pub use backend::{ChecksumReport, DatabaseState};
+pub use error::RunError;
+pub use events::{Event, Level};
+pub use live::execute_live;
+pub use outcome::{ChecksumResult, Ending, ErrorReport, PhaseOutcome, RunOutcome};
+pub use recorded_disk::{Hung, RecordedDisk};
+pub use recorder::{Key, PhaseFigures, Recorder};
+pub use run::execute;
+pub use setting::{Output, StopSignal};
+pub use spec::{RunSpec, SPEC_SCHEMA_VERSION};

@@ -10,11 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::faulty::units;
 use super::filesystem::FileSystem;
-use super::inode::{ChangeKind, Inode, InodeRef, SECTOR_BYTES};
+use super::inode::{ChangeKind, Inode, InodeRef};
 use super::names::{NameChange, assign};
-use super::options::MemoryOptions;
 use crate::Random;
 
 /// How much of what is at risk an image loses.
@@ -55,8 +53,7 @@ pub(crate) struct Cut<'a> {
     random: &'a mut Random,
     survival: f64,
     tearing: f64,
-    atomic_write_bytes: u64,
-    physical_sector_bytes: u64,
+    atomic_write_bytes: usize,
 }
 
 /// Something submitted and not complete at the cut.
@@ -66,14 +63,13 @@ pub(crate) enum InFlight<'a> {
 }
 
 impl<'a> Cut<'a> {
-    pub(crate) fn new(random: &'a mut Random, loss: Loss, options: &MemoryOptions) -> Self {
+    pub(crate) fn new(random: &'a mut Random, loss: Loss, atomic_write_bytes: u32) -> Self {
         let (survival, tearing) = loss.drawn(random);
         Self {
             random,
             survival,
             tearing,
-            atomic_write_bytes: u64::from(options.atomic_write_bytes),
-            physical_sector_bytes: u64::from(options.physical_sector_bytes),
+            atomic_write_bytes: atomic_write_bytes as usize,
         }
     }
 
@@ -122,7 +118,6 @@ impl<'a> Cut<'a> {
         let old = inode.borrow();
         let mut chunks = old.stable_chunks();
         let mut length_bytes = old.stable_length_bytes;
-        let mut unreadable = old.unreadable.clone();
         let begun = in_flight.iter().filter_map(|operation| match operation {
             InFlight::Change(file, kind) if Rc::ptr_eq(file, inode) => Some(kind),
             _ => None,
@@ -137,9 +132,6 @@ impl<'a> Cut<'a> {
                     certain,
                 } => {
                     let grown = offset + bytes.len() as u64;
-                    if !certain {
-                        unreadable.extend(self.broken_sectors(*offset, grown));
-                    }
                     if *certain {
                         chunks.write(*offset, bytes);
                     } else if self.survives() {
@@ -154,21 +146,8 @@ impl<'a> Cut<'a> {
         }
         chunks.truncate(length_bytes);
         let mut copy = Inode::settled(chunks, length_bytes);
-        copy.unreadable = unreadable;
+        copy.unreadable = old.unreadable.clone();
         Rc::new(RefCell::new(copy))
-    }
-
-    /// The sectors lost because a write covered a part of a physical sector and was interrupted.
-    fn broken_sectors(&mut self, start: u64, end: u64) -> BTreeSet<u64> {
-        let physical = self.physical_sector_bytes;
-        let mut broken = BTreeSet::new();
-        for edge in [start, end] {
-            let first = edge / physical * physical;
-            if first != edge && self.random.chance(self.tearing) && self.random.below(2) == 0 {
-                broken.extend(first / SECTOR_BYTES..(first + physical) / SECTOR_BYTES);
-            }
-        }
-        broken
     }
 
     fn write_torn(&mut self, offset: u64, bytes: &[u8], mut write: impl FnMut(u64, &[u8])) {
@@ -176,10 +155,15 @@ impl<'a> Cut<'a> {
             write(offset, bytes);
             return;
         }
-        for (at, part) in units(offset, bytes, self.atomic_write_bytes) {
+        let unit = self.atomic_write_bytes as u64;
+        let mut at = offset;
+        let end = offset + bytes.len() as u64;
+        while at < end {
+            let next = ((at / unit + 1) * unit).min(end);
             if self.random.below(2) == 0 {
-                write(at, part);
+                write(at, &bytes[(at - offset) as usize..(next - offset) as usize]);
             }
+            at = next;
         }
     }
 }

@@ -1,0 +1,153 @@
+//! A run as Python sees it: started by its construction, then asked for samples, events and at last its outcome.
+//!
+//! The run has a thread of its own that never touches Python. Every wait here gives the interpreter free, wakes each
+//! 50 ms and lets Python look for signals, so Ctrl-C is noticed whatever the disk does.
+
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use plimsoll_measure::{Row, column_buffers};
+use plimsoll_run::{Event, Output, RunError, RunOutcome, RunSpec, StopSignal, execute_live};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::{PlimsollError, raise};
+
+const WAKE_EVERY: Duration = Duration::from_millis(50);
+
+/// See the module text.
+#[pyclass(frozen)]
+pub struct Run {
+    stop: StopSignal,
+    samples: Mutex<Receiver<Vec<Row>>>,
+    events: Mutex<Receiver<Event>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    thread: Option<JoinHandle<Result<RunOutcome, RunError>>>,
+    result: Option<Result<String, RunError>>,
+}
+
+#[pymethods]
+impl Run {
+    /// Starts the run that `spec_json` describes.
+    #[new]
+    fn new(spec_json: &str) -> PyResult<Run> {
+        let spec = RunSpec::from_json(spec_json).map_err(|error| raise(&error))?;
+        let (samples, sample_rows) = channel();
+        let (events, event_lines) = channel();
+        let stop = StopSignal::default();
+        let output = Output { samples, events };
+        let signal = stop.clone();
+        let thread = std::thread::Builder::new()
+            .name("plimsoll-run".into())
+            .spawn(move || execute_live(spec, output, signal))
+            .map_err(|error| {
+                PlimsollError::new_err(format!("no thread could be started for the run: {error}"))
+            })?;
+        Ok(Run {
+            stop,
+            samples: Mutex::new(sample_rows),
+            events: Mutex::new(event_lines),
+            state: Mutex::new(State {
+                thread: Some(thread),
+                result: None,
+            }),
+        })
+    }
+
+    /// One buffer per column for the samples that have closed, waiting at most `timeout_s` for the first; an empty list
+    /// when there are none yet, `None` when the run is over and all samples were taken.
+    fn next_samples<'py>(
+        &self,
+        py: Python<'py>,
+        timeout_s: f64,
+    ) -> PyResult<Option<Vec<Bound<'py, PyBytes>>>> {
+        let mut left = Duration::try_from_secs_f64(timeout_s.max(0.0)).unwrap_or(Duration::MAX);
+        loop {
+            let slice = left.min(WAKE_EVERY);
+            let taken = py.detach(|| self.take_rows(slice));
+            py.check_signals()?;
+            left = left.saturating_sub(slice);
+            match taken {
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(Some(Vec::new())),
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(rows) => {
+                    let buffers = py.detach(|| column_buffers(&rows));
+                    return Ok(Some(
+                        buffers.iter().map(|buffer| PyBytes::new(py, buffer)).collect(),
+                    ));
+                }
+            }
+        }
+    }
+
+    /// What has happened since the last call, each event as JSON; never waits.
+    fn next_events(&self) -> PyResult<Vec<String>> {
+        let events = self.events.lock().expect("no panic happens under this lock");
+        let lines = events.try_iter().map(|event| serde_json::to_string(&event));
+        lines
+            .collect::<Result<_, _>>()
+            .map_err(|error| PlimsollError::new_err(error.to_string()))
+    }
+
+    /// Asks for a clean stop; returns at once.
+    fn stop(&self) {
+        self.stop.stop();
+    }
+
+    /// How the run ended, as JSON; waits for the end.
+    fn outcome(&self, py: Python<'_>) -> PyResult<String> {
+        loop {
+            let finished = py.detach(|| self.wait_a_little());
+            py.check_signals()?;
+            if finished {
+                let state = self.state.lock().expect("no panic happens under this lock");
+                let result = state.result.as_ref().expect("a finished run has a result");
+                return result.clone().map_err(|error| raise(&error));
+            }
+        }
+    }
+}
+
+impl Run {
+    fn take_rows(&self, wait: Duration) -> Result<Vec<Row>, RecvTimeoutError> {
+        let samples = self.samples.lock().expect("no panic happens under this lock");
+        let mut rows = samples.recv_timeout(wait)?;
+        rows.extend(samples.try_iter().flatten());
+        Ok(rows)
+    }
+
+    /// Whether the run has ended; looks for at most [`WAKE_EVERY`].
+    fn wait_a_little(&self) -> bool {
+        let mut state = self.state.lock().expect("no panic happens under this lock");
+        if state.result.is_some() {
+            return true;
+        }
+        if state.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            drop(state);
+            std::thread::sleep(WAKE_EVERY);
+            return false;
+        }
+        let joined = state.thread.take().map(JoinHandle::join);
+        state.result = Some(match joined {
+            Some(Ok(outcome)) => outcome.and_then(|outcome| {
+                serde_json::to_string(&outcome).map_err(|error| RunError::Engine(error.to_string()))
+            }),
+            _ => Err(RunError::Engine(
+                "the run's thread broke down; this is a fault of Plimsoll".into(),
+            )),
+        });
+        true
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.stop.stop();
+    }
+}

@@ -1,0 +1,117 @@
+//! What carries out operations: the engine, or raw files.
+//!
+//! A backend hosts one instance. It says what it found and how long its databases are; it times nothing, because disk
+//! latency is measured at the disk and response time by the session that asked.
+
+mod raw_files;
+
+use plimsoll_workload::{Operation, Result as OperationResult};
+
+use crate::RunError;
+use crate::setting::Setting;
+use crate::spec::{BackendKind, InstanceSpec};
+
+pub use raw_files::{RawFiles, checksum as raw_files_checksum};
+
+/// The state of an instance, for samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InstanceLevels {
+    /// Cache in use.
+    pub cache_used_bytes: u64,
+    /// Most the cache may use; zero when there is no cache.
+    pub cache_limit_bytes: u64,
+    /// Page faults that found no free buffer, since the instance was opened.
+    pub page_fault_stalls: u64,
+    /// Number of the current log generation.
+    pub log_generation: u64,
+}
+
+/// A database as the report needs to know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct DatabaseState {
+    /// Its file.
+    pub path: std::path::PathBuf,
+    /// Its length now.
+    pub size_bytes: u64,
+    /// Records ever inserted.
+    pub records_ever: u64,
+}
+
+/// What a checksum pass found in one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct ChecksumReport {
+    /// Which file.
+    pub path: std::path::PathBuf,
+    /// Pages read.
+    pub pages_seen: u64,
+    /// Pages whose checksum is wrong beyond repair.
+    pub bad: u64,
+    /// Pages with one flipped bit.
+    pub correctable: u64,
+    /// Pages that belong elsewhere.
+    pub wrong_page_number: u64,
+    /// Pages never written.
+    pub uninitialized: u64,
+}
+
+/// One instance under load, whatever stands behind it.
+pub enum Backend {
+    /// Preallocated files.
+    RawFiles(RawFiles),
+}
+
+impl Backend {
+    /// Prepares the databases that do not exist and opens all of them.
+    ///
+    /// # Errors
+    /// What the disk reports, or data that is not what was asked for.
+    pub async fn open(setting: &Setting, number: u16, spec: &InstanceSpec) -> Result<Backend, RunError> {
+        match spec.backend {
+            BackendKind::RawFiles => Ok(Backend::RawFiles(RawFiles::open(setting, number, spec).await?)),
+            BackendKind::Engine => Err(RunError::Spec(
+                "the engine is not a backend of this version".into(),
+            )),
+        }
+    }
+
+    /// Records each database held when it was opened.
+    pub fn records_ever(&self) -> Vec<u64> {
+        match self {
+            Backend::RawFiles(files) => files.records_ever(),
+        }
+    }
+
+    /// Carries out one transaction on a database of the instance, its commit included.
+    ///
+    /// # Errors
+    /// Whatever ends the run.
+    pub async fn execute(&self, database: usize, operation: &Operation) -> Result<OperationResult, RunError> {
+        match self {
+            Backend::RawFiles(files) => files.execute(database, operation).await,
+        }
+    }
+
+    /// The state of the instance now.
+    pub fn levels(&self) -> InstanceLevels {
+        match self {
+            Backend::RawFiles(_) => InstanceLevels::default(),
+        }
+    }
+
+    /// The databases now.
+    pub fn databases(&self) -> Vec<DatabaseState> {
+        match self {
+            Backend::RawFiles(files) => files.databases(),
+        }
+    }
+
+    /// Closes everything cleanly.
+    ///
+    /// # Errors
+    /// What the disk reports.
+    pub async fn close(self) -> Result<(), RunError> {
+        match self {
+            Backend::RawFiles(files) => files.close().await,
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! Raw files: a preallocated file per database, read and written page by page, and a log of small durable writes.
+//!
+//! No cache, no transactions, no recovery: what a disk does under the bare pattern of the mix, for comparison with fio
+//! and for storage that is to hold something else than a database. A record lives in a page derived from its number. A
+//! read reads it, a replace or delete reads and rewrites it, an insert writes it, and a durable commit waits for one
+//! aligned block of log.
+//!
+//! ```text
+//! page: | seed 8 | page number 8 | version 8 | filler .. | CRC-64/NVME of everything before 8 |   little-endian
+//! ```
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use plimsoll_io::{Buffer, Context, Durability, File, Files, InstanceId, OpenMode, Purpose, Random};
+use plimsoll_workload::{Commit, Kind, Operation, Result as OperationResult};
+
+use crate::RunError;
+use crate::backend::{ChecksumReport, DatabaseState};
+use crate::events::Level;
+use crate::setting::Setting;
+use crate::spec::{DatabaseSpec, InstanceSpec};
+
+/// Bytes written at once while preparing.
+const PREPARE_BYTES: usize = 1 << 20;
+const HEADER_BYTES: usize = 24;
+const CHECK_BYTES: usize = 8;
+
+struct RawDatabase {
+    file: File,
+    path: PathBuf,
+    seed: u64,
+    pages_count: u64,
+    records_ever: u64,
+    inserts: Cell<u64>,
+    /// Pages somebody is writing: a second writer would tear them.
+    busy: RefCell<BTreeSet<u64>>,
+}
+
+/// See the module text.
+pub struct RawFiles {
+    number: u16,
+    page_bytes: usize,
+    databases: Vec<RawDatabase>,
+    log: File,
+    log_block_bytes: u64,
+    log_bytes: u64,
+    log_position: Cell<u64>,
+}
+
+impl RawFiles {
+    /// Prepares the files that do not exist and opens all of them.
+    ///
+    /// # Errors
+    /// What the disk reports.
+    pub async fn open(setting: &Setting, number: u16, spec: &InstanceSpec) -> Result<RawFiles, RunError> {
+        let mut databases = Vec::new();
+        for (position, database) in spec.databases.iter().enumerate() {
+            databases.push(RawDatabase::open(setting, number, position, spec, database).await?);
+        }
+        let log_path = spec.log_directory.join("raw.log");
+        let context = context(number, 0, Purpose::LogFormat);
+        let log = if setting.files.exists(&log_path, context).await? {
+            setting.files.open(&log_path, OpenMode::Write, context).await?
+        } else {
+            create_zeroed(&setting.files, &log_path, spec.log_generation_bytes * 16, context).await?
+        };
+        let block = u64::from(log.opened().alignment_bytes.max(512));
+        Ok(RawFiles {
+            number,
+            page_bytes: spec.page_bytes as usize,
+            databases,
+            log_block_bytes: block,
+            log_bytes: spec.log_generation_bytes * 16 / block * block,
+            log_position: Cell::new(0),
+            log,
+        })
+    }
+
+    /// Records each file was said to hold.
+    pub fn records_ever(&self) -> Vec<u64> {
+        self.databases
+            .iter()
+            .map(|database| database.records_ever)
+            .collect()
+    }
+
+    /// The files now.
+    pub fn databases(&self) -> Vec<DatabaseState> {
+        let state = |database: &RawDatabase| DatabaseState {
+            path: database.path.clone(),
+            size_bytes: database.pages_count * self.page_bytes as u64,
+            records_ever: database.records_ever + database.inserts.get(),
+        };
+        self.databases.iter().map(state).collect()
+    }
+
+    /// Carries out one operation and its commit.
+    ///
+    /// # Errors
+    /// What the disk reports, or a page that is not the one that was written.
+    pub async fn execute(&self, position: usize, operation: &Operation) -> Result<OperationResult, RunError> {
+        let database = &self.databases[position];
+        let page = page_of(database.seed, operation.record) % database.pages_count;
+        let writes = operation.kind != Kind::Read;
+        if writes && !database.busy.borrow_mut().insert(page) {
+            return Ok(OperationResult::Conflict);
+        }
+        let result = self.touch(position, page, operation).await;
+        if writes {
+            database.busy.borrow_mut().remove(&page);
+        }
+        result?;
+        if operation.commit == Commit::Durable {
+            self.flush_log().await?;
+        }
+        if operation.kind == Kind::Insert {
+            database.inserts.set(database.inserts.get() + 1);
+        }
+        Ok(OperationResult::Done)
+    }
+
+    async fn touch(&self, position: usize, page: u64, operation: &Operation) -> Result<(), RunError> {
+        let database = &self.databases[position];
+        let number = position as u8 + 1;
+        let offset = page * self.page_bytes as u64;
+        let mut buffer = database.file.allocate(self.page_bytes);
+        if operation.kind != Kind::Insert {
+            let context = context(self.number, number, Purpose::DatabaseRead);
+            buffer = database.file.read(offset, buffer, context).await?;
+            if verdict_on(&buffer, database.seed, page) != PageVerdict::Good && operation.kind == Kind::Read {
+                let path = database.path.display();
+                return Err(RunError::Corruption(format!(
+                    "page {page} of {path} is not what was written there"
+                )));
+            }
+        }
+        if operation.kind != Kind::Read {
+            fill_page(&mut buffer, database.seed, page, operation.record + 1);
+            let context = context(self.number, number, Purpose::DatabaseWrite);
+            database
+                .file
+                .write(offset, buffer, Durability::Volatile, context)
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn flush_log(&self) -> Result<(), RunError> {
+        let position = self.log_position.get();
+        self.log_position
+            .set((position + self.log_block_bytes) % self.log_bytes);
+        let mut block = self.log.allocate(self.log_block_bytes as usize);
+        block.fill(0);
+        block[..8].copy_from_slice(&position.to_le_bytes());
+        let context = context(self.number, 0, Purpose::LogWrite);
+        self.log
+            .write(position, block, Durability::Durable, context)
+            .await?;
+        Ok(())
+    }
+
+    /// Syncs and closes every file.
+    ///
+    /// # Errors
+    /// What the disk reports.
+    pub async fn close(self) -> Result<(), RunError> {
+        for (position, database) in self.databases.iter().enumerate() {
+            let context = context(self.number, position as u8 + 1, Purpose::Header);
+            database.file.sync(context).await?;
+            database.file.close(context).await?;
+        }
+        self.log.close(context(self.number, 0, Purpose::Header)).await?;
+        Ok(())
+    }
+}
+
+impl RawDatabase {
+    async fn open(
+        setting: &Setting,
+        number: u16,
+        position: usize,
+        instance: &InstanceSpec,
+        spec: &DatabaseSpec,
+    ) -> Result<RawDatabase, RunError> {
+        let path = instance.directory.join(&spec.file_name);
+        let page_bytes = u64::from(instance.page_bytes);
+        let pages_count = spec.size_bytes / page_bytes;
+        let context = context(number, position as u8 + 1, Purpose::Prepare);
+        if spec.existing_records.is_none() {
+            prepare(
+                setting,
+                &path,
+                instance.page_bytes as usize,
+                pages_count,
+                spec.seed,
+                context,
+            )
+            .await?;
+        }
+        let file = setting.files.open(&path, OpenMode::Write, context).await?;
+        if file.opened().length_bytes < pages_count * page_bytes {
+            return Err(RunError::Corruption(format!(
+                "{} is shorter than it was prepared",
+                path.display()
+            )));
+        }
+        Ok(RawDatabase {
+            file,
+            path,
+            seed: spec.seed,
+            pages_count,
+            records_ever: spec
+                .existing_records
+                .unwrap_or(spec.size_bytes / u64::from(spec.record_bytes.max(1))),
+            inserts: Cell::new(0),
+            busy: RefCell::default(),
+        })
+    }
+}
+
+fn context(number: u16, database: u8, purpose: Purpose) -> Context {
+    Context {
+        purpose,
+        instance: InstanceId(number),
+        database,
+        intended: None,
+    }
+}
+
+/// Writes every page once, so that no later write meets an unwritten extent.
+async fn prepare(
+    setting: &Setting,
+    path: &Path,
+    page_bytes: usize,
+    pages_count: u64,
+    seed: u64,
+    context: Context,
+) -> Result<(), RunError> {
+    let file = setting.files.open(path, OpenMode::Create, context).await?;
+    file.extend(pages_count * page_bytes as u64, context).await?;
+    let per_write = (PREPARE_BYTES / page_bytes).max(1) as u64;
+    let mut pending = std::collections::VecDeque::new();
+    let mut page = 0;
+    while page < pages_count {
+        setting.check_stop()?;
+        let count = per_write.min(pages_count - page);
+        let mut buffer = file.allocate(count as usize * page_bytes);
+        for (index, bytes) in buffer.chunks_exact_mut(page_bytes).enumerate() {
+            fill_page(bytes, seed, page + index as u64, 0);
+        }
+        pending.push_back(file.write(page * page_bytes as u64, buffer, Durability::Volatile, context));
+        page += count;
+        if pending.len() >= 8 {
+            pending.pop_front().expect("it is not empty").await?;
+        }
+        setting.handle.yield_now().await;
+    }
+    for write in pending {
+        write.await?;
+    }
+    file.sync(context).await?;
+    file.close(context).await?;
+    sync_parent(&setting.files, path, context).await
+}
+
+async fn create_zeroed(
+    files: &Files,
+    path: &Path,
+    length_bytes: u64,
+    context: Context,
+) -> Result<File, RunError> {
+    let file = files.open(path, OpenMode::Create, context).await?;
+    file.extend(length_bytes, context).await?;
+    let mut offset = 0;
+    while offset < length_bytes {
+        let count = (PREPARE_BYTES as u64).min(length_bytes - offset) as usize;
+        let mut buffer = file.allocate(count);
+        buffer.fill(0);
+        file.write(offset, buffer, Durability::Volatile, context).await?;
+        offset += count as u64;
+    }
+    file.sync(context).await?;
+    sync_parent(files, path, context).await?;
+    Ok(file)
+}
+
+async fn sync_parent(files: &Files, path: &Path, context: Context) -> Result<(), RunError> {
+    let parent = path.parent().expect("database files lie in a directory");
+    Ok(files.sync_directory(parent, context).await?)
+}
+
+/// Scatters record numbers over the pages.
+fn page_of(seed: u64, record: u64) -> u64 {
+    Random::from_seed(seed ^ record.wrapping_mul(0x9E37_79B9_7F4A_7C15)).next_u64()
+}
+
+/// Fills a page with what (seed, page number, version) stand for.
+pub(crate) fn fill_page(bytes: &mut [u8], seed: u64, page: u64, version: u64) {
+    let end = bytes.len() - CHECK_BYTES;
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    bytes[8..16].copy_from_slice(&page.to_le_bytes());
+    bytes[16..24].copy_from_slice(&version.to_le_bytes());
+    Random::from_seed(seed ^ page.rotate_left(32) ^ version).fill(&mut bytes[HEADER_BYTES..end]);
+    let check = checksum_of(&bytes[..end]);
+    bytes[end..].copy_from_slice(&check.to_le_bytes());
+}
+
+fn checksum_of(bytes: &[u8]) -> u64 {
+    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, bytes)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PageVerdict {
+    Good,
+    Bad,
+    Elsewhere,
+    Empty,
+}
+
+fn verdict_on(bytes: &[u8], seed: u64, page: u64) -> PageVerdict {
+    let end = bytes.len() - CHECK_BYTES;
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    if word(end) != checksum_of(&bytes[..end]) {
+        let empty = bytes.iter().all(|byte| *byte == 0);
+        return if empty {
+            PageVerdict::Empty
+        } else {
+            PageVerdict::Bad
+        };
+    }
+    if word(0) == seed && word(8) == page {
+        PageVerdict::Good
+    } else {
+        PageVerdict::Elsewhere
+    }
+}
+
+/// Reads a whole file and judges every page.
+///
+/// # Errors
+/// What the disk reports, or a wish to stop.
+pub async fn checksum(
+    setting: &Setting,
+    number: u16,
+    position: usize,
+    instance: &InstanceSpec,
+    read_bytes: u32,
+    reads_in_flight: u32,
+) -> Result<ChecksumReport, RunError> {
+    let spec = &instance.databases[position];
+    let path = instance.directory.join(&spec.file_name);
+    let context = context(number, position as u8 + 1, Purpose::Checksum);
+    let file = setting.files.open(&path, OpenMode::Read, context).await?;
+    let page_bytes = instance.page_bytes as usize;
+    let step = (read_bytes as usize / page_bytes).max(1) * page_bytes;
+    let length = file.opened().length_bytes / page_bytes as u64 * page_bytes as u64;
+    let mut report = ChecksumReport {
+        path,
+        ..ChecksumReport::default()
+    };
+    let mut pending = std::collections::VecDeque::new();
+    let mut offset = 0;
+    while offset < length || !pending.is_empty() {
+        setting.check_stop()?;
+        while offset < length && pending.len() < reads_in_flight.max(1) as usize {
+            let count = (step as u64).min(length - offset) as usize;
+            pending.push_back((offset, file.read(offset, file.allocate(count), context)));
+            offset += count as u64;
+        }
+        let Some((start, read)) = pending.pop_front() else {
+            break;
+        };
+        let buffer: Buffer = read.await?;
+        for (index, bytes) in buffer.chunks_exact(page_bytes).enumerate() {
+            report.note(verdict_on(
+                bytes,
+                spec.seed,
+                start / page_bytes as u64 + index as u64,
+            ));
+        }
+        setting.handle.yield_now().await;
+    }
+    file.close(context).await?;
+    if report.bad + report.wrong_page_number > 0 {
+        setting.tell(
+            Level::Error,
+            "bad_pages",
+            format!("{}: damaged pages found", report.path.display()),
+        );
+    }
+    Ok(report)
+}
+
+impl ChecksumReport {
+    fn note(&mut self, verdict: PageVerdict) {
+        self.pages_seen += 1;
+        match verdict {
+            PageVerdict::Good => {}
+            PageVerdict::Bad => self.bad += 1,
+            PageVerdict::Elsewhere => self.wrong_page_number += 1,
+            PageVerdict::Empty => self.uninitialized += 1,
+        }
+    }
+}

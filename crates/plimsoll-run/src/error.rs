@@ -1,0 +1,60 @@
+//! Why a run could not be carried out. A disk that is slow or wrong is not an error of the run: it is its result.
+
+use plimsoll_io::{DiskError, Stalled};
+
+/// What stopped a run.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RunError {
+    /// The spec is wrong.
+    #[error("the run was described wrongly: {0}")]
+    Spec(String),
+    /// The storage reported an error.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// What is on the storage is not what was written.
+    #[error("damaged data: {0}")]
+    Corruption(String),
+    /// The user or a signal asked to stop.
+    #[error("the run was stopped before its end")]
+    Stopped,
+    /// The cache did not fill.
+    #[error(
+        "after {waited_s:.0} s the cache of instance {instance} holds {used_percent} % of its limit and not {wanted_percent} %; \
+         give the warm-up more time, take a smaller cache or more sessions"
+    )]
+    CacheNotWarm {
+        /// Which instance.
+        instance: String,
+        /// How long it was waited for.
+        waited_s: f64,
+        /// How full it was.
+        used_percent: u32,
+        /// How full it should have been.
+        wanted_percent: u32,
+    },
+    /// A phase comes too early.
+    #[error("phase {phase} needs open databases; put a prepare phase before it")]
+    NotOpen {
+        /// The phase.
+        phase: String,
+    },
+    /// The engine gave up for a reason that is neither of the above.
+    #[error("the engine stopped: {0}")]
+    Engine(String),
+    /// Nothing can ever happen again.
+    #[error(transparent)]
+    Stalled(#[from] Stalled),
+}
+
+impl RunError {
+    /// The family a caller can react to: "config", "disk", "corruption", "stopped" or "other".
+    pub fn family(&self) -> &'static str {
+        match self {
+            RunError::Spec(_) | RunError::NotOpen { .. } => "config",
+            RunError::Disk(_) => "disk",
+            RunError::Corruption(_) => "corruption",
+            RunError::Stopped => "stopped",
+            RunError::CacheNotWarm { .. } | RunError::Engine(_) | RunError::Stalled(_) => "other",
+        }
+    }
+}

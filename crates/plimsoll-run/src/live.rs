@@ -1,0 +1,47 @@
+//! A run on the disks of this machine, in real time.
+
+use std::rc::Rc;
+
+use plimsoll_io::{Caching, Clock, Method, MethodChoice, RealDisk, RealDiskOptions};
+
+use crate::RunError;
+use crate::outcome::RunOutcome;
+use crate::run::execute;
+use crate::setting::{Output, StopSignal};
+use crate::spec::RunSpec;
+
+/// The ways of doing I/O that a spec can name, beside "auto".
+const METHODS: [Method; 1] = [Method::Threads];
+
+/// How a named method is opened. Buffered I/O takes the place of direct I/O where the file system refuses it, with a remark:
+/// a result that says so is worth more than none.
+fn options_for(name: &str) -> Result<RealDiskOptions, RunError> {
+    let method = match name {
+        "auto" => MethodChoice::Auto,
+        _ => {
+            let found = METHODS.into_iter().find(|method| method.name() == name);
+            let known: Vec<&str> = METHODS.iter().map(|method| method.name()).collect();
+            MethodChoice::Only(found.ok_or_else(|| {
+                RunError::Spec(format!(
+                    "io_method is {name}; write auto or one of {}",
+                    known.join(", ")
+                ))
+            })?)
+        }
+    };
+    Ok(RealDiskOptions {
+        method,
+        caching: Caching::AllowBuffered,
+        ..RealDiskOptions::default()
+    })
+}
+
+/// Carries out a run on real storage; blocks the calling thread until it is over.
+///
+/// # Errors
+/// When the way of doing I/O that was asked for does not exist here. All later errors are part of the outcome.
+pub fn execute_live(spec: RunSpec, output: Output, stop: StopSignal) -> Result<RunOutcome, RunError> {
+    let clock = Rc::new(Clock::real());
+    let disk = RealDisk::open(options_for(&spec.io_method)?, clock.clone())?;
+    Ok(execute(spec, clock, disk, output, stop))
+}

@@ -1,0 +1,131 @@
+//! How a run ended: everything that is not a sample or an event, as plain data.
+
+use serde::Serialize;
+
+use plimsoll_io::{Nanos, UtcAnchor};
+
+use crate::RunError;
+use crate::backend::{ChecksumReport, DatabaseState};
+use crate::recorder::PhaseFigures;
+
+/// The version of this shape.
+pub const OUTCOME_SCHEMA_VERSION: u32 = 1;
+
+/// How far a run came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// Every phase was carried out.
+    Complete,
+    /// Somebody asked to stop.
+    Interrupted,
+    /// An error ended it.
+    Failed,
+}
+
+/// A checksum pass over one database.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChecksumResult {
+    /// Position of the instance.
+    pub instance: u32,
+    /// Database of the instance, from 1.
+    pub database: u32,
+    /// What was found.
+    #[serde(flatten)]
+    pub report: ChecksumReport,
+    /// How long it took.
+    pub seconds: f64,
+    /// How fast it read.
+    pub mib_per_s: f64,
+}
+
+/// What a phase found.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PhaseResult {
+    /// The databases of each instance at its end.
+    pub databases: Vec<Vec<DatabaseState>>,
+    /// Checksum passes.
+    pub checksums: Vec<ChecksumResult>,
+}
+
+/// A phase that was begun.
+#[derive(Clone, Debug, Serialize)]
+pub struct PhaseOutcome {
+    /// Its name in the plan.
+    pub name: String,
+    /// What it was for.
+    pub kind: &'static str,
+    /// When it began.
+    pub start_ns: Nanos,
+    /// When it ended.
+    pub end_ns: Nanos,
+    /// Whether it did all it was for.
+    pub complete: bool,
+    /// What it found.
+    #[serde(flatten)]
+    pub result: PhaseResult,
+}
+
+/// Two readings of one moment.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Anchor {
+    /// Monotonic.
+    pub monotonic_ns: Nanos,
+    /// Nanoseconds since 1970.
+    pub utc_ns: u64,
+    /// What must be added on this host.
+    pub host_offset_ns: i64,
+}
+
+impl From<UtcAnchor> for Anchor {
+    fn from(anchor: UtcAnchor) -> Anchor {
+        Anchor {
+            monotonic_ns: anchor.monotonic_ns,
+            utc_ns: anchor.utc_ns,
+            host_offset_ns: anchor.host_offset_ns,
+        }
+    }
+}
+
+/// An error as plain data.
+#[derive(Clone, Debug, Serialize)]
+pub struct ErrorReport {
+    /// "config", "disk", "corruption", "stopped" or "other".
+    pub family: &'static str,
+    /// What happened and what to do.
+    pub text: String,
+}
+
+impl From<&RunError> for ErrorReport {
+    fn from(error: &RunError) -> ErrorReport {
+        ErrorReport {
+            family: error.family(),
+            text: error.to_string(),
+        }
+    }
+}
+
+/// See the module text.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunOutcome {
+    /// [`OUTCOME_SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// How far it came.
+    pub ending: Ending,
+    /// What ended it, unless it is complete.
+    pub error: Option<ErrorReport>,
+    /// Whether this is a debug build, whose figures mean nothing.
+    pub debug_build: bool,
+    /// Whether time was simulated.
+    pub virtual_time: bool,
+    /// How I/O was done.
+    pub io_method: String,
+    /// What a reader must know about that.
+    pub io_remarks: Vec<String>,
+    /// Ties the run's clock to UTC, at its start, at every phase and at its end.
+    pub anchors: Vec<Anchor>,
+    /// The phases, in order.
+    pub phases: Vec<PhaseOutcome>,
+    /// Distributions by phase.
+    pub figures: Vec<PhaseFigures>,
+}

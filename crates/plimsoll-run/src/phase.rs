@@ -1,0 +1,32 @@
+//! The phases of a run, each a function of the stage it works on. What a phase found goes into the outcome.
+
+mod checksum;
+mod measure;
+mod prepare;
+mod stop;
+mod warm_up;
+
+use crate::RunError;
+use crate::outcome::PhaseResult;
+use crate::spec::PhaseAction;
+use crate::stage::Stage;
+
+/// Does what a phase is for.
+///
+/// # Errors
+/// Whatever ends the run; the stage stays as far as it got.
+pub async fn act(stage: &mut Stage, name: &str, action: PhaseAction) -> Result<PhaseResult, RunError> {
+    match action {
+        PhaseAction::Prepare {} => prepare::act(stage).await,
+        PhaseAction::WarmUp {
+            cache_percent,
+            timeout_s,
+        } => warm_up::act(stage, name, cache_percent, timeout_s).await,
+        PhaseAction::Measure { duration_s } => measure::act(stage, name, duration_s).await,
+        PhaseAction::Stop {} => stop::act(stage).await,
+        PhaseAction::Checksum {
+            read_bytes,
+            reads_in_flight,
+        } => checksum::act(stage, read_bytes, reads_in_flight).await,
+    }
+}

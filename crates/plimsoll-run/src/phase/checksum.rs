@@ -1,0 +1,64 @@
+//! Reads every page of every database and verifies it, all databases at once.
+
+use plimsoll_io::NANOS_PER_SECOND;
+
+use crate::RunError;
+use crate::backend::raw_files_checksum;
+use crate::events::Level;
+use crate::outcome::{ChecksumResult, PhaseResult};
+use crate::spec::BackendKind;
+use crate::stage::Stage;
+
+pub async fn act(stage: &mut Stage, read_bytes: u32, reads_in_flight: u32) -> Result<PhaseResult, RunError> {
+    let mut tasks = Vec::new();
+    for (number, instance) in stage.spec.instances.iter().enumerate() {
+        for position in 0..instance.databases.len() {
+            let (setting, instance) = (stage.setting.clone(), instance.clone());
+            tasks.push(stage.setting.handle.spawn(async move {
+                let started = setting.handle.now();
+                let number = number as u16;
+                let report = match instance.backend {
+                    BackendKind::RawFiles => {
+                        raw_files_checksum(&setting, number, position, &instance, read_bytes, reads_in_flight)
+                            .await?
+                    }
+                    BackendKind::Engine => {
+                        return Err(RunError::Spec(
+                            "the engine is not a backend of this version".into(),
+                        ));
+                    }
+                };
+                let seconds = (setting.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
+                let mib = report.pages_seen as f64 * f64::from(instance.page_bytes) / f64::from(1 << 20);
+                setting.tell(
+                    Level::Info,
+                    "checksummed",
+                    format!(
+                        "{}: {} pages, {} bad, {mib:.0} MiB in {seconds:.1} s",
+                        report.path.display(),
+                        report.pages_seen,
+                        report.bad
+                    ),
+                );
+                Ok(ChecksumResult {
+                    instance: u32::from(number),
+                    database: position as u32 + 1,
+                    report,
+                    seconds,
+                    mib_per_s: mib / seconds.max(1e-9),
+                })
+            }));
+        }
+    }
+    let mut result = PhaseResult::default();
+    let mut first_error = None;
+    for task in tasks {
+        match task.await {
+            Ok(checksum) => result.checksums.push(checksum),
+            Err(error) => {
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    first_error.map_or(Ok(result), Err)
+}

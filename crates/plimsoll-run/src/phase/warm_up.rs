@@ -1,0 +1,40 @@
+//! Waits until every cache holds the wanted share of its limit: only then do counters mean what they mean later.
+
+use plimsoll_io::NANOS_PER_SECOND;
+
+use crate::RunError;
+use crate::events::Level;
+use crate::outcome::PhaseResult;
+use crate::stage::Stage;
+
+pub async fn act(
+    stage: &mut Stage,
+    name: &str,
+    cache_percent: u32,
+    timeout_s: f64,
+) -> Result<PhaseResult, RunError> {
+    stage.require_open(name)?;
+    let started = stage.setting.handle.now();
+    let deadline = started + (timeout_s * NANOS_PER_SECOND as f64) as u64;
+    loop {
+        stage.check_load()?;
+        let now = stage.setting.handle.now();
+        let waited_s = (now - started) as f64 / NANOS_PER_SECOND as f64;
+        match stage.coldest_cache(cache_percent) {
+            None => {
+                let text = format!("every cache holds {cache_percent} % of its limit after {waited_s:.1} s");
+                stage.setting.tell(Level::Info, "cache_warm", text);
+                return Ok(PhaseResult::default());
+            }
+            Some((instance, used_percent)) if now >= deadline => {
+                return Err(RunError::CacheNotWarm {
+                    instance,
+                    waited_s,
+                    used_percent,
+                    wanted_percent: cache_percent,
+                });
+            }
+            Some(_) => stage.setting.sleep_until(now + NANOS_PER_SECOND / 20).await?,
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Where everything that is timed is counted: per instance, database, workload and metric, once for the sample that is
+//! running and once for the whole phase.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use plimsoll_io::Nanos;
+use plimsoll_measure::{Histogram, METRICS, Row, metric_code};
+
+/// What a figure belongs to. `instance` is a position in the plan; `database` and `workload` count from 1, 0 is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// Position of the instance.
+    pub instance: u32,
+    /// Database of the instance.
+    pub database: u32,
+    /// Workload.
+    pub workload: u32,
+    /// Position in the list of metrics.
+    pub metric: u32,
+}
+
+impl Key {
+    /// A key without workload.
+    ///
+    /// # Panics
+    /// When the dictionary has no such metric: names are constants of this crate.
+    pub fn new(instance: u32, database: u32, metric: &str) -> Key {
+        Key {
+            instance,
+            database,
+            workload: 0,
+            metric: metric_code(metric).expect("the metric is in the dictionary"),
+        }
+    }
+
+    /// The same for a workload.
+    pub fn of_workload(self, workload: u32) -> Key {
+        Key { workload, ..self }
+    }
+}
+
+#[derive(Default)]
+struct Figures {
+    latencies: Histogram,
+    errors: u64,
+    bytes: u64,
+}
+
+#[derive(Default)]
+struct Slot {
+    sample: Figures,
+    phase: Figures,
+    level: f64,
+}
+
+/// The distribution of one metric over one phase.
+#[derive(Clone, Debug, Serialize)]
+pub struct PhaseFigures {
+    /// Position of the phase.
+    pub phase: u32,
+    /// Position of the instance.
+    pub instance: u32,
+    /// Database of the instance, 0 for the log and the whole.
+    pub database: u32,
+    /// Workload, 0 for none.
+    pub workload: u32,
+    /// Name of the metric.
+    pub metric: &'static str,
+    /// How many.
+    pub count: u64,
+    /// How many failed.
+    pub errors: u64,
+    /// Bytes transferred.
+    pub bytes: u64,
+    /// Exact sum.
+    pub latency_ns_sum: u64,
+    /// Exact minimum.
+    pub latency_ns_min: u64,
+    /// Exact maximum.
+    pub latency_ns_max: u64,
+    /// Upper bound and count of every bucket that is not empty.
+    pub buckets: Vec<(u64, u64)>,
+}
+
+/// See the module text.
+#[derive(Default)]
+pub struct Recorder {
+    slots: RefCell<BTreeMap<Key, Slot>>,
+    phase: Cell<u32>,
+    sample_started: Cell<Nanos>,
+}
+
+impl Recorder {
+    /// Makes a row appear in every sample, also while nothing happens.
+    pub fn expect(&self, key: Key) {
+        self.slots.borrow_mut().entry(key).or_default();
+    }
+
+    /// Counts a completed transfer or operation.
+    pub fn record(&self, key: Key, latency_ns: Nanos, bytes: u64) {
+        let mut slots = self.slots.borrow_mut();
+        let figures = &mut slots.entry(key).or_default().sample;
+        figures.latencies.record(latency_ns);
+        figures.bytes += bytes;
+    }
+
+    /// Counts a failed one.
+    pub fn record_error(&self, key: Key) {
+        self.slots.borrow_mut().entry(key).or_default().sample.errors += 1;
+    }
+
+    /// Counts an event without a duration.
+    pub fn count(&self, key: Key, events: u64) {
+        let mut slots = self.slots.borrow_mut();
+        let latencies = &mut slots.entry(key).or_default().sample.latencies;
+        (0..events).for_each(|_| latencies.record(0));
+    }
+
+    /// Adds a distribution measured elsewhere.
+    pub fn merge(&self, key: Key, latencies: &Histogram) {
+        self.slots
+            .borrow_mut()
+            .entry(key)
+            .or_default()
+            .sample
+            .latencies
+            .merge(latencies);
+    }
+
+    /// Sets a level.
+    pub fn set_level(&self, key: Key, value: f64) {
+        self.slots.borrow_mut().entry(key).or_default().level = value;
+    }
+
+    /// Closes the running sample and returns its rows.
+    pub fn take_sample(&self, now: Nanos) -> Vec<Row> {
+        let interval_ns = now - self.sample_started.replace(now);
+        let phase = self.phase.get();
+        let mut slots = self.slots.borrow_mut();
+        slots
+            .iter_mut()
+            .map(|(key, slot)| {
+                let mut row = Row {
+                    end_ns: now,
+                    interval_ns,
+                    phase,
+                    instance: key.instance,
+                    database: key.database,
+                    workload: key.workload,
+                    metric: key.metric,
+                    errors: slot.sample.errors,
+                    bytes: slot.sample.bytes,
+                    value: slot.level,
+                    ..Row::default()
+                };
+                row.set_latencies(&slot.sample.latencies);
+                slot.close_sample();
+                row
+            })
+            .collect()
+    }
+
+    /// Begins a phase: the figures of the one before are returned, its last sample must have been taken.
+    pub fn begin_phase(&self, phase: u32) -> Vec<PhaseFigures> {
+        let before = self.phase.replace(phase);
+        let mut slots = self.slots.borrow_mut();
+        slots
+            .iter_mut()
+            .map(|(key, slot)| (key, std::mem::take(&mut slot.phase)))
+            .filter(|(_, figures)| figures.latencies.count() > 0 || figures.errors > 0)
+            .map(|(key, figures)| figures.report(*key, before))
+            .collect()
+    }
+}
+
+impl Slot {
+    fn close_sample(&mut self) {
+        if self.sample.latencies.count() > 0 {
+            self.phase.latencies.merge(&self.sample.latencies);
+            self.sample.latencies.clear();
+        }
+        self.phase.errors += std::mem::take(&mut self.sample.errors);
+        self.phase.bytes += std::mem::take(&mut self.sample.bytes);
+    }
+}
+
+impl Figures {
+    fn report(&self, key: Key, phase: u32) -> PhaseFigures {
+        PhaseFigures {
+            phase,
+            instance: key.instance,
+            database: key.database,
+            workload: key.workload,
+            metric: METRICS[key.metric as usize].name,
+            count: self.latencies.count(),
+            errors: self.errors,
+            bytes: self.bytes,
+            latency_ns_sum: self.latencies.sum_ns().min(u128::from(u64::MAX)) as u64,
+            latency_ns_min: self.latencies.min_ns(),
+            latency_ns_max: self.latencies.max_ns(),
+            buckets: self.latencies.buckets().collect(),
+        }
+    }
+}

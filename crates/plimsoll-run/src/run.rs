@@ -1,0 +1,217 @@
+//! A run from beginning to end: phase after phase, then a clean stop whatever happened, then the outcome.
+
+use std::rc::Rc;
+
+use plimsoll_io::{Clock, Disk, Executor, Files};
+
+use crate::RunError;
+use crate::events::Level;
+use crate::outcome::{
+    Anchor, Ending, ErrorReport, OUTCOME_SCHEMA_VERSION, PhaseOutcome, PhaseResult, RunOutcome,
+};
+use crate::phase;
+use crate::recorded_disk::RecordedDisk;
+use crate::recorder::{PhaseFigures, Recorder};
+use crate::sampler::Sampler;
+use crate::setting::{Output, Setting, StopSignal};
+use crate::spec::{PhaseAction, PhaseSpec, RunSpec};
+use crate::stage::Stage;
+
+/// Carries out a run on a disk and returns when it is over. Whatever goes wrong is part of the outcome.
+pub fn execute(
+    spec: RunSpec,
+    clock: Rc<Clock>,
+    disk: Rc<dyn Disk>,
+    output: Output,
+    stop: StopSignal,
+) -> RunOutcome {
+    let spec = Rc::new(spec);
+    let recorder = Rc::new(Recorder::default());
+    let recorded = Rc::new(RecordedDisk::new(disk.clone(), clock.clone(), recorder.clone()));
+    let executor = Executor::new(clock.clone(), recorded.clone());
+    let setting = Setting {
+        files: Files::new(recorded.clone()),
+        disk: recorded,
+        handle: executor.handle(),
+        recorder,
+        output,
+        stop,
+        phase: None,
+    };
+    let mut course = Course::new(&clock);
+    let ended = executor.run(follow_plan(Stage::new(spec, setting), course));
+    let error;
+    (course, error) = match ended {
+        Ok((course, result)) => (course, result.err()),
+        Err(stalled) => (Course::new(&clock), Some(RunError::Stalled(stalled))),
+    };
+    course.anchors.push(clock.anchor().into());
+    // Asked at the end, because a disk learns of fallbacks when files are opened.
+    let facts = disk.facts();
+    RunOutcome {
+        schema_version: OUTCOME_SCHEMA_VERSION,
+        ending: match &error {
+            None => Ending::Complete,
+            Some(RunError::Stopped) => Ending::Interrupted,
+            Some(_) => Ending::Failed,
+        },
+        error: error.as_ref().map(ErrorReport::from),
+        debug_build: cfg!(debug_assertions),
+        virtual_time: clock.is_virtual(),
+        io_method: facts.method,
+        io_remarks: facts.remarks,
+        anchors: course.anchors,
+        phases: course.phases,
+        figures: course.figures,
+    }
+}
+
+/// What has happened so far.
+struct Course {
+    anchors: Vec<Anchor>,
+    phases: Vec<PhaseOutcome>,
+    figures: Vec<PhaseFigures>,
+}
+
+impl Course {
+    fn new(clock: &Clock) -> Course {
+        Course {
+            anchors: vec![clock.anchor().into()],
+            phases: Vec::new(),
+            figures: Vec::new(),
+        }
+    }
+}
+
+async fn follow_plan(mut stage: Stage, mut course: Course) -> (Course, Result<(), RunError>) {
+    stage.expect_rows();
+    let sampler = Rc::new(Sampler::new(
+        stage.spec.clone(),
+        stage.setting.clone(),
+        stage.backends.clone(),
+    ));
+    // The sampler has no end of its own; it goes with the executor.
+    drop(stage.setting.handle.spawn(sampler.clone().beat()));
+    let spec = stage.spec.clone();
+    let mut ended = Ok(());
+    for (number, phase) in spec.phases.iter().enumerate() {
+        ended = follow_phase(&mut stage, &sampler, &mut course, number, phase).await;
+        if ended.is_err() {
+            break;
+        }
+    }
+    if let Err(error) = &ended {
+        let level = if matches!(error, RunError::Stopped) {
+            Level::Warning
+        } else {
+            Level::Error
+        };
+        stage.setting.tell(level, "run_ended_early", error.to_string());
+        close_after_failure(&mut stage, &sampler, &mut course).await;
+    }
+    let last = spec.phases.len() as u32;
+    course.figures.extend(stage.setting.recorder.begin_phase(last));
+    (course, ended)
+}
+
+async fn follow_phase(
+    stage: &mut Stage,
+    sampler: &Sampler,
+    course: &mut Course,
+    number: usize,
+    phase: &PhaseSpec,
+) -> Result<(), RunError> {
+    let outside = stage.setting.clone();
+    let kind = phase.action.name();
+    let result = async {
+        // Sessions that this phase does not want finish in the phase before, where they belong.
+        stage.set_load(&phase.name, &stay(stage, phase)).await?;
+        enter_phase(stage, sampler, course, number, phase);
+        stage.set_load(&phase.name, &phase.workloads).await?;
+        phase::act(stage, &phase.name, phase.action).await
+    }
+    .await;
+    sampler.close_sample();
+    let complete = result.is_ok();
+    let (found, ended) = match result {
+        Ok(found) => (found, Ok(())),
+        Err(error) => (PhaseResult::default(), Err(error)),
+    };
+    finish_phase(course, stage, phase, complete, found);
+    stage
+        .setting
+        .tell(Level::Info, "phase_ended", format!("{kind} ended"));
+    stage.setting = outside;
+    ended
+}
+
+/// The workloads that run now and that the next phase wants too.
+fn stay(stage: &Stage, phase: &PhaseSpec) -> Vec<String> {
+    let running = stage
+        .loads
+        .iter()
+        .map(|load| stage.spec.workloads[load.workload].name.clone());
+    running.filter(|name| phase.workloads.contains(name)).collect()
+}
+
+fn enter_phase(stage: &mut Stage, sampler: &Sampler, course: &mut Course, number: usize, phase: &PhaseSpec) {
+    sampler.close_sample();
+    course
+        .figures
+        .extend(stage.setting.recorder.begin_phase(number as u32));
+    let anchor: Anchor = stage.setting.clock().anchor().into();
+    course.anchors.push(anchor);
+    course.phases.push(PhaseOutcome {
+        name: phase.name.clone(),
+        kind: phase.action.name(),
+        start_ns: anchor.monotonic_ns,
+        end_ns: anchor.monotonic_ns,
+        complete: false,
+        result: PhaseResult::default(),
+    });
+    stage.setting = stage.setting.in_phase(&phase.name);
+    stage.setting.tell(
+        Level::Info,
+        "phase_started",
+        format!("{} started", phase.action.name()),
+    );
+}
+
+fn finish_phase(course: &mut Course, stage: &Stage, phase: &PhaseSpec, complete: bool, found: PhaseResult) {
+    if let Some(outcome) = course
+        .phases
+        .last_mut()
+        .filter(|outcome| outcome.name == phase.name)
+    {
+        outcome.end_ns = stage.setting.handle.now();
+        outcome.complete = complete;
+        outcome.result = found;
+    }
+}
+
+/// Sends the sessions home and closes what is open, as far as the disk lets us; the first error stays the one reported.
+async fn close_after_failure(stage: &mut Stage, sampler: &Sampler, course: &mut Course) {
+    if let Err(error) = stage.set_load("stop", &[]).await {
+        stage
+            .setting
+            .tell(Level::Error, "session_failed", error.to_string());
+    }
+    if stage.backends.borrow().is_empty() {
+        return;
+    }
+    let databases = stage.databases();
+    let closing = PhaseSpec {
+        name: "stop after early end".into(),
+        action: PhaseAction::Stop {},
+        workloads: Vec::new(),
+    };
+    let number = stage.spec.phases.len();
+    enter_phase(stage, sampler, course, number, &closing);
+    let result = phase::act(stage, &closing.name, closing.action).await;
+    sampler.close_sample();
+    let found = PhaseResult {
+        databases,
+        ..PhaseResult::default()
+    };
+    finish_phase(course, stage, &closing, result.is_ok(), found);
+}

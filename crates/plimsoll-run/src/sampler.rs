@@ -1,0 +1,117 @@
+//! Closes a sample at a fixed beat and at every phase boundary, and adds the levels that nobody records: cache, queue,
+//! database length, how busy the load generator itself is.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use plimsoll_io::{NANOS_PER_MILLISECOND, Nanos};
+
+use crate::events::Level;
+use crate::recorder::Key;
+use crate::setting::Setting;
+use crate::spec::RunSpec;
+use crate::stage::OpenBackends;
+
+/// See the module text.
+pub struct Sampler {
+    spec: Rc<RunSpec>,
+    setting: Setting,
+    backends: OpenBackends,
+    before: RefCell<Before>,
+}
+
+/// Readings at the end of the sample before.
+struct Before {
+    time: Nanos,
+    page_fault_stalls: Vec<u64>,
+}
+
+impl Sampler {
+    /// A sampler whose first sample begins now.
+    pub fn new(spec: Rc<RunSpec>, setting: Setting, backends: OpenBackends) -> Sampler {
+        let before = Before {
+            time: setting.handle.now(),
+            page_fault_stalls: vec![0; spec.instances.len()],
+        };
+        Sampler {
+            spec,
+            setting,
+            backends,
+            before: RefCell::new(before),
+        }
+    }
+
+    /// Samples at every beat for ever. The beat is kept even when one sample is late.
+    pub async fn beat(self: Rc<Self>) {
+        let interval = self.spec.sample_interval_ms * NANOS_PER_MILLISECOND;
+        let mut next = self.setting.handle.now() + interval;
+        loop {
+            self.setting.handle.sleep_until(next).await;
+            self.close_sample();
+            self.report_hung();
+            let now = self.setting.handle.now();
+            next += interval * ((now - next) / interval + 1);
+        }
+    }
+
+    /// Closes the running sample. Nothing is sent for an empty interval.
+    pub fn close_sample(&self) {
+        let now = self.setting.handle.now();
+        let interval_ns = now - self.before.borrow().time;
+        if interval_ns == 0 {
+            return;
+        }
+        self.note_instances();
+        self.note_executor(interval_ns);
+        self.before.borrow_mut().time = now;
+        let rows = self.setting.recorder.take_sample(now);
+        // A caller that no longer listens has its reasons; the outcome is still returned to it.
+        drop(self.setting.output.samples.send(rows));
+    }
+
+    fn note_instances(&self) {
+        let recorder = &self.setting.recorder;
+        let mut before = self.before.borrow_mut();
+        for (number, backend) in self.backends.borrow().iter().enumerate() {
+            let levels = backend.levels();
+            let key = |metric: &str| Key::new(number as u32, 0, metric);
+            recorder.set_level(key("cache_used"), levels.cache_used_bytes as f64);
+            recorder.set_level(key("cache_limit"), levels.cache_limit_bytes as f64);
+            recorder.set_level(key("log_generation"), levels.log_generation as f64);
+            let stalls = &mut before.page_fault_stalls[number];
+            let fresh = levels.page_fault_stalls.saturating_sub(*stalls);
+            *stalls = levels.page_fault_stalls;
+            recorder.count(key("page_fault_stall"), fresh);
+            for (position, database) in backend.databases().into_iter().enumerate() {
+                let key = Key::new(number as u32, position as u32 + 1, "database_size");
+                recorder.set_level(key, database.size_bytes as f64);
+            }
+        }
+        for number in 0..self.spec.instances.len() {
+            let in_flight = self.setting.disk.in_flight_of(number as u16);
+            recorder.set_level(Key::new(number as u32, 0, "in_flight"), in_flight as f64);
+        }
+    }
+
+    fn note_executor(&self, interval_ns: Nanos) {
+        let statistics = self.setting.handle.take_statistics();
+        let recorder = &self.setting.recorder;
+        recorder.merge(Key::new(0, 0, "reap_gap"), &statistics.reap_gap);
+        let busy = statistics.busy_ns as f64 / interval_ns as f64;
+        recorder.set_level(Key::new(0, 0, "executor_busy"), busy);
+    }
+
+    fn report_hung(&self) {
+        let patience_ns = self.spec.hung_after_ms * NANOS_PER_MILLISECOND;
+        let deadline = self.setting.handle.now().saturating_sub(patience_ns);
+        for hung in self.setting.disk.report_hung(deadline) {
+            let text = format!(
+                "a {} ({}) has not completed for more than {} ms",
+                hung.doing,
+                hung.context.purpose.name(),
+                self.spec.hung_after_ms
+            );
+            self.setting.tell(Level::Error, "hung_io", text);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What every part of a run is handed: where to work, what time it is, whom to tell and whether to stop.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+
+use plimsoll_io::{Clock, Files, Handle, NANOS_PER_MILLISECOND, Nanos};
+use plimsoll_measure::Row;
+
+use crate::RunError;
+use crate::events::{Event, Level};
+use crate::recorded_disk::RecordedDisk;
+use crate::recorder::Recorder;
+
+/// How often a waiting phase looks whether it should stop.
+const LOOK_EVERY_NS: Nanos = 50 * NANOS_PER_MILLISECOND;
+
+/// Asks a run to stop, from any thread.
+#[derive(Clone, Debug, Default)]
+pub struct StopSignal {
+    wanted: Arc<AtomicBool>,
+}
+
+impl StopSignal {
+    /// Asks for a clean stop.
+    pub fn stop(&self) {
+        self.wanted.store(true, Ordering::Release);
+    }
+
+    /// Whether somebody asked.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Acquire)
+    }
+}
+
+/// Where a run sends what it sees. Nobody listening is no error: the run goes on.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Rows of closed samples.
+    pub samples: Sender<Vec<Row>>,
+    /// What happened.
+    pub events: Sender<Event>,
+}
+
+/// See the module text.
+#[derive(Clone)]
+pub struct Setting {
+    /// The disk under test, recorded.
+    pub files: Files,
+    /// The same disk, to ask what is in flight.
+    pub disk: Rc<RecordedDisk>,
+    /// Tasks, timers, time.
+    pub handle: Handle,
+    /// Where figures go.
+    pub recorder: Rc<Recorder>,
+    /// Where rows and events go.
+    pub output: Output,
+    /// Whether to stop.
+    pub stop: StopSignal,
+    /// The phase that is running.
+    pub phase: Option<String>,
+}
+
+impl Setting {
+    /// The clock.
+    pub fn clock(&self) -> &Clock {
+        self.handle.clock()
+    }
+
+    /// The same setting inside a phase.
+    pub fn in_phase(&self, name: &str) -> Setting {
+        Setting {
+            phase: Some(name.to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// Says that something happened.
+    pub fn tell(&self, level: Level, kind: &'static str, text: String) {
+        let event = Event::now(self.clock(), level, kind, self.phase.clone(), text);
+        // A caller that no longer listens has its reasons; the outcome is still returned to it.
+        drop(self.output.events.send(event));
+    }
+
+    /// Fails when the run should stop.
+    ///
+    /// # Errors
+    /// [`RunError::Stopped`].
+    pub fn check_stop(&self) -> Result<(), RunError> {
+        if self.stop.is_wanted() {
+            Err(RunError::Stopped)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Sleeps until `deadline`, looking for a stop now and then.
+    ///
+    /// # Errors
+    /// [`RunError::Stopped`].
+    pub async fn sleep_until(&self, deadline: Nanos) -> Result<(), RunError> {
+        loop {
+            self.check_stop()?;
+            let now = self.handle.now();
+            if now >= deadline {
+                return Ok(());
+            }
+            self.handle.sleep_until(deadline.min(now + LOOK_EVERY_NS)).await;
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! What to run, as plain data. Every value is present: defaults live in `python/plimsoll/config.py` and nowhere else.
+//!
+//! Unknown keys are refused, so that a plan written for a later version does not quietly run as something else.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use plimsoll_engine::PageSize;
+use plimsoll_workload::Mix;
+
+use crate::RunError;
+
+/// The version of this shape.
+pub const SPEC_SCHEMA_VERSION: u32 = 1;
+
+/// A whole run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunSpec {
+    /// Must be [`SPEC_SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Decides keys, content and order of operations.
+    pub seed: u64,
+    /// How often a sample is taken.
+    pub sample_interval_ms: u64,
+    /// A transfer in flight for longer is reported before it completes.
+    pub hung_after_ms: u64,
+    /// How I/O is done: "auto", "io_uring", "libaio" or "threads".
+    pub io_method: String,
+    /// Machines; this version runs on one.
+    pub hosts: Vec<HostSpec>,
+    /// Places to put databases.
+    pub targets: Vec<TargetSpec>,
+    /// Engine instances or raw files.
+    pub instances: Vec<InstanceSpec>,
+    /// Load.
+    pub workloads: Vec<WorkloadSpec>,
+    /// What happens, in order.
+    pub phases: Vec<PhaseSpec>,
+}
+
+/// A machine.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostSpec {
+    /// Its name in the plan.
+    pub name: String,
+}
+
+/// Storage under test.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetSpec {
+    /// Its name in the plan.
+    pub name: String,
+    /// The machine it is attached to.
+    pub host: String,
+    /// The directory that is used.
+    pub path: PathBuf,
+}
+
+/// What stands behind an instance.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum BackendKind {
+    /// The transactional engine.
+    Engine,
+    /// Preallocated files, read and written page by page; no cache and no transactions.
+    RawFiles,
+}
+
+/// One log stream, one cache, one or more databases.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InstanceSpec {
+    /// Its name in the plan.
+    pub name: String,
+    /// Which target holds it.
+    pub target: String,
+    /// What stands behind it.
+    pub backend: BackendKind,
+    /// Directory of the databases.
+    pub directory: PathBuf,
+    /// Directory of log and checkpoint.
+    pub log_directory: PathBuf,
+    /// Page size.
+    pub page_bytes: u32,
+    /// The databases.
+    pub databases: Vec<DatabaseSpec>,
+    /// The cache never shrinks below this.
+    pub cache_bytes_min: u64,
+    /// The cache never grows above this.
+    pub cache_bytes_max: u64,
+    /// Length of a log generation.
+    pub log_generation_bytes: u64,
+    /// Log that may be needed for recovery before pages are flushed for the checkpoint's sake.
+    pub checkpoint_depth_bytes: u64,
+    /// Whether logs before the checkpoint are deleted.
+    pub circular_log: bool,
+    /// "sector_512" or "segment_4096".
+    pub log_framing: String,
+    /// Whether the first change of a page after a checkpoint is logged as a whole page.
+    pub page_images: bool,
+    /// Copies of each database in the simulated site; each beyond the first reads the log back.
+    pub copies_count: u32,
+    /// Background maintenance, if it runs.
+    pub maintenance: Option<MaintenanceSpec>,
+}
+
+/// Background database maintenance.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MaintenanceSpec {
+    /// Pause between two reads.
+    pub throttle_ms: u64,
+    /// Length of a read.
+    pub read_bytes: u32,
+}
+
+/// One database.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatabaseSpec {
+    /// Its file, inside the instance's directory.
+    pub file_name: String,
+    /// Its length when prepared.
+    pub size_bytes: u64,
+    /// Decides its content.
+    pub seed: u64,
+    /// Bytes of a record.
+    pub record_bytes: u32,
+    /// Share of the content that a compressor could remove.
+    pub compressible_percent: u32,
+    /// Records ever inserted, when an existing database is used; absent when it is to be prepared.
+    pub existing_records: Option<u64>,
+}
+
+/// Shares of operations, in percent.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MixSpec {
+    /// New records.
+    pub insert_percent: u32,
+    /// Removed records.
+    pub delete_percent: u32,
+    /// Rewritten records.
+    pub replace_percent: u32,
+    /// Read records.
+    pub read_percent: u32,
+    /// Commits that do not wait.
+    pub lazy_commit_percent: u32,
+}
+
+impl From<MixSpec> for Mix {
+    fn from(spec: MixSpec) -> Mix {
+        Mix {
+            insert_percent: spec.insert_percent,
+            delete_percent: spec.delete_percent,
+            replace_percent: spec.replace_percent,
+            read_percent: spec.read_percent,
+            lazy_commit_percent: spec.lazy_commit_percent,
+        }
+    }
+}
+
+/// How hard the load presses.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadSpec {
+    /// Sessions: for each database, or for all of them together.
+    pub sessions: u32,
+    /// Whether `sessions` is one pool over all databases.
+    pub shared: bool,
+}
+
+/// Load on some instances.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadSpec {
+    /// Its name in the plan.
+    pub name: String,
+    /// The instances it works on.
+    pub instances: Vec<String>,
+    /// What it does.
+    pub mix: MixSpec,
+    /// How hard.
+    pub load: LoadSpec,
+    /// Think time as a multiple of service time.
+    pub sluggish: f64,
+}
+
+/// One step of the run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseSpec {
+    /// Its name in the plan.
+    pub name: String,
+    /// What it does.
+    pub action: PhaseAction,
+    /// Workloads that run during it. A workload that also ran in the phase before simply goes on.
+    pub workloads: Vec<String>,
+}
+
+/// What a phase does.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum PhaseAction {
+    /// Makes the databases that do not exist yet and opens all of them.
+    Prepare {},
+    /// Waits until every cache holds this share of its limit.
+    WarmUp { cache_percent: u32, timeout_s: f64 },
+    /// Lets the workloads run.
+    Measure { duration_s: f64 },
+    /// Closes the databases cleanly.
+    Stop {},
+    /// Reads every page and verifies its checksum.
+    Checksum { read_bytes: u32, reads_in_flight: u32 },
+}
+
+impl PhaseAction {
+    /// The name used in files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            PhaseAction::Prepare {} => "prepare",
+            PhaseAction::WarmUp { .. } => "warm_up",
+            PhaseAction::Measure { .. } => "measure",
+            PhaseAction::Stop {} => "stop",
+            PhaseAction::Checksum { .. } => "checksum",
+        }
+    }
+}
+
+impl RunSpec {
+    /// Reads a spec and checks what the types cannot.
+    ///
+    /// # Errors
+    /// [`RunError::Spec`] with what is wrong. The people's plan was checked before, so this is a second line of defence.
+    pub fn from_json(text: &str) -> Result<RunSpec, RunError> {
+        let spec: RunSpec = serde_json::from_str(text).map_err(|error| RunError::Spec(error.to_string()))?;
+        spec.check().map_err(RunError::Spec)?;
+        Ok(spec)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.schema_version != SPEC_SCHEMA_VERSION {
+            return Err(format!(
+                "schema_version is {}, but this version runs {SPEC_SCHEMA_VERSION}",
+                self.schema_version
+            ));
+        }
+        if self.sample_interval_ms == 0 {
+            return Err("sample_interval_ms is 0; take at least 1".into());
+        }
+        if self.hosts.len() != 1 {
+            return Err(format!(
+                "{} hosts are named; this version runs on exactly one",
+                self.hosts.len()
+            ));
+        }
+        self.instances
+            .iter()
+            .try_for_each(|instance| self.check_instance(instance))?;
+        self.workloads
+            .iter()
+            .try_for_each(|workload| self.check_workload(workload))?;
+        self.phases.iter().try_for_each(|phase| self.check_phase(phase))
+    }
+
+    fn check_instance(&self, instance: &InstanceSpec) -> Result<(), String> {
+        let name = &instance.name;
+        if !self.targets.iter().any(|target| target.name == instance.target) {
+            return Err(format!(
+                "instance {name} is on target {}, which is not in the list",
+                instance.target
+            ));
+        }
+        let Some(page_size) = PageSize::from_bytes(instance.page_bytes) else {
+            return Err(format!(
+                "instance {name} has pages of {} bytes; take 4096, 8192, 16384 or 32768",
+                instance.page_bytes
+            ));
+        };
+        if instance.databases.is_empty() || instance.databases.len() > 250 {
+            return Err(format!(
+                "instance {name} has {} databases; take 1 to 250",
+                instance.databases.len()
+            ));
+        }
+        for database in &instance.databases {
+            let pages = database.size_bytes / page_size.bytes() as u64;
+            if pages < 256 || pages > u64::from(u32::MAX) / 2 {
+                return Err(format!(
+                    "database {} of instance {name} would have {pages} pages; take 256 to {}",
+                    database.file_name,
+                    u32::MAX / 2
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String> {
+        let name = &workload.name;
+        Mix::from(workload.mix)
+            .check()
+            .map_err(|error| format!("workload {name}: {error}"))?;
+        if workload.load.sessions == 0 || workload.instances.is_empty() {
+            return Err(format!("workload {name} has no sessions or no instances"));
+        }
+        for wanted in &workload.instances {
+            if !self.instances.iter().any(|instance| &instance.name == wanted) {
+                return Err(format!(
+                    "workload {name} names instance {wanted}, which is not in the list"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_phase(&self, phase: &PhaseSpec) -> Result<(), String> {
+        for wanted in &phase.workloads {
+            if !self.workloads.iter().any(|workload| &workload.name == wanted) {
+                return Err(format!(
+                    "phase {} names workload {wanted}, which is not in the list",
+                    phase.name
+                ));
+            }
+        }
+        Ok(())
+    }
+}

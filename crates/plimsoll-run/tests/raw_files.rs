@@ -1,0 +1,261 @@
+//! A whole run over raw files, on a disk in memory and in virtual time: what a user gets, without a user's disk.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::mpsc::channel;
+
+use plimsoll_io::{Clock, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Random, Tracking};
+use plimsoll_measure::{Row, metric_code};
+use plimsoll_run::{Ending, Event, Output, RunOutcome, RunSpec, StopSignal, execute};
+use serde_json::{Value, json};
+
+const PAGE_BYTES: u64 = 32768;
+
+fn spec() -> Value {
+    let database = json!({
+        "file_name": "raw1.dat", "size_bytes": 512 * PAGE_BYTES, "seed": 9, "record_bytes": 2000,
+        "compressible_percent": 0, "existing_records": null
+    });
+    json!({
+        "schema_version": 1, "seed": 1, "sample_interval_ms": 1000, "hung_after_ms": 30000, "io_method": "auto",
+        "hosts": [{"name": "local"}],
+        "targets": [{"name": "disk", "host": "local", "path": "/data"}],
+        "instances": [{
+            "name": "one", "target": "disk", "backend": "raw_files", "directory": "/data/one", "log_directory": "/data/one",
+            "page_bytes": PAGE_BYTES, "databases": [database], "cache_bytes_min": 0, "cache_bytes_max": 0,
+            "log_generation_bytes": 65536, "checkpoint_depth_bytes": 0, "circular_log": true, "log_framing": "sector_512",
+            "page_images": false, "copies_count": 1, "maintenance": null
+        }],
+        "workloads": [{
+            "name": "mix", "instances": ["one"], "sluggish": 0.0, "load": {"sessions": 3, "shared": false},
+            "mix": {"insert_percent": 40, "delete_percent": 20, "replace_percent": 5, "read_percent": 35,
+                    "lazy_commit_percent": 70}
+        }],
+        "phases": [
+            {"name": "prepare", "action": {"kind": "prepare"}, "workloads": []},
+            {"name": "warm up", "action": {"kind": "warm_up", "cache_percent": 90, "timeout_s": 5.0}, "workloads": ["mix"]},
+            {"name": "measure", "action": {"kind": "measure", "duration_s": 10.0}, "workloads": ["mix"]},
+            {"name": "stop", "action": {"kind": "stop"}, "workloads": []},
+            {"name": "checksum", "action": {"kind": "checksum", "read_bytes": 65536, "reads_in_flight": 8}, "workloads": []}
+        ]
+    })
+}
+
+struct Ran {
+    outcome: RunOutcome,
+    rows: Vec<Row>,
+    events: Vec<Event>,
+}
+
+fn run_on(disk: &Rc<MemoryDisk>, spec: &Value, stop: &StopSignal) -> Ran {
+    let spec = RunSpec::from_json(&spec.to_string()).expect("the spec is right");
+    let (samples, rows) = channel();
+    let (events, told) = channel();
+    let output = Output { samples, events };
+    let outcome = execute(spec, disk.clock().clone(), disk.clone(), output, stop.clone());
+    Ran {
+        outcome,
+        rows: rows.into_iter().flatten().collect(),
+        events: told.into_iter().collect(),
+    }
+}
+
+fn disk_of(latency_ns: u64) -> Rc<MemoryDisk> {
+    let options = MemoryOptions {
+        latency: LatencyPlan::of(Latency::Constant(latency_ns)),
+        tracking: Tracking::Nothing,
+        ..MemoryOptions::default()
+    };
+    let disk = MemoryDisk::new(Rc::new(Clock::simulated()), Random::from_seed(1), options);
+    disk.create_directory("/data/one");
+    disk
+}
+
+fn total(rows: &[Row], phase: u32, metric: &str) -> (u64, u64) {
+    let code = metric_code(metric).expect("a metric");
+    let chosen = rows.iter().filter(|row| row.metric == code && row.phase == phase);
+    chosen.fold((0, 0), |(count, sum), row| {
+        (count + row.count, sum + row.latency_ns_sum)
+    })
+}
+
+/// The figures must be the disk's own: with every I/O at exactly 1 ms, counts and latencies can be computed by hand.
+#[test]
+fn a_run_measures_what_the_disk_does() {
+    let ran = run_on(&disk_of(1_000_000), &spec(), &StopSignal::default());
+    assert_eq!(ran.outcome.ending, Ending::Complete, "{:?}", ran.outcome.error);
+    let kinds: Vec<&str> = ran.outcome.phases.iter().map(|phase| phase.kind).collect();
+    assert_eq!(kinds, ["prepare", "warm_up", "measure", "stop", "checksum"]);
+
+    let (reads, read_ns) = total(&ran.rows, 2, "database_read");
+    let (writes, _) = total(&ran.rows, 2, "database_write");
+    let (flushes, flush_ns) = total(&ran.rows, 2, "log_write");
+    assert_eq!(read_ns, reads * 1_000_000);
+    assert_eq!(flush_ns, flushes * 1_000_000);
+    // Three sessions that never rest keep three I/Os in flight: 30000 in ten seconds, less what boundaries cost.
+    assert!(
+        (29_900..=30_010).contains(&(reads + writes + flushes)),
+        "{reads} {writes} {flushes}"
+    );
+    let operations: u64 = ["insert", "delete", "replace", "read"]
+        .iter()
+        .map(|kind| total(&ran.rows, 2, kind).0)
+        .sum();
+    let non_inserts = operations - total(&ran.rows, 2, "insert").0;
+    assert!(
+        reads.abs_diff(non_inserts) <= 4,
+        "every operation but an insert reads once: {reads} {non_inserts}"
+    );
+    let share = flushes as f64 / operations as f64;
+    assert!(
+        (share - 0.3).abs() < 0.02,
+        "three commits in ten are durable: {share}"
+    );
+}
+
+/// Samples are judged; what they add up to must be what the distributions of the phase say.
+#[test]
+fn samples_and_distributions_agree() {
+    let ran = run_on(&disk_of(700_000), &spec(), &StopSignal::default());
+    for figures in ran.outcome.figures.iter().filter(|figures| figures.count > 0) {
+        let code = metric_code(figures.metric).expect("a metric");
+        let rows = ran.rows.iter().filter(|row| {
+            (row.phase, row.instance, row.database, row.workload, row.metric)
+                == (
+                    figures.phase,
+                    figures.instance,
+                    figures.database,
+                    figures.workload,
+                    code,
+                )
+        });
+        let (count, sum) = rows.fold((0, 0), |(count, sum), row| {
+            (count + row.count, sum + row.latency_ns_sum)
+        });
+        assert_eq!(
+            (count, sum),
+            (figures.count, figures.latency_ns_sum),
+            "{} in phase {}",
+            figures.metric,
+            figures.phase
+        );
+        assert_eq!(
+            figures.buckets.iter().map(|(_, count)| count).sum::<u64>(),
+            figures.count,
+            "{}",
+            figures.metric
+        );
+    }
+    assert!(
+        ran.outcome
+            .figures
+            .iter()
+            .any(|figures| figures.metric == "log_write" && figures.phase == 2)
+    );
+}
+
+/// A fault can only be replayed if the same seed gives the same run, sample by sample.
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let first = run_on(&disk_of(900_000), &spec(), &StopSignal::default());
+    let again = run_on(&disk_of(900_000), &spec(), &StopSignal::default());
+    assert_eq!(first.rows, again.rows);
+    let mut other = spec();
+    other["seed"] = json!(2);
+    let other = run_on(&disk_of(900_000), &other, &StopSignal::default());
+    assert_ne!(first.rows, other.rows);
+}
+
+/// Damage after a clean stop must be found by the checksum phase of a later run, not only by luck of a read.
+#[test]
+fn the_checksum_phase_finds_damage() {
+    let disk = disk_of(100_000);
+    let mut prepare = spec();
+    prepare["phases"] = json!([
+        {"name": "prepare", "action": {"kind": "prepare"}, "workloads": []},
+        {"name": "stop", "action": {"kind": "stop"}, "workloads": []}
+    ]);
+    assert_eq!(
+        run_on(&disk, &prepare, &StopSignal::default()).outcome.ending,
+        Ending::Complete
+    );
+
+    let mut bytes = disk.bytes("/data/one/raw1.dat").expect("the file was prepared");
+    let page = PAGE_BYTES as usize;
+    bytes[100 * page + 5000] ^= 1;
+    let (seventh, eighth) = (7 * page..8 * page, 8 * page..9 * page);
+    bytes.copy_within(seventh, eighth.start);
+    bytes[eighth.end..eighth.end + page].fill(0);
+    disk.load(Path::new("/data/one/raw1.dat"), &bytes);
+
+    let mut check = spec();
+    check["phases"] = json!([spec()["phases"][4]]);
+    let ran = run_on(&disk, &check, &StopSignal::default());
+    assert_eq!(
+        ran.outcome.ending,
+        Ending::Complete,
+        "damage is a finding, not an error of the run"
+    );
+    let found = &ran.outcome.phases[0].result.checksums[0].report;
+    assert_eq!(
+        (
+            found.pages_seen,
+            found.bad,
+            found.wrong_page_number,
+            found.uninitialized
+        ),
+        (512, 1, 1, 1)
+    );
+    assert!(ran.events.iter().any(|event| event.kind == "bad_pages"));
+}
+
+/// Ctrl-C must leave closed files and a partial result, not a torn one and none.
+#[test]
+fn a_stop_ends_the_run_cleanly() {
+    let stop = StopSignal::default();
+    stop.stop();
+    let ran = run_on(&disk_of(1_000_000), &spec(), &stop);
+    assert_eq!(ran.outcome.ending, Ending::Interrupted);
+    assert!(!ran.outcome.phases[0].complete);
+    assert_eq!(ran.outcome.error.expect("a reason").family, "stopped");
+}
+
+/// A disk that fails in the middle must end the run with its error, and everything else must still be closed.
+#[test]
+fn an_error_of_the_disk_fails_the_run() {
+    let options = MemoryOptions {
+        capacity_bytes: Some(4 << 20),
+        ..MemoryOptions::default()
+    };
+    let disk = MemoryDisk::new(Rc::new(Clock::simulated()), Random::from_seed(1), options);
+    disk.create_directory("/data/one");
+    let ran = run_on(&disk, &spec(), &StopSignal::default());
+    assert_eq!(ran.outcome.ending, Ending::Failed);
+    let error = ran.outcome.error.expect("a reason");
+    assert_eq!(error.family, "disk");
+    assert!(error.text.contains("no space left"), "{}", error.text);
+    assert!(ran.events.iter().any(|event| event.kind == "run_ended_early"));
+}
+
+/// A plan of a later version must not run as something else.
+#[test]
+fn unknown_keys_and_impossible_values_are_refused() {
+    let mut unknown = spec();
+    unknown["surprise"] = json!(1);
+    let mut mix = spec();
+    mix["workloads"][0]["mix"]["read_percent"] = json!(36);
+    let mut page = spec();
+    page["instances"][0]["page_bytes"] = json!(5000);
+    let mut version = spec();
+    version["schema_version"] = json!(2);
+    for (broken, word) in [
+        (unknown, "surprise"),
+        (mix, "101"),
+        (page, "5000"),
+        (version, "schema_version"),
+    ] {
+        let error = RunSpec::from_json(&broken.to_string()).expect_err("it is wrong");
+        assert!(error.to_string().contains(word), "{error}");
+        assert_eq!(error.family(), "config");
+    }
+}

@@ -1,0 +1,149 @@
+//! One session: a customer that does one transaction after the other and thinks in between.
+//!
+//! Think time follows the published model of sluggish sessions: after a transaction that took `t`, the session waits
+//! `sluggish * t`, so its share of busy time is `1 / (1 + sluggish)`. Zero is full speed.
+
+use plimsoll_io::{Nanos, Random};
+
+use crate::{Mix, Population};
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A new record.
+    Insert,
+    /// Seek and remove.
+    Delete,
+    /// Seek and rewrite.
+    Replace,
+    /// Seek.
+    Read,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 4] = [Kind::Insert, Kind::Delete, Kind::Replace, Kind::Read];
+
+    /// The name of its metric.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Insert => "insert",
+            Kind::Delete => "delete",
+            Kind::Replace => "replace",
+            Kind::Read => "read",
+        }
+    }
+}
+
+/// Whether a commit waits until the log is safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commit {
+    /// It waits.
+    Durable,
+    /// It does not.
+    Lazy,
+}
+
+/// One transaction: one operation and its commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// What.
+    pub kind: Kind,
+    /// Which record.
+    pub record: u64,
+    /// How it is committed.
+    pub commit: Commit,
+}
+
+/// An operation and when it should start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Not before this time; response time runs from here.
+    pub intended: Nanos,
+    /// The operation.
+    pub operation: Operation,
+}
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Result {
+    /// As asked.
+    Done,
+    /// There was no such record.
+    Missing,
+    /// Another session held the record.
+    Conflict,
+}
+
+/// What a session learns of its previous operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Previous {
+    /// When it should have started.
+    pub intended: Nanos,
+    /// When its commit was complete.
+    pub finished: Nanos,
+    /// How it ended.
+    pub result: Result,
+}
+
+/// See the module text.
+#[derive(Debug)]
+pub struct Session {
+    random: Random,
+    mix: Mix,
+    sluggish: f64,
+    last: Option<Operation>,
+}
+
+impl Session {
+    /// A session that thinks for `sluggish` times the duration of each transaction.
+    pub fn new(random: Random, mix: Mix, sluggish: f64) -> Self {
+        Self {
+            random,
+            mix,
+            sluggish,
+            last: None,
+        }
+    }
+
+    /// The next transaction on a database with this population. An operation that found nothing or lost a conflict is
+    /// repeated on another record at once, so that the mix of completed operations is the one asked for.
+    pub fn next(&mut self, population: &mut Population, now: Nanos, previous: Option<Previous>) -> Step {
+        let intended = previous.map_or(now, |previous| self.after(previous));
+        let retried = match (previous, self.last) {
+            (Some(previous), Some(last)) if previous.result != Result::Done => Some((last.kind, last.commit)),
+            _ => None,
+        };
+        let (kind, commit) = retried.unwrap_or_else(|| {
+            let kind = self.mix.draw_kind(&mut self.random);
+            (kind, self.mix.draw_commit(&mut self.random))
+        });
+        let operation = self.on_record(kind, commit, population);
+        self.last = Some(operation);
+        Step { intended, operation }
+    }
+
+    fn after(&self, previous: Previous) -> Nanos {
+        if previous.result != Result::Done {
+            return previous.finished;
+        }
+        let took = previous.finished.saturating_sub(previous.intended);
+        previous.finished + (took as f64 * self.sluggish) as Nanos
+    }
+
+    fn on_record(&mut self, kind: Kind, commit: Commit, population: &mut Population) -> Operation {
+        let drawn = match kind {
+            Kind::Insert => None,
+            _ => population.draw(&mut self.random),
+        };
+        match drawn {
+            Some(record) => Operation { kind, record, commit },
+            // An empty database can only be inserted into.
+            None => Operation {
+                kind: Kind::Insert,
+                record: population.append(),
+                commit,
+            },
+        }
+    }
+}
