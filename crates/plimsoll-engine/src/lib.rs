@@ -7,9 +7,12 @@ mod checksum;
 mod format_error;
 mod geometry;
 mod header;
+mod key;
 mod logtime;
 pub mod page;
 mod page_class;
+mod record;
+mod schema;
 
 pub use checksum::{
     block_checksum, copy_and_checksum, header_checksum, page_checksums, set_checksum, stored_checksums,
@@ -20,5 +23,15 @@ pub use header::{
     BackupMark, DatabaseHeader, DatabaseState, EventCount, FORMAT_UPDATE, FORMAT_VERSION, FileType,
     HeaderCopy, ResizeCount, SORT_VERSION_IN_LOCALES,
 };
+pub use key::{Key, KeyError, KeyShape};
 pub use logtime::{LogPosition, LogTime, Signature};
 pub use page_class::{BlockDamage, FlippedBits, PageClass, classify, correct};
+pub use record::{
+    MultiValue, NewValue, Record, RecordError, RecordFault, RecordLayout, StoredValue, encode_record,
+    value_bits,
+};
+pub use schema::{
+    CODE_PAGE_UNICODE, CODE_PAGE_WESTERN, Column, ColumnId, ColumnStorage, ColumnType, Index,
+    KEY_BYTES_MAX_DEFAULT, KeyColumn, KeyOrder, SchemaError, TAGGED_COLUMN_MIN, Table, TableBuilder,
+    VARIABLE_COLUMN_MIN, column_flags, index_flags,
+};

@@ -4,6 +4,7 @@
 //! therefore runs on a real disk in real time, on a disk in memory that tears writes and loses power in virtual time,
 //! and later on a modelled array.
 
+mod arena;
 mod buffer;
 mod clock;
 #[doc(hidden)]
@@ -13,6 +14,7 @@ mod error;
 mod executor;
 mod file;
 mod kind;
+mod libaio;
 mod memory;
 mod posix;
 mod random;
@@ -21,6 +23,7 @@ mod sparse;
 mod sync;
 mod threads;
 mod transfer;
+mod uring;
 
 pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferHome};
 pub use clock::{Clock, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, UtcAnchor};
@@ -32,7 +35,10 @@ pub use error::{DiskError, DiskErrorKind};
 pub use executor::{Executor, ExecutorStatistics, Handle, JoinHandle, Stalled};
 pub use file::{File, Files};
 pub use kind::OperationKind;
-pub use memory::{Latency, LatencyPlan, LatencyRule, Loss, MemoryDisk, MemoryOptions, Tracking};
+pub use memory::{
+    Effect, FaultRule, Filter, Latency, LatencyPlan, LatencyRule, Loss, MemoryDisk, MemoryOptions, Stage,
+    TraceEntry, Tracking,
+};
 pub use posix::Caching;
 pub use random::Random;
 pub use real::{DurableBy, InFlight, Method, MethodChoice, RealDisk, RealDiskOptions};

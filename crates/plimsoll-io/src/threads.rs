@@ -9,7 +9,7 @@ use crate::posix::{Crew, Wakeup, last_errno, timespec_of};
 use crate::transfer::{Transfer, TransferKind, TransferQueue, Transferred};
 
 /// A transfer as it travels to a worker.
-struct Errand(Transfer);
+pub(crate) struct Errand(pub(crate) Transfer);
 
 // SAFETY: the pointer inside is only used by the one worker that runs the errand; who pushed it leaves the memory alone until
 // the errand has come back (the contract of `TransferQueue::push`).
@@ -42,7 +42,7 @@ impl TransferQueue for ThreadQueue {
 
     fn flush(&mut self) {}
 
-    fn ready(&self) -> bool {
+    fn ready(&mut self) -> bool {
         self.crew.ready()
     }
 
@@ -60,7 +60,7 @@ impl TransferQueue for ThreadQueue {
 }
 
 /// Sleeps until the wake-up rings or the time is over; a signal also ends the sleep.
-pub(crate) fn wait_readable(wakeup: &Wakeup, timeout_ns: Option<Nanos>) {
+fn wait_readable(wakeup: &Wakeup, timeout_ns: Option<Nanos>) {
     let mut interest = libc::pollfd {
         fd: wakeup.fd(),
         events: libc::POLLIN,
@@ -75,7 +75,7 @@ pub(crate) fn wait_readable(wakeup: &Wakeup, timeout_ns: Option<Nanos>) {
     }
 }
 
-fn run_errand(Errand(transfer): Errand) -> Transferred {
+pub(crate) fn run_errand(Errand(transfer): Errand) -> Transferred {
     let Transfer {
         fd, offset, memory, ..
     } = transfer;

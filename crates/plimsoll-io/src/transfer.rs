@@ -36,6 +36,8 @@ pub(crate) struct Transfer {
 pub(crate) struct Memory {
     pub start: *mut u8,
     pub length_bytes: u32,
+    /// Where the kernel knows this memory already.
+    pub registered_index: Option<u16>,
 }
 
 impl Memory {
@@ -43,6 +45,7 @@ impl Memory {
     pub(crate) const NONE: Memory = Memory {
         start: std::ptr::null_mut(),
         length_bytes: 0,
+        registered_index: None,
     };
 }
 
@@ -52,6 +55,29 @@ pub(crate) struct Transferred {
     pub tag: u32,
     /// Bytes transferred, or a negative error number.
     pub result: i32,
+}
+
+/// Why a method cannot be had.
+pub(crate) struct Refusal {
+    pub reason: String,
+    pub errno: Option<i32>,
+}
+
+impl Refusal {
+    /// A refusal by a system call.
+    pub(crate) fn by_kernel(call: &str, errno: i32) -> Self {
+        let meaning = match errno {
+            libc::EPERM | libc::EACCES => "forbidden, as in many container profiles",
+            libc::ENOSYS => "unknown to this kernel",
+            libc::ENOMEM => "not enough lockable memory",
+            libc::EAGAIN => "the system's limit is used up",
+            _ => "refused",
+        };
+        Self {
+            reason: format!("{call}: {meaning} (errno {errno})"),
+            errno: Some(errno),
+        }
+    }
 }
 
 /// A method of doing transfers.
@@ -70,7 +96,7 @@ pub(crate) trait TransferQueue {
     fn flush(&mut self);
 
     /// Whether `collect` would find anything: a load from memory.
-    fn ready(&self) -> bool;
+    fn ready(&mut self) -> bool;
 
     /// Moves finished transfers to `done`.
     fn collect(&mut self, done: &mut Vec<Transferred>);
@@ -78,6 +104,14 @@ pub(crate) trait TransferQueue {
     /// Flushes, then sleeps until something is ready, the disk's wake-up rings, or the time is over (`None`: no limit). May
     /// return early.
     fn wait(&mut self, timeout_ns: Option<Nanos>);
+
+    /// Makes memory known to the kernel under an index; the error is an error number.
+    ///
+    /// # Safety
+    /// The memory stays allocated as long as this queue lives.
+    unsafe fn register(&mut self, _index: u16, _start: *mut u8, _length_bytes: usize) -> Result<(), i32> {
+        Err(libc::EOPNOTSUPP)
+    }
 
     /// Waits at most `patience_ns` for transfers under way after the last were handed over; answers whether none is left.
     fn finish(&mut self, patience_ns: Nanos) -> bool;

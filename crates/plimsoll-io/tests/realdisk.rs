@@ -48,3 +48,34 @@ fn writes_with_a_separate_sync_keep_the_contract() {
         options.durable_by = DurableBy::WriteThenSync;
     });
 }
+
+/// The method of the published figures.
+#[test]
+fn io_uring_keeps_the_contract() {
+    check_method("io-uring", Method::IoUring, |_| {});
+}
+
+/// A queue of four transfers: everything else waits its turn, in every case of the suite.
+#[test]
+fn a_short_queue_keeps_the_contract() {
+    check_method("short-uring", Method::IoUring, |options| {
+        options.queue_depth_max = 4
+    });
+    check_method("short-libaio", Method::Libaio, |options| {
+        options.queue_depth_max = 4
+    });
+}
+
+/// Where memory cannot be locked, transfers go without registered memory.
+#[test]
+fn unregistered_memory_keeps_the_contract() {
+    check_method("unregistered", Method::IoUring, |options| {
+        options.registered_bytes_max = 0;
+    });
+}
+
+/// The method of containers that forbid io_uring.
+#[test]
+fn libaio_keeps_the_contract() {
+    check_method("libaio", Method::Libaio, |_| {});
+}

@@ -10,9 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use super::faulty::units;
 use super::filesystem::FileSystem;
-use super::inode::{ChangeKind, Inode, InodeRef};
+use super::inode::{ChangeKind, Inode, InodeRef, SECTOR_BYTES};
 use super::names::{NameChange, assign};
+use super::options::MemoryOptions;
 use crate::Random;
 
 /// How much of what is at risk an image loses.
@@ -53,7 +55,8 @@ pub(crate) struct Cut<'a> {
     random: &'a mut Random,
     survival: f64,
     tearing: f64,
-    atomic_write_bytes: usize,
+    atomic_write_bytes: u64,
+    physical_sector_bytes: u64,
 }
 
 /// Something submitted and not complete at the cut.
@@ -63,13 +66,14 @@ pub(crate) enum InFlight<'a> {
 }
 
 impl<'a> Cut<'a> {
-    pub(crate) fn new(random: &'a mut Random, loss: Loss, atomic_write_bytes: u32) -> Self {
+    pub(crate) fn new(random: &'a mut Random, loss: Loss, options: &MemoryOptions) -> Self {
         let (survival, tearing) = loss.drawn(random);
         Self {
             random,
             survival,
             tearing,
-            atomic_write_bytes: atomic_write_bytes as usize,
+            atomic_write_bytes: u64::from(options.atomic_write_bytes),
+            physical_sector_bytes: u64::from(options.physical_sector_bytes),
         }
     }
 
@@ -118,6 +122,7 @@ impl<'a> Cut<'a> {
         let old = inode.borrow();
         let mut chunks = old.stable_chunks();
         let mut length_bytes = old.stable_length_bytes;
+        let mut unreadable = old.unreadable.clone();
         let begun = in_flight.iter().filter_map(|operation| match operation {
             InFlight::Change(file, kind) if Rc::ptr_eq(file, inode) => Some(kind),
             _ => None,
@@ -132,6 +137,9 @@ impl<'a> Cut<'a> {
                     certain,
                 } => {
                     let grown = offset + bytes.len() as u64;
+                    if !certain {
+                        unreadable.extend(self.broken_sectors(*offset, grown));
+                    }
                     if *certain {
                         chunks.write(*offset, bytes);
                     } else if self.survives() {
@@ -146,8 +154,21 @@ impl<'a> Cut<'a> {
         }
         chunks.truncate(length_bytes);
         let mut copy = Inode::settled(chunks, length_bytes);
-        copy.unreadable = old.unreadable.clone();
+        copy.unreadable = unreadable;
         Rc::new(RefCell::new(copy))
+    }
+
+    /// The sectors lost because a write covered a part of a physical sector and was interrupted.
+    fn broken_sectors(&mut self, start: u64, end: u64) -> BTreeSet<u64> {
+        let physical = self.physical_sector_bytes;
+        let mut broken = BTreeSet::new();
+        for edge in [start, end] {
+            let first = edge / physical * physical;
+            if first != edge && self.random.chance(self.tearing) && self.random.below(2) == 0 {
+                broken.extend(first / SECTOR_BYTES..(first + physical) / SECTOR_BYTES);
+            }
+        }
+        broken
     }
 
     fn write_torn(&mut self, offset: u64, bytes: &[u8], mut write: impl FnMut(u64, &[u8])) {
@@ -155,15 +176,10 @@ impl<'a> Cut<'a> {
             write(offset, bytes);
             return;
         }
-        let unit = self.atomic_write_bytes as u64;
-        let mut at = offset;
-        let end = offset + bytes.len() as u64;
-        while at < end {
-            let next = ((at / unit + 1) * unit).min(end);
+        for (at, part) in units(offset, bytes, self.atomic_write_bytes) {
             if self.random.below(2) == 0 {
-                write(at, &bytes[(at - offset) as usize..(next - offset) as usize]);
+                write(at, part);
             }
-            at = next;
         }
     }
 }

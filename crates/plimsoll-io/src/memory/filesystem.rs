@@ -42,6 +42,26 @@ impl FileSystem {
         self.options.chunk_bytes
     }
 
+    pub(crate) fn atomic_write_bytes(&self) -> u64 {
+        u64::from(self.options.atomic_write_bytes)
+    }
+
+    /// The file or directory an action is about; empty for a closed file.
+    pub(crate) fn path_of<'a>(&'a self, action: &'a Action) -> &'a Path {
+        match action {
+            Action::Open { path, .. }
+            | Action::Delete { path }
+            | Action::SyncDirectory { path }
+            | Action::List { path }
+            | Action::Rename { from: path, .. } => path,
+            Action::Extend { file, .. }
+            | Action::Read { file, .. }
+            | Action::Write { file, .. }
+            | Action::SyncFile { file }
+            | Action::Close { file } => self.handle(*file).map_or(Path::new(""), |handle| &handle.path),
+        }
+    }
+
     pub(crate) fn handle(&self, file: FileId) -> Option<&Handle> {
         self.handles.get(file.0 as usize)?.as_ref()
     }
@@ -181,15 +201,23 @@ impl FileSystem {
         Ok(Answer::Buffer(buffer))
     }
 
-    fn write(
+    pub(crate) fn write(
         &mut self,
         file: FileId,
         offset: u64,
         buffer: Buffer,
         durability: Durability,
     ) -> Result<Answer, DiskError> {
+        let inode = self.check_write(file, offset, buffer.len() as u64)?;
+        inode
+            .borrow_mut()
+            .write(offset, &buffer, self.keeping(durability));
+        Ok(Answer::Buffer(buffer))
+    }
+
+    /// The file a write may go to.
+    pub(crate) fn check_write(&self, file: FileId, offset: u64, length: u64) -> Result<InodeRef, DiskError> {
         let handle = self.open_handle(file, "write")?;
-        let length = buffer.len() as u64;
         let error = |kind| DiskError::new(kind, "write", &handle.path).at(offset, length);
         if !handle.writable {
             return Err(error(Kind::PermissionDenied));
@@ -201,9 +229,7 @@ impl FileSystem {
         if !self.has_room(&handle.inode, end) {
             return Err(error(Kind::Full));
         }
-        let keeping = self.keeping(durability);
-        handle.inode.borrow_mut().write(offset, &buffer, keeping);
-        Ok(Answer::Buffer(buffer))
+        Ok(handle.inode.clone())
     }
 
     pub(crate) fn keeping(&self, durability: Durability) -> Keeping {

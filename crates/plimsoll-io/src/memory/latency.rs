@@ -136,6 +136,15 @@ impl LatencyPlan {
     }
 }
 
+/// How one operation's service compares with the usual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    Usual,
+    Times(u64),
+    Plus(Nanos),
+    Never,
+}
+
 /// The servers of a disk at work.
 pub(crate) struct Service {
     plan: LatencyPlan,
@@ -150,17 +159,22 @@ impl Service {
         }
     }
 
-    /// When an operation submitted now will be done; `factor` slows this one down.
+    /// When an operation submitted now will be done. One that never is keeps its server for ever.
     pub(crate) fn due(
         &mut self,
         now: Nanos,
         kind: OperationKind,
         context: &Context,
-        factor: u64,
+        pace: Pace,
         random: &mut Random,
     ) -> Nanos {
-        let service_ns = self.plan.of_operation(kind, context).sample(random);
-        let service_ns = service_ns.saturating_mul(factor);
+        let usual_ns = self.plan.of_operation(kind, context).sample(random);
+        let service_ns = match pace {
+            Pace::Usual => usual_ns,
+            Pace::Times(factor) => usual_ns.saturating_mul(factor),
+            Pace::Plus(delay_ns) => usual_ns.saturating_add(delay_ns),
+            Pace::Never => Nanos::MAX,
+        };
         let Some(servers) = self.plan.servers else {
             return now.saturating_add(service_ns);
         };

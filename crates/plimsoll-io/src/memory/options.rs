@@ -9,6 +9,9 @@ pub struct MemoryOptions {
     pub alignment_bytes: u32,
     /// The unit written without tearing: every aligned unit of a write survives a power cut wholly or not at all.
     pub atomic_write_bytes: u32,
+    /// The device's physical sector. A write at risk that covers only part of one makes the device read, change and write
+    /// it back; a power cut in between may leave the whole sector unreadable, with the neighbours it held.
+    pub physical_sector_bytes: u32,
     /// How finely files are kept; a transfer of whole chunks is cheapest.
     pub chunk_bytes: usize,
     /// The sum of all file lengths the disk can hold; `None` is unlimited.
@@ -38,6 +41,7 @@ impl Default for MemoryOptions {
         Self {
             alignment_bytes: 512,
             atomic_write_bytes: 512,
+            physical_sector_bytes: 512,
             chunk_bytes: 4096,
             capacity_bytes: None,
             latency: LatencyPlan::of(Latency::Constant(100_000)),

@@ -3,15 +3,18 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::{Action, Completion, Nanos};
+use super::faults::Effect;
+use crate::{Action, Completion, Nanos, Purpose};
 
 pub(crate) struct Queued {
     /// `Nanos::MAX` never comes: the operation hangs.
     pub(crate) due: Nanos,
-    /// Order of submission; set by [`Queue::push`].
+    /// Order of submission, from [`Queue::next_sequence`].
     pub(crate) sequence: u64,
     pub(crate) sync_mark: u64,
     pub(crate) submitted: Nanos,
+    pub(crate) purpose: Purpose,
+    pub(crate) effect: Option<Effect>,
     pub(crate) action: Action,
     pub(crate) completion: Completion,
 }
@@ -50,9 +53,8 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) fn push(&mut self, mut queued: Queued) {
-        queued.sequence = self.next_sequence;
-        self.next_sequence += 1;
+    pub(crate) fn push(&mut self, queued: Queued) {
+        self.next_sequence = queued.sequence + 1;
         self.heap.push(queued);
     }
 

@@ -25,6 +25,25 @@ pub(crate) fn last_errno() -> i32 {
         .unwrap_or(libc::EIO)
 }
 
+/// RLIMIT_MEMLOCK as `ulimit -l` shows it.
+pub(crate) fn lockable_memory() -> String {
+    match lockable_bytes() {
+        None => "unlimited".to_owned(),
+        Some(bytes) => format!("{} KiB", bytes / 1024),
+    }
+}
+
+/// RLIMIT_MEMLOCK; `None` is unlimited.
+pub(crate) fn lockable_bytes() -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the structure is writable. The call cannot fail for a known resource.
+    unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) };
+    (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
 /// The error number inside a standard-library error.
 pub(crate) fn errno_of(error: &std::io::Error) -> i32 {
     error.raw_os_error().unwrap_or(libc::EIO)

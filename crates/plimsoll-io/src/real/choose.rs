@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::{Method, MethodChoice, RealDiskOptions};
+use crate::libaio::LibaioQueue;
 use crate::posix::Wakeup;
 use crate::threads::ThreadQueue;
-use crate::transfer::TransferQueue;
+use crate::transfer::{Refusal, TransferQueue};
+use crate::uring::UringQueue;
 use crate::{DiskError, DiskErrorKind};
 
 /// A method that works.
@@ -15,22 +17,16 @@ pub(super) struct Chosen {
     pub remarks: Vec<String>,
 }
 
-/// Why a method cannot be had.
-struct Refusal {
-    reason: String,
-    errno: Option<i32>,
-}
-
 /// Takes the wanted method, or the first that works.
 pub(super) fn choose(options: &RealDiskOptions, wakeup: &Arc<Wakeup>) -> Result<Chosen, DiskError> {
     let wanted = match options.method {
-        MethodChoice::Auto => vec![Method::Threads],
+        MethodChoice::Auto => vec![Method::IoUring, Method::Libaio, Method::Threads],
         MethodChoice::Only(method) => vec![method],
     };
     let mut remarks = Vec::new();
     let mut last_refusal = None;
     for method in wanted {
-        match open_queue(method, options, wakeup) {
+        match open_queue(method, options, wakeup, &mut remarks) {
             Ok(queue) => {
                 return Ok(Chosen {
                     method,
@@ -55,6 +51,7 @@ fn open_queue(
     method: Method,
     options: &RealDiskOptions,
     wakeup: &Arc<Wakeup>,
+    remarks: &mut Vec<String>,
 ) -> Result<Box<dyn TransferQueue>, Refusal> {
     if options.refused_methods.contains(&method) {
         return Err(Refusal {
@@ -62,7 +59,10 @@ fn open_queue(
             errno: None,
         });
     }
-    match method {
-        Method::Threads => Ok(Box::new(ThreadQueue::new(options.threads_max, wakeup.clone()))),
-    }
+    let (depth, wakeup) = (options.queue_depth_max, wakeup.clone());
+    Ok(match method {
+        Method::IoUring => Box::new(UringQueue::open(depth, wakeup, remarks)?),
+        Method::Libaio => Box::new(LibaioQueue::open(depth, wakeup)?),
+        Method::Threads => Box::new(ThreadQueue::new(options.threads_max, wakeup)),
+    })
 }

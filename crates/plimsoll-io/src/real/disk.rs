@@ -15,7 +15,7 @@ use super::RealDiskOptions;
 use super::choose::choose;
 use super::state::State;
 use crate::posix::Wakeup;
-use crate::{Clock, Context, Disk, DiskError, DiskFacts, NANOS_PER_SECOND, Nanos, Operation};
+use crate::{Buffer, Clock, Context, Disk, DiskError, DiskFacts, NANOS_PER_SECOND, Nanos, Operation};
 
 /// How long dropping a disk waits for I/O under way. What hangs longer keeps its memory and descriptors for ever.
 const DROP_PATIENCE_NS: Nanos = 10 * NANOS_PER_SECOND;
@@ -131,6 +131,10 @@ impl Disk for RealDisk {
 
     fn in_flight(&self) -> usize {
         self.undelivered.get()
+    }
+
+    fn allocate(&self, length_bytes: usize) -> Buffer {
+        self.state.borrow_mut().allocate(length_bytes)
     }
 
     fn facts(&self) -> DiskFacts {

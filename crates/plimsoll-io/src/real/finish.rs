@@ -85,6 +85,7 @@ impl State {
                 let memory = Memory {
                     start: buffer.as_mut_ptr(),
                     length_bytes: pending.length_bytes,
+                    registered_index: None,
                 };
                 (TransferKind::Write, memory)
             }

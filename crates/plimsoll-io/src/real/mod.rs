@@ -17,6 +17,10 @@ use crate::Caching;
 /// A way of handing I/O to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
+    /// io_uring, in its newest form the kernel knows.
+    IoUring,
+    /// The kernel's older asynchronous I/O.
+    Libaio,
     /// A pool of threads that block.
     Threads,
 }
@@ -25,6 +29,8 @@ impl Method {
     /// The name used in plans and reports.
     pub fn name(self) -> &'static str {
         match self {
+            Method::IoUring => "io_uring",
+            Method::Libaio => "libaio",
             Method::Threads => "threads",
         }
     }
@@ -59,6 +65,10 @@ pub struct RealDiskOptions {
     pub caching: Caching,
     /// How durable writes are done.
     pub durable_by: DurableBy,
+    /// Transfers the kernel may hold at once; more wait here.
+    pub queue_depth_max: u32,
+    /// I/O memory to make known to the kernel; beyond it, and where limits forbid it, transfers cost a little more.
+    pub registered_bytes_max: usize,
     /// Threads of the `threads` method.
     pub threads_max: usize,
     /// Methods treated as if the kernel refused them.
@@ -71,6 +81,8 @@ impl Default for RealDiskOptions {
             method: MethodChoice::Auto,
             caching: Caching::DirectOnly,
             durable_by: DurableBy::Flag,
+            queue_depth_max: 1024,
+            registered_bytes_max: usize::MAX,
             threads_max: 32,
             refused_methods: Vec::new(),
         }

@@ -109,6 +109,7 @@ impl State {
             },
         };
         let memory = Memory {
+            registered_index: self.arena.registered_index(&buffer),
             start: buffer.as_mut_ptr(),
             length_bytes: length_bytes as u32,
         };

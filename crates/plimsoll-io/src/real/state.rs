@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::choose::Chosen;
 use super::table::{FileState, Pending, PendingTable};
 use super::{DurableBy, RealDiskOptions};
-use crate::posix::{Chore, ChoreDone, Crew, OpenRules, Wakeup, do_chore};
+use crate::arena::{Arena, CHUNK_BYTES, CHUNKS_REGISTERED_MAX, NewChunk};
+use crate::posix::{Chore, ChoreDone, Crew, OpenRules, Wakeup, do_chore, lockable_memory};
 use crate::transfer::{Transfer, TransferQueue, Transferred};
-use crate::{Answer, Clock, Completion, DiskError, FileId, Nanos, Outcome};
+use crate::{Answer, Buffer, Clock, Completion, DiskError, FileId, Nanos, Outcome};
 
 /// Workers for extensions.
 const EXTEND_THREADS_MAX: usize = 4;
@@ -21,6 +23,9 @@ pub(super) struct State {
     pub(super) rules: Arc<OpenRules>,
     pub(super) durable_by: DurableBy,
     pub(super) queue: Box<dyn TransferQueue>,
+    /// Declared after the queue, so that it is dropped after it.
+    pub(super) arena: Rc<Arena>,
+    registered_bytes_max: usize,
     /// Transfers pushed to the queue and not collected.
     pub(super) in_queue: usize,
     /// Transfers the queue has no room for.
@@ -48,6 +53,8 @@ impl State {
                 caching: options.caching,
             }),
             durable_by: options.durable_by,
+            arena: Rc::default(),
+            registered_bytes_max: options.registered_bytes_max,
             queue: chosen.queue,
             in_queue: 0,
             backlog: VecDeque::new(),
@@ -63,7 +70,7 @@ impl State {
         }
     }
 
-    pub(super) fn anything_ready(&self) -> bool {
+    pub(super) fn anything_ready(&mut self) -> bool {
         !self.finished.is_empty() || self.queue.ready() || self.names.ready() || self.extensions.ready()
     }
 
@@ -110,6 +117,41 @@ impl State {
         // SAFETY: the buffer is owned by the pending table and the descriptor by the file table until the tag is collected (a
         // close waits for `in_flight`, and `drop` leaks both rather than free them early); the capacity was just checked.
         unsafe { self.queue.push(transfer) };
+    }
+
+    /// Memory for a transfer.
+    pub(super) fn allocate(&mut self, length_bytes: usize) -> Buffer {
+        if length_bytes > CHUNK_BYTES {
+            return Buffer::zeroed(length_bytes);
+        }
+        self.arena.lend(length_bytes).unwrap_or_else(|| {
+            let chunk = self.arena.grow();
+            self.register(chunk);
+            self.arena
+                .lend(length_bytes)
+                .expect("a new chunk holds any buffer up to its size")
+        })
+    }
+
+    /// Makes a chunk known to the kernel, as far as options, kernel and limits allow.
+    fn register(&mut self, chunk: NewChunk) {
+        if chunk.index >= CHUNKS_REGISTERED_MAX || self.arena.size_bytes() > self.registered_bytes_max {
+            return;
+        }
+        // SAFETY: the state holds the arena, and the arena its chunks, longer than the queue.
+        match unsafe {
+            self.queue
+                .register(chunk.index as u16, chunk.start.as_ptr(), CHUNK_BYTES)
+        } {
+            Ok(()) => self.arena.note_registered(chunk),
+            Err(libc::EOPNOTSUPP) => {}
+            Err(errno) => self.remark(&format!(
+                "io_uring keeps {} MiB of registered memory, more is refused (errno {errno}; lockable memory is \
+                 {}): a little more cost per I/O",
+                chunk.index * CHUNK_BYTES / (1024 * 1024),
+                lockable_memory(),
+            )),
+        }
     }
 
     pub(super) fn remark(&mut self, remark: &str) {

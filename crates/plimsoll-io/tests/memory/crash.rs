@@ -265,3 +265,70 @@ fn images_can_be_cut_again() {
     );
     assert!(Rc::ptr_eq(second.disk.clock(), second.executor.handle().clock()));
 }
+
+/// A write of one 512-byte sector on 4 KiB physical sectors can take a durable neighbour with it.
+#[test]
+fn a_cut_inside_a_physical_sector_takes_its_neighbours() {
+    for (physical_sector_bytes, may_break) in [(512, false), (4096, true)] {
+        let rig = Rig::new(MemoryOptions {
+            physical_sector_bytes,
+            ..MemoryOptions::default()
+        });
+        let file = rig.settled_file("a", 8192);
+        rig.write(&file, 0, &[1; 512], Durability::Durable);
+        drop(file.write(512, Buffer::copy_of(&[2; 512]), Durability::Durable, label()));
+        let mut random = Random::from_seed(2);
+        let broken = (0..IMAGES).any(|_| {
+            let image = Rig::over(rig.disk.crash_image(Loss::Drawn, &mut random));
+            let files = image.files.clone();
+            image.run(async move {
+                let file = files.open("a", OpenMode::Read, label()).await.unwrap();
+                file.read(4096, Buffer::zeroed(4096), label()).await.unwrap();
+                file.read(0, Buffer::zeroed(512), label()).await.is_err()
+            })
+        });
+        assert_eq!(broken, may_break, "physical sectors of {physical_sector_bytes}");
+    }
+}
+
+/// The cut can be put after any event. Over all events of a write the durable acknowledgement and the image agree:
+/// what was acknowledged is in every image.
+#[test]
+fn cuts_after_every_event_keep_what_was_acknowledged() {
+    let mut acknowledged_at_some_cut = BTreeSet::new();
+    for event in 1.. {
+        let rig = Rig::new(MemoryOptions::default());
+        rig.disk.load("a", &[0; 4096]);
+        rig.disk.power_cut_at_event(event);
+        let acknowledged = Rc::new(std::cell::Cell::new(0u64));
+        let (files, seen, disk) = (rig.files.clone(), acknowledged.clone(), rig.disk.clone());
+        rig.executor.handle().spawn(async move {
+            let file = files.open("a", OpenMode::Write, label()).await.unwrap();
+            for index in 0..4u64 {
+                let buffer = Buffer::copy_of(&[1 + index as u8; 512]);
+                file.write(index * 512, buffer, Durability::Durable, label())
+                    .await
+                    .unwrap();
+                seen.set(index + 1);
+            }
+            disk.power_cut();
+        });
+        let disk = rig.disk.clone();
+        rig.run(async move { disk.power_lost().await });
+        acknowledged_at_some_cut.insert(acknowledged.get());
+        for bytes in found(&rig.disk, "a") {
+            let bytes = bytes.unwrap();
+            for index in 0..acknowledged.get() {
+                assert_eq!(
+                    bytes[index as usize * 512],
+                    1 + index as u8,
+                    "cut after event {event}"
+                );
+            }
+        }
+        if rig.disk.events() < event {
+            break;
+        }
+    }
+    assert_eq!(acknowledged_at_some_cut, (0..=4).collect());
+}

@@ -1,0 +1,559 @@
+//! What tables look like: columns, indexes, and how both are declared.
+//!
+//! A column's number says how it is stored: 1 to 127 fixed length, 128 to 255 variable length, from 256 on tagged (present only
+//! where it has a value; the home of long values). The first index of a table is its primary: the table is the tree of that
+//! index. A secondary index maps its key to the primary key.
+//!
+//! We have no index with equal keys: an index declared with [`TableBuilder::duplicates`] gets the primary key's columns
+//! appended and is unique. Every independent reader understands that, and separators stay short.
+
+use std::collections::BTreeSet;
+
+/// Number of a column in its table.
+pub type ColumnId = u16;
+
+/// First number of variable-length columns.
+pub const VARIABLE_COLUMN_MIN: ColumnId = 128;
+/// First number of tagged columns.
+pub const TAGGED_COLUMN_MIN: ColumnId = 256;
+
+/// Code page of single-byte text.
+pub const CODE_PAGE_WESTERN: u16 = 1252;
+/// Code page of UTF-16LE text.
+pub const CODE_PAGE_UNICODE: u16 = 1200;
+
+/// Bits of [`Column::flags`].
+pub mod column_flags {
+    /// A value is required.
+    pub const NOT_NULL: u32 = 0x1;
+    /// Counts the changes of its row.
+    pub const VERSION: u32 = 0x2;
+    /// Filled from a counter.
+    pub const AUTO_INCREMENT: u32 = 0x4;
+    /// May hold several values.
+    pub const MULTI_VALUED: u32 = 0x8;
+    /// Has a default value.
+    pub const DEFAULT: u32 = 0x10;
+    /// A counter changed by delta.
+    pub const ESCROW: u32 = 0x20;
+    /// Values may be stored compressed.
+    pub const COMPRESSED: u32 = 0x1000;
+    /// Values are stored encrypted.
+    pub const ENCRYPTED: u32 = 0x2000;
+}
+
+/// Bits of [`Index::flags`].
+pub mod index_flags {
+    /// No two entries have the same key.
+    pub const UNIQUE: u32 = 0x1;
+    /// Rows whose key columns are all null have an entry.
+    pub const ALLOW_ALL_NULLS: u32 = 0x2;
+    /// Rows whose first key column is null have an entry.
+    pub const ALLOW_FIRST_NULL: u32 = 0x4;
+    /// Rows with any null key column have an entry.
+    pub const ALLOW_SOME_NULLS: u32 = 0x8;
+    /// Null keys are refused.
+    pub const NO_NULLS: u32 = 0x10;
+    /// The table itself.
+    pub const PRIMARY: u32 = 0x20;
+    /// Null sorts after every value.
+    pub const NULLS_HIGH: u32 = 0x800;
+    /// Set in every index we know: key columns are listed with 16-bit numbers.
+    pub const EXTENDED_COLUMN_IDS: u32 = 0x1_0000;
+}
+
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ColumnType {
+    /// One byte, 0x00 or 0xFF.
+    Bit,
+    /// Unsigned 8 bits.
+    UnsignedByte,
+    /// Signed 16 bits.
+    Short,
+    /// Signed 32 bits.
+    Long,
+    /// Signed 64 bits, in ten-thousandths.
+    Currency,
+    /// 32-bit floating point.
+    Single,
+    /// 64-bit floating point.
+    Double,
+    /// Eight bytes: days since 1899-12-30 as floating point, or whatever its user puts there.
+    DateTime,
+    /// Up to 255 bytes.
+    Binary,
+    /// Up to 255 bytes of text.
+    Text,
+    /// Up to 2 GiB.
+    LongBinary,
+    /// Up to 2 GiB of text.
+    LongText,
+    /// Unsigned 32 bits.
+    UnsignedLong,
+    /// Signed 64 bits.
+    LongLong,
+    /// Sixteen bytes.
+    Guid,
+    /// Unsigned 16 bits.
+    UnsignedShort,
+    /// Unsigned 64 bits.
+    UnsignedLongLong,
+    /// A type we do not know, or (0) a deleted column. Values are bytes.
+    Other(u8),
+}
+
+const NUMBERED_TYPES: [(ColumnType, u8, usize); 17] = [
+    (ColumnType::Bit, 1, 1),
+    (ColumnType::UnsignedByte, 2, 1),
+    (ColumnType::Short, 3, 2),
+    (ColumnType::Long, 4, 4),
+    (ColumnType::Currency, 5, 8),
+    (ColumnType::Single, 6, 4),
+    (ColumnType::Double, 7, 8),
+    (ColumnType::DateTime, 8, 8),
+    (ColumnType::Binary, 9, 0),
+    (ColumnType::Text, 10, 0),
+    (ColumnType::LongBinary, 11, 0),
+    (ColumnType::LongText, 12, 0),
+    (ColumnType::UnsignedLong, 14, 4),
+    (ColumnType::LongLong, 15, 8),
+    (ColumnType::Guid, 16, 16),
+    (ColumnType::UnsignedShort, 17, 2),
+    (ColumnType::UnsignedLongLong, 18, 8),
+];
+
+impl ColumnType {
+    /// The type with this number in the catalog.
+    pub fn from_number(number: u8) -> Self {
+        let known = NUMBERED_TYPES.iter().find(|(_, known, _)| *known == number);
+        known.map_or(Self::Other(number), |(column_type, ..)| *column_type)
+    }
+
+    /// Its number in the catalog.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Other(number) => number,
+            known => known.row().1,
+        }
+    }
+
+    /// Bytes of every value, or `None` if values differ in length.
+    pub fn fixed_bytes(self) -> Option<usize> {
+        match self {
+            Self::Other(_) => None,
+            known => Some(known.row().2).filter(|bytes| *bytes > 0),
+        }
+    }
+
+    /// Whether values may be too long for a record.
+    pub fn is_long(self) -> bool {
+        matches!(self, Self::LongBinary | Self::LongText)
+    }
+
+    /// Whether values are text.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Text | Self::LongText)
+    }
+
+    fn row(self) -> &'static (ColumnType, u8, usize) {
+        let row = NUMBERED_TYPES.iter().find(|(known, ..)| *known == self);
+        row.expect("every known type has a row")
+    }
+}
+
+/// How a column is stored in the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnStorage {
+    /// At a fixed offset.
+    Fixed,
+    /// In the list of variable-length values.
+    Variable,
+    /// In the list of tagged values.
+    Tagged,
+}
+
+impl ColumnStorage {
+    /// How the column with this number is stored.
+    pub fn of(column: ColumnId) -> Self {
+        match column {
+            0..VARIABLE_COLUMN_MIN => Self::Fixed,
+            VARIABLE_COLUMN_MIN..TAGGED_COLUMN_MIN => Self::Variable,
+            _ => Self::Tagged,
+        }
+    }
+
+    fn ids(self) -> std::ops::RangeInclusive<ColumnId> {
+        match self {
+            Self::Fixed => 1..=VARIABLE_COLUMN_MIN - 1,
+            Self::Variable => VARIABLE_COLUMN_MIN..=TAGGED_COLUMN_MIN - 1,
+            Self::Tagged => TAGGED_COLUMN_MIN..=64_993,
+        }
+    }
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Number; 0 until the table is built.
+    pub id: ColumnId,
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub column_type: ColumnType,
+    /// See [`column_flags`].
+    pub flags: u32,
+    /// Code page of text, 0 for everything else.
+    pub code_page: u16,
+    /// Longest value; 0 means no limit but the type's.
+    pub bytes_max: u32,
+    /// Value of rows that do not hold the column.
+    pub default: Option<Vec<u8>>,
+}
+
+impl Column {
+    /// A column that may be null; text is single-byte.
+    pub fn new(name: &str, column_type: ColumnType) -> Self {
+        let bytes_max = match column_type {
+            ColumnType::Binary | ColumnType::Text => 255,
+            other => other.fixed_bytes().unwrap_or(0) as u32,
+        };
+        Self {
+            id: 0,
+            name: name.to_owned(),
+            column_type,
+            flags: 0,
+            code_page: if column_type.is_text() {
+                CODE_PAGE_WESTERN
+            } else {
+                0
+            },
+            bytes_max,
+            default: None,
+        }
+    }
+
+    /// Adds bits of [`column_flags`].
+    pub fn flagged(mut self, flags: u32) -> Self {
+        self.flags |= flags;
+        self
+    }
+
+    /// Makes the text UTF-16LE. Such columns cannot be indexed.
+    pub fn unicode(mut self) -> Self {
+        self.code_page = CODE_PAGE_UNICODE;
+        self
+    }
+
+    /// How it is stored.
+    pub fn storage(&self) -> ColumnStorage {
+        ColumnStorage::of(self.id)
+    }
+
+    /// Bytes in the fixed part of a record; only for fixed columns.
+    pub fn fixed_bytes(&self) -> usize {
+        self.column_type.fixed_bytes().unwrap_or(self.bytes_max as usize)
+    }
+
+    fn natural_storage(&self) -> ColumnStorage {
+        match self.column_type {
+            _ if self.flags & column_flags::MULTI_VALUED != 0 => ColumnStorage::Tagged,
+            ColumnType::LongBinary | ColumnType::LongText => ColumnStorage::Tagged,
+            ColumnType::Binary | ColumnType::Text => ColumnStorage::Variable,
+            _ => ColumnStorage::Fixed,
+        }
+    }
+}
+
+/// One column of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeyColumn {
+    /// Which.
+    pub column: ColumnId,
+    /// Which way it sorts.
+    pub order: KeyOrder,
+}
+
+/// Which way a key column sorts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyOrder {
+    /// Small values first.
+    Ascending,
+    /// Large values first.
+    Descending,
+}
+
+/// One index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// Name.
+    pub name: String,
+    /// See [`index_flags`].
+    pub flags: u32,
+    /// Key columns, most significant first.
+    pub columns: Vec<KeyColumn>,
+    /// Longest key.
+    pub key_bytes_max: u16,
+}
+
+/// Keys are cut to this length unless an index says otherwise.
+pub const KEY_BYTES_MAX_DEFAULT: u16 = 255;
+
+impl Index {
+    /// Whether this is the table's own tree.
+    pub fn is_primary(&self) -> bool {
+        self.flags & index_flags::PRIMARY != 0
+    }
+}
+
+/// A table: columns in ascending order of their numbers, and indexes, of which the first is the primary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Name.
+    pub name: String,
+    /// Columns by ascending number.
+    pub columns: Vec<Column>,
+    /// Indexes, the primary first. A table without one is kept in order of insertion; we do not make such tables.
+    pub indexes: Vec<Index>,
+}
+
+impl Table {
+    /// Starts declaring a table.
+    pub fn builder(name: &str) -> TableBuilder {
+        TableBuilder {
+            name: name.to_owned(),
+            columns: Vec::new(),
+            indexes: Vec::new(),
+        }
+    }
+
+    /// The column with this number.
+    pub fn column(&self, id: ColumnId) -> Option<&Column> {
+        let at = self.columns.binary_search_by_key(&id, |column| column.id).ok()?;
+        Some(&self.columns[at])
+    }
+
+    /// The column with this name.
+    pub fn column_named(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// The primary index.
+    pub fn primary(&self) -> Option<&Index> {
+        self.indexes.first().filter(|index| index.is_primary())
+    }
+}
+
+/// What is wrong with a declared table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// The same name twice, or no name, or one longer than 64 characters.
+    #[error("table {table}: the name {name:?} is used twice, empty, longer than 64 characters or not ASCII")]
+    Name {
+        /// Table.
+        table: String,
+        /// Column or index.
+        name: String,
+    },
+    /// More columns of a kind than numbers for them.
+    #[error("table {table} has more {storage:?} columns than the format can number")]
+    TooManyColumns {
+        /// Table.
+        table: String,
+        /// Which kind.
+        storage: ColumnStorage,
+    },
+    /// A key names a column that is not there.
+    #[error("index {index} of table {table} names the column {column:?}, which the table does not have")]
+    KeyColumnMissing {
+        /// Table.
+        table: String,
+        /// Index.
+        index: String,
+        /// Column.
+        column: String,
+    },
+    /// A key names a column whose values cannot be ordered here.
+    #[error(
+        "index {index} of table {table} names the column {column:?}, which cannot be indexed (Unicode text, several values, or an unknown type)"
+    )]
+    KeyColumnUnsortable {
+        /// Table.
+        table: String,
+        /// Index.
+        index: String,
+        /// Column.
+        column: String,
+    },
+    /// A table needs exactly one primary index, with a key.
+    #[error("table {table} needs one primary index and at least one column in every key")]
+    NoPrimary {
+        /// Table.
+        table: String,
+    },
+}
+
+enum Declared {
+    Primary,
+    Unique,
+    Duplicates,
+}
+
+/// Declares a table; see [`Table::builder`]. Columns are numbered in the order they are added.
+pub struct TableBuilder {
+    name: String,
+    columns: Vec<Column>,
+    indexes: Vec<(String, Declared, Vec<String>)>,
+}
+
+impl TableBuilder {
+    /// Adds a column.
+    pub fn column(mut self, column: Column) -> Self {
+        self.columns.push(column);
+        self
+    }
+
+    /// Declares the primary index. Key columns are named as in `"id"`, `"+id"` or, for descending order, `"-id"`.
+    pub fn primary(self, name: &str, key: &[&str]) -> Self {
+        self.index(name, Declared::Primary, key)
+    }
+
+    /// Declares an index in which no two rows share a key.
+    pub fn unique(self, name: &str, key: &[&str]) -> Self {
+        self.index(name, Declared::Unique, key)
+    }
+
+    /// Declares an index in which rows may share a key; the primary key is appended to it.
+    pub fn duplicates(self, name: &str, key: &[&str]) -> Self {
+        self.index(name, Declared::Duplicates, key)
+    }
+
+    fn index(mut self, name: &str, declared: Declared, key: &[&str]) -> Self {
+        let key = key.iter().map(|column| (*column).to_owned()).collect();
+        self.indexes.push((name.to_owned(), declared, key));
+        self
+    }
+
+    /// Checks the declaration and numbers the columns.
+    ///
+    /// # Errors
+    /// The first [`SchemaError`] found.
+    pub fn build(mut self) -> Result<Table, SchemaError> {
+        self.check_names()?;
+        self.number_columns()?;
+        self.indexes
+            .sort_by_key(|(_, declared, _)| !matches!(declared, Declared::Primary));
+        let mut table = Table {
+            name: self.name,
+            columns: self.columns,
+            indexes: Vec::new(),
+        };
+        for (name, declared, key) in self.indexes {
+            let index = declare_index(&table, name, declared, &key)?;
+            table.indexes.push(index);
+        }
+        let primaries = table.indexes.iter().filter(|index| index.is_primary()).count();
+        if primaries != 1 || table.indexes.iter().any(|index| index.columns.is_empty()) {
+            return Err(SchemaError::NoPrimary { table: table.name });
+        }
+        Ok(table)
+    }
+
+    fn check_names(&self) -> Result<(), SchemaError> {
+        let columns: Vec<&String> = self.columns.iter().map(|column| &column.name).collect();
+        let indexes: Vec<&String> = self.indexes.iter().map(|(name, ..)| name).collect();
+        for names in [vec![&self.name], columns, indexes] {
+            let mut seen = BTreeSet::new();
+            for name in names {
+                let is_plain = name.is_ascii() && (1..=64).contains(&name.len());
+                if !is_plain || !seen.insert(name) {
+                    return Err(SchemaError::Name {
+                        table: self.name.clone(),
+                        name: name.clone(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn number_columns(&mut self) -> Result<(), SchemaError> {
+        for storage in [
+            ColumnStorage::Fixed,
+            ColumnStorage::Variable,
+            ColumnStorage::Tagged,
+        ] {
+            let mut ids = storage.ids();
+            for column in &mut self.columns {
+                if column.natural_storage() == storage {
+                    column.id = ids.next().ok_or_else(|| SchemaError::TooManyColumns {
+                        table: self.name.clone(),
+                        storage,
+                    })?;
+                }
+            }
+        }
+        self.columns.sort_by_key(|column| column.id);
+        Ok(())
+    }
+}
+
+fn declare_index(
+    table: &Table,
+    name: String,
+    declared: Declared,
+    key: &[String],
+) -> Result<Index, SchemaError> {
+    let mut columns = key
+        .iter()
+        .map(|column| key_column(table, &name, column))
+        .collect::<Result<Vec<_>, _>>()?;
+    if let (Declared::Duplicates, Some(primary)) = (&declared, table.primary()) {
+        for appended in &primary.columns {
+            if !columns.iter().any(|named| named.column == appended.column) {
+                columns.push(*appended);
+            }
+        }
+    }
+    let kind = match declared {
+        Declared::Primary => index_flags::PRIMARY | index_flags::NO_NULLS,
+        Declared::Unique | Declared::Duplicates => {
+            index_flags::ALLOW_ALL_NULLS | index_flags::ALLOW_FIRST_NULL | index_flags::ALLOW_SOME_NULLS
+        }
+    };
+    Ok(Index {
+        name,
+        flags: index_flags::UNIQUE | index_flags::EXTENDED_COLUMN_IDS | kind,
+        columns,
+        key_bytes_max: KEY_BYTES_MAX_DEFAULT,
+    })
+}
+
+fn key_column(table: &Table, index: &str, named: &str) -> Result<KeyColumn, SchemaError> {
+    let (order, name) = match named.strip_prefix('-') {
+        Some(name) => (KeyOrder::Descending, name),
+        None => (KeyOrder::Ascending, named.strip_prefix('+').unwrap_or(named)),
+    };
+    let (table_name, index, column_name) = (table.name.clone(), index.to_owned(), name.to_owned());
+    let Some(column) = table.column_named(name) else {
+        return Err(SchemaError::KeyColumnMissing {
+            table: table_name,
+            index,
+            column: column_name,
+        });
+    };
+    let is_sortable = column.code_page != CODE_PAGE_UNICODE
+        && column.flags & column_flags::MULTI_VALUED == 0
+        && !matches!(column.column_type, ColumnType::Other(_));
+    if !is_sortable {
+        return Err(SchemaError::KeyColumnUnsortable {
+            table: table_name,
+            index,
+            column: column_name,
+        });
+    }
+    Ok(KeyColumn {
+        column: column.id,
+        order,
+    })
+}
