@@ -19,9 +19,11 @@ mod memory;
 mod posix;
 mod random;
 mod real;
+mod recorded;
 mod sparse;
 mod sync;
 mod threads;
+mod throttled;
 mod transfer;
 mod uring;
 
@@ -42,5 +44,7 @@ pub use memory::{
 pub use posix::Caching;
 pub use random::Random;
 pub use real::{DurableBy, InFlight, Method, MethodChoice, RealDisk, RealDiskOptions};
+pub use recorded::{CompletedIo, Interval, Observer, PendingIo, Recorded, Series, SeriesKey, TracedIo};
 pub use sparse::{Content, Delta, Runs, Sparse};
 pub use sync::{Notify, Permit, Permits};
+pub use throttled::{ThrottleLimits, Throttled};
