@@ -1,7 +1,9 @@
 //! What can be wrong with bytes that should be part of a database. Decoders return these for any input and never panic; each says
 //! where, what was found and what was expected.
 
-use crate::FileType;
+use crate::catalog::CatalogFault;
+use crate::page::PageFault;
+use crate::{FileType, PageClass, PageNumber, RecordFault};
 
 /// See the module text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,5 +41,77 @@ pub enum FormatError {
     FileType {
         /// What the header says.
         found: FileType,
+    },
+    /// A page's checksum does not fit, or the page is not the one that belongs here.
+    #[error("page {page} is damaged ({class:?}); run `plimsoll verify` on the file")]
+    PageDamaged {
+        /// Its number.
+        page: PageNumber,
+        /// What the checksum says.
+        class: PageClass,
+    },
+    /// A page inside a sound checksum makes no sense.
+    #[error("page {page} has a sound checksum but is malformed: {fault}")]
+    Page {
+        /// Its number.
+        page: PageNumber,
+        /// What is wrong.
+        fault: PageFault,
+    },
+    /// A tree leads to a page outside the file.
+    #[error("a tree leads to page {page}, but the file ends with page {page_max}")]
+    PageOutside {
+        /// Where it leads.
+        page: PageNumber,
+        /// Last page of the file.
+        page_max: PageNumber,
+    },
+    /// A tree leads to a page of another tree.
+    #[error("page {page} belongs to object {found}, but the tree of object {expected} leads to it")]
+    WrongObject {
+        /// Its number.
+        page: PageNumber,
+        /// Object on the page.
+        found: u32,
+        /// Object of the tree.
+        expected: u32,
+    },
+    /// A tree has more levels or pages than the file could hold: it leads in circles.
+    #[error("the tree of object {object} leads in circles, back to page {page}")]
+    Circle {
+        /// Object of the tree.
+        object: u32,
+        /// Where it was noticed.
+        page: PageNumber,
+    },
+    /// A record cannot be read.
+    #[error("line {line} of page {page} is no record of its table: {fault}")]
+    Record {
+        /// Page number.
+        page: PageNumber,
+        /// Line on the page.
+        line: usize,
+        /// What is wrong.
+        fault: RecordFault,
+    },
+    /// The catalog cannot be read.
+    #[error("line {line} of page {page} is no sound catalog row: {fault}")]
+    Catalog {
+        /// Page number.
+        page: PageNumber,
+        /// Line on the page.
+        line: usize,
+        /// What is wrong.
+        fault: CatalogFault,
+    },
+    /// A long value is missing or incomplete.
+    #[error("long value {long_value} of object {object} is {problem}")]
+    LongValue {
+        /// Object of the long-value tree.
+        object: u32,
+        /// Number of the value.
+        long_value: u64,
+        /// What is wrong with it.
+        problem: &'static str,
     },
 }

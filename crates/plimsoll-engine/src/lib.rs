@@ -3,6 +3,7 @@
 //! The engine takes its disk, clock and randomness as arguments and touches nothing else. On-disk facts come from the public
 //! ESE source and the public format description; where our files differ (log record bodies), `docs/file-format.md` says so.
 
+pub mod catalog;
 mod checksum;
 mod format_error;
 mod geometry;
@@ -11,6 +12,7 @@ mod key;
 mod logtime;
 pub mod page;
 mod page_class;
+pub mod reader;
 mod record;
 mod schema;
 

@@ -24,12 +24,6 @@ pub enum RecordFault {
         /// What the table's columns give.
         expected: usize,
     },
-    /// The record has more fixed columns than the table.
-    #[error("the record has fixed columns up to {last}, more than the table")]
-    UnknownFixed {
-        /// Last fixed column in the record.
-        last: u8,
-    },
     /// Ends of values go backwards or outside.
     #[error("the value of column {column} lies outside the record")]
     Outside {
@@ -103,18 +97,8 @@ impl<'a> Record<'a> {
     ) -> Result<Self, RecordFault> {
         let [last_fixed, last_variable, end_low, end_high] =
             *bytes.first_chunk().ok_or(RecordFault::Cut { part: "header" })?;
-        let fixed_end = *layout
-            .ends
-            .get(usize::from(last_fixed))
-            .ok_or(RecordFault::UnknownFixed { last: last_fixed })?;
-        let variable_offsets = fixed_end + usize::from(last_fixed).div_ceil(8);
-        let stated_end = usize::from(u16::from_le_bytes([end_low, end_high]));
-        if stated_end != variable_offsets {
-            return Err(RecordFault::FixedEnd {
-                found: stated_end,
-                expected: variable_offsets,
-            });
-        }
+        let variable_offsets = usize::from(u16::from_le_bytes([end_low, end_high]));
+        let fixed_end = fixed_end(layout, last_fixed, variable_offsets)?;
         let variable_count = usize::from(u16::from(last_variable).saturating_sub(NO_VARIABLE));
         let variable_start = variable_offsets + 2 * variable_count;
         if variable_start > bytes.len() {
@@ -280,6 +264,24 @@ impl<'a> Record<'a> {
 
     /// Bytes in front of the fixed values.
     pub const HEADER_BYTES: usize = HEADER_BYTES;
+}
+
+/// Where the fixed values end and the null bits begin, so that the null bits end at `variable_offsets`.
+fn fixed_end(layout: &RecordLayout, last_fixed: u8, variable_offsets: usize) -> Result<usize, RecordFault> {
+    let null_bytes = usize::from(last_fixed).div_ceil(8);
+    let known_end = layout.ends.last().copied().unwrap_or(HEADER_BYTES);
+    let (expected, is_sound) = match layout.ends.get(usize::from(last_fixed)) {
+        Some(end) => (end + null_bytes, variable_offsets == end + null_bytes),
+        // The catalog of a later format has fixed columns that we do not know after those we do.
+        None => (known_end + null_bytes, variable_offsets >= known_end + null_bytes),
+    };
+    if is_sound {
+        return Ok(variable_offsets - null_bytes);
+    }
+    Err(RecordFault::FixedEnd {
+        found: variable_offsets,
+        expected,
+    })
 }
 
 fn interpret(column: ColumnId, bits: u8, value: &[u8]) -> Result<StoredValue<'_>, RecordFault> {

@@ -85,3 +85,21 @@ pub fn synthetic() -> Vec<(String, serde_json::Value, Vec<u8>)> {
         })
         .collect()
 }
+
+/// Path of the file that [`on_memory_disk`] puts on its disk.
+pub const DATABASE: &str = "/db/database.edb";
+
+/// Runs `work` on a disk in memory that holds `bytes` as [`DATABASE`].
+pub fn on_memory_disk<T: 'static, F: Future<Output = T> + 'static>(
+    bytes: &[u8],
+    work: impl FnOnce(plimsoll_io::Files, plimsoll_io::Handle) -> F,
+) -> T {
+    use plimsoll_io::{Clock, Executor, Files, MemoryDisk, MemoryOptions, Random};
+    let clock = std::rc::Rc::new(Clock::simulated());
+    let disk = MemoryDisk::new(clock.clone(), Random::from_seed(1), MemoryOptions::ram());
+    disk.create_directory("/db");
+    disk.load(DATABASE, bytes);
+    let executor = Executor::new(clock, disk.clone());
+    let future = work(Files::new(disk), executor.handle());
+    executor.run(future).expect("the disk answers everything")
+}
