@@ -29,9 +29,12 @@ impl MemoryDisk {
         self.place(path.as_ref(), Inode::settled(chunks, bytes.len() as u64));
     }
 
-    /// Puts a file of generated content in place, stable at once.
+    /// Puts a file of generated content in place, stable at once. What it is extended by reads as zero.
+    ///
+    /// # Panics
+    /// When the length is not a whole number of the content's units.
     pub fn load_sparse(&self, path: impl AsRef<Path>, length_bytes: u64, sparse: Sparse) {
-        let chunks = Chunks::new(Layout::sparse(sparse));
+        let chunks = Chunks::new(Layout::sparse(sparse, length_bytes));
         self.place(path.as_ref(), Inode::settled(chunks, length_bytes));
     }
 

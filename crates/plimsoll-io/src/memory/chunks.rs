@@ -21,7 +21,24 @@ struct Segment([Slot; SEGMENT_CHUNKS]);
 #[derive(Clone)]
 pub(crate) struct Layout {
     pub(crate) chunk_bytes: usize,
-    sparse: Option<Sparse>,
+    sparse: Option<Generated>,
+}
+
+/// Generated content, zero from `length_bytes` on: what a file is extended by is new, whatever the content would say.
+#[derive(Clone)]
+struct Generated {
+    sparse: Sparse,
+    length_bytes: u64,
+}
+
+impl Generated {
+    fn fill(&self, offset: u64, unit: &mut [u8]) {
+        if offset < self.length_bytes {
+            self.sparse.content.fill(offset, unit);
+        } else {
+            unit.fill(0);
+        }
+    }
 }
 
 /// A piece of a transfer that lies in one chunk.
@@ -41,10 +58,15 @@ impl Layout {
         }
     }
 
-    pub(crate) fn sparse(sparse: Sparse) -> Self {
+    pub(crate) fn sparse(sparse: Sparse, length_bytes: u64) -> Self {
+        let chunk_bytes = sparse.content.unit_bytes();
+        assert!(
+            length_bytes.is_multiple_of(chunk_bytes as u64),
+            "generated content is a whole number of units"
+        );
         Self {
-            chunk_bytes: sparse.content.unit_bytes(),
-            sparse: Some(sparse),
+            chunk_bytes,
+            sparse: Some(Generated { sparse, length_bytes }),
         }
     }
 
@@ -87,8 +109,8 @@ impl Layout {
 
     /// Writes a part of one chunk.
     pub(crate) fn write_slot(&self, slot: &mut Slot, piece: &Piece, bytes: &[u8]) {
-        if let Some(sparse) = &self.sparse {
-            self.write_sparse(sparse, slot, piece, bytes);
+        if let Some(generated) = &self.sparse {
+            self.write_sparse(generated, slot, piece, bytes);
         } else if let Some(chunk) = slot.as_mut().and_then(Rc::get_mut) {
             chunk[piece.within.clone()].copy_from_slice(bytes);
         } else if bytes.len() == self.chunk_bytes {
@@ -104,27 +126,28 @@ impl Layout {
         }
     }
 
-    fn write_sparse(&self, sparse: &Sparse, slot: &mut Slot, piece: &Piece, bytes: &[u8]) {
+    fn write_sparse(&self, content: &Generated, slot: &mut Slot, piece: &Piece, bytes: &[u8]) {
+        let delta = &content.sparse.delta;
         let mut generated = vec![0; self.chunk_bytes];
-        sparse.content.fill(self.offset_of(piece.chunk), &mut generated);
+        content.fill(self.offset_of(piece.chunk), &mut generated);
         let coded = if bytes.len() == self.chunk_bytes {
-            sparse.delta.encode(&generated, bytes)
+            delta.encode(&generated, bytes)
         } else {
             let mut written = generated.clone();
             if let Some(coded) = slot {
-                sparse.delta.decode(coded, &mut written);
+                delta.decode(coded, &mut written);
             }
             written[piece.within.clone()].copy_from_slice(bytes);
-            sparse.delta.encode(&generated, &written)
+            delta.encode(&generated, &written)
         };
         *slot = (!coded.is_empty()).then(|| Rc::from(coded));
     }
 
     fn whole(&self, slot: &Slot, chunk: usize, bytes: &mut [u8]) {
-        let sparse = self.sparse.as_ref().expect("only sparse files come here");
-        sparse.content.fill(self.offset_of(chunk), bytes);
+        let content = self.sparse.as_ref().expect("only sparse files come here");
+        content.fill(self.offset_of(chunk), bytes);
         if let Some(coded) = slot {
-            sparse.delta.decode(coded, bytes);
+            content.sparse.delta.decode(coded, bytes);
         }
     }
 
@@ -188,7 +211,7 @@ impl Chunks {
         }
     }
 
-    /// Forgets everything from `length_bytes` on, so that a later extension reads as zero (or as generated).
+    /// Forgets everything from `length_bytes` on, so that a later extension reads as zero.
     pub(crate) fn truncate(&mut self, length_bytes: u64) {
         let layout = self.layout.clone();
         let whole = length_bytes.div_ceil(layout.chunk_bytes as u64) as usize;

@@ -1,7 +1,7 @@
 //! Operations on their way, ordered by when they are due and then by when they were submitted.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use super::faults::Effect;
 use crate::{Action, Completion, Nanos, Purpose};
@@ -46,42 +46,68 @@ impl Ord for Queued {
     }
 }
 
+/// With a constant latency operations come due in the order they were submitted, and a plain queue will do. Only those
+/// that are due before the last of it go to the heap.
 #[derive(Default)]
 pub(crate) struct Queue {
-    heap: BinaryHeap<Queued>,
+    in_turn: VecDeque<Queued>,
+    out_of_turn: BinaryHeap<Queued>,
     next_sequence: u64,
 }
 
 impl Queue {
     pub(crate) fn push(&mut self, queued: Queued) {
         self.next_sequence = queued.sequence + 1;
-        self.heap.push(queued);
+        if self.in_turn.back().is_none_or(|last| last.due <= queued.due) {
+            self.in_turn.push_back(queued);
+        } else {
+            self.out_of_turn.push(queued);
+        }
     }
 
     pub(crate) fn next_sequence(&self) -> u64 {
         self.next_sequence
     }
 
+    fn first(&self) -> Option<(&Queued, Turn)> {
+        match (self.in_turn.front(), self.out_of_turn.peek()) {
+            (Some(left), Some(right)) if right.key() < left.key() => Some((right, Turn::Out)),
+            (Some(left), _) => Some((left, Turn::In)),
+            (None, right) => right.map(|right| (right, Turn::Out)),
+        }
+    }
+
     /// The earliest operation if it is due and was submitted before `until`.
     pub(crate) fn pop_due(&mut self, now: Nanos, until: u64) -> Option<Queued> {
-        let first = self.heap.peek()?;
-        let is_ready = first.due <= now && first.due < Nanos::MAX && first.sequence < until;
-        if is_ready { self.heap.pop() } else { None }
+        let (first, turn) = self.first()?;
+        if first.due > now || first.due == Nanos::MAX || first.sequence >= until {
+            return None;
+        }
+        match turn {
+            Turn::In => self.in_turn.pop_front(),
+            Turn::Out => self.out_of_turn.pop(),
+        }
     }
 
     pub(crate) fn next_due(&self) -> Option<Nanos> {
-        let due = self.heap.peek()?.due;
-        (due < Nanos::MAX).then_some(due)
+        let (first, _) = self.first()?;
+        (first.due < Nanos::MAX).then_some(first.due)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.heap.len()
+        self.in_turn.len() + self.out_of_turn.len()
     }
 
     /// Everything in flight in the order it was submitted.
     pub(crate) fn in_order(&self) -> Vec<&Queued> {
-        let mut queued: Vec<&Queued> = self.heap.iter().collect();
+        let mut queued: Vec<&Queued> = self.in_turn.iter().chain(&self.out_of_turn).collect();
         queued.sort_by_key(|queued| queued.sequence);
         queued
     }
+}
+
+#[derive(Clone, Copy)]
+enum Turn {
+    In,
+    Out,
 }

@@ -7,3 +7,4 @@ mod determinism;
 mod faults;
 mod latency;
 mod rig;
+mod sparse;
