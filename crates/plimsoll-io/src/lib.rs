@@ -15,6 +15,7 @@ mod executor;
 mod file;
 mod kind;
 mod libaio;
+mod link;
 mod memory;
 mod posix;
 mod random;
@@ -37,6 +38,10 @@ pub use error::{DiskError, DiskErrorKind};
 pub use executor::{Executor, ExecutorStatistics, Handle, JoinHandle, Stalled};
 pub use file::{File, Files};
 pub use kind::OperationKind;
+pub use link::{
+    Link, LinkError, LinkFuture, LinkOptions, Listener, MESSAGE_BYTES_MAX, Messages, Network, SimulatedHost,
+    SimulatedNetwork,
+};
 pub use memory::{
     Effect, FaultRule, Filter, Latency, LatencyPlan, LatencyRule, Loss, MemoryDisk, MemoryOptions, Stage,
     TraceEntry, Tracking,
