@@ -6,5 +6,6 @@ mod crash;
 mod determinism;
 mod faults;
 mod latency;
+mod model;
 mod rig;
 mod sparse;
