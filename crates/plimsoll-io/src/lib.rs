@@ -5,6 +5,7 @@
 //! and later on a modelled array.
 
 mod arena;
+mod blockdevice;
 mod buffer;
 mod clock;
 #[doc(hidden)]
@@ -18,6 +19,7 @@ mod libaio;
 mod link;
 mod memory;
 mod posix;
+mod probe;
 mod random;
 mod real;
 mod recorded;
@@ -47,6 +49,7 @@ pub use memory::{
     TraceEntry, Tracking,
 };
 pub use posix::Caching;
+pub use probe::{Probe, ProbedDevice, ProbedDirectIo, ProbedFileSystem, ProbedMethod, probe};
 pub use random::Random;
 pub use real::{DurableBy, InFlight, Method, MethodChoice, RealDisk, RealDiskOptions};
 pub use recorded::{CompletedIo, Interval, Observer, PendingIo, Recorded, Series, SeriesKey, TracedIo};

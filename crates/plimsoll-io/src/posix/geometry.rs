@@ -4,12 +4,10 @@
 //! Source: statx(2) (STATX_DIOALIGN, Linux 6.1) and the kernel's "Queue sysfs files" document. A file system without a
 //! single block device below it (network, tmpfs) tells nothing; then the least assumption is made.
 
-use std::fs;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 
 use super::last_errno;
+use crate::blockdevice::Identity;
 
 /// The least a block device can address; assumed where nothing else is known.
 const SECTOR_BYTES: u32 = 512;
@@ -44,15 +42,18 @@ impl Geometry {
             return Err(last_errno());
         }
         let is_device = u32::from(facts.stx_mode) & libc::S_IFMT == libc::S_IFBLK;
-        let queue = if is_device {
-            queue_folder(facts.stx_rdev_major, facts.stx_rdev_minor)
+        let device = if is_device {
+            Identity::of(facts.stx_rdev_major, facts.stx_rdev_minor)
         } else {
-            queue_below_file_system(facts.stx_dev_major, facts.stx_dev_minor)
+            Identity::below_file_system(facts.stx_dev_major, facts.stx_dev_minor)
         };
-        let attribute = |name| queue.as_ref().and_then(|folder| number_in(&folder.join(name)));
+        let block_size = |name| {
+            let bytes = device.as_ref().and_then(|device| device.number(name));
+            bytes.and_then(|bytes| u32::try_from(bytes).ok())
+        };
         Ok(Self {
-            logical_block_bytes: attribute("logical_block_size"),
-            physical_block_bytes: attribute("physical_block_size"),
+            logical_block_bytes: block_size("queue/logical_block_size"),
+            physical_block_bytes: block_size("queue/physical_block_size"),
             direct_alignment_bytes: (facts.stx_mask & libc::STATX_DIOALIGN != 0)
                 .then_some(facts.stx_dio_offset_align),
         })
@@ -77,43 +78,4 @@ impl Geometry {
         matches!((self.logical_block_bytes, self.physical_block_bytes),
                  (Some(logical), Some(physical)) if logical < physical)
     }
-}
-
-/// The queue attributes of a block device; a partition shares those of its disk.
-pub(crate) fn queue_folder(major: u32, minor: u32) -> Option<PathBuf> {
-    let device = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
-    let disk = if device.join("partition").exists() {
-        device.parent()?.to_owned()
-    } else {
-        device
-    };
-    Some(disk.join("queue")).filter(|queue| queue.is_dir())
-}
-
-fn queue_below_file_system(major: u32, minor: u32) -> Option<PathBuf> {
-    queue_folder(major, minor).or_else(|| {
-        // btrfs and its like have a device number of their own; the mount names the real device.
-        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        let source = mount_source(&mounts, major, minor)?;
-        let number = fs::metadata(source).ok()?.rdev();
-        queue_folder(libc::major(number), libc::minor(number))
-    })
-}
-
-/// The source of the mount with this device number, from the text of /proc/self/mountinfo (proc(5)).
-fn mount_source(mounts: &str, major: u32, minor: u32) -> Option<&Path> {
-    let wanted = format!("{major}:{minor}");
-    let line = mounts
-        .lines()
-        .find(|line| line.split(' ').nth(2) == Some(&wanted))?;
-    let (_, after_separator) = line.split_once(" - ")?;
-    after_separator
-        .split(' ')
-        .nth(1)
-        .filter(|source| source.starts_with("/dev/"))
-        .map(Path::new)
-}
-
-fn number_in(path: &Path) -> Option<u32> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
 }

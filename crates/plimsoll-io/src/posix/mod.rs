@@ -6,6 +6,7 @@
 mod chore;
 mod crew;
 mod geometry;
+mod mounts;
 mod names;
 mod open;
 mod space;
@@ -14,6 +15,7 @@ mod wakeup;
 pub(crate) use chore::{Chore, ChoreAnswer, ChoreDone, do_chore};
 pub(crate) use crew::Crew;
 pub(crate) use geometry::Geometry;
+pub(crate) use mounts::Mount;
 pub use open::Caching;
 pub(crate) use open::{OpenFile, OpenRules};
 pub(crate) use wakeup::{Wakeup, timespec_of};

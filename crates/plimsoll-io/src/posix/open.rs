@@ -7,10 +7,10 @@ use std::ffi::CString;
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use super::{Geometry, last_errno};
+use crate::blockdevice::{self, Identity};
 use crate::{DiskError, DiskErrorKind, OpenMode};
 
 /// Owner reads and writes, others read; the user's umask takes from it.
@@ -30,6 +30,8 @@ pub enum Caching {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenRules {
     pub caching: Caching,
+    /// Serials of block devices that may be overwritten.
+    pub destroy_serials: Vec<String>,
 }
 
 /// An open file and what is known of it.
@@ -56,25 +58,43 @@ impl OpenFile {
 
     /// Opens a file or a block device.
     pub(crate) fn open(path: &Path, mode: OpenMode, rules: &OpenRules) -> Result<Self, DiskError> {
+        if blockdevice::is_block_device(path) {
+            return Self::open_device(path, mode, rules);
+        }
         let doing = verb(mode);
-        let is_device = match fs::metadata(path) {
-            Ok(metadata) if metadata.file_type().is_block_device() => true,
-            Ok(metadata) if !metadata.is_file() && mode != OpenMode::Create => {
-                return Err(DiskError::new(DiskErrorKind::Unsupported, doing, path)
-                    .because("it is neither a file nor a block device"));
-            }
-            _ => false,
-        };
-        if is_device {
-            return Err(
-                DiskError::new(DiskErrorKind::Unsupported, doing, path).because("it is a block device")
-            );
+        if mode != OpenMode::Create && fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(DiskError::new(DiskErrorKind::Unsupported, doing, path)
+                .because("it is neither a file nor a block device"));
         }
         let (fd, direct) = open_descriptor(path, mode, rules)?;
         if mode != OpenMode::Read {
             lock(&fd).map_err(|errno| DiskError::from_errno(errno, doing, path))?;
         }
         Self::measure(fd, path, mode, direct)
+    }
+
+    fn open_device(path: &Path, mode: OpenMode, rules: &OpenRules) -> Result<Self, DiskError> {
+        let doing = verb(mode);
+        let identity = Identity::at(path).ok_or_else(|| {
+            DiskError::new(DiskErrorKind::Unsupported, doing, path).because("sysfs does not know this device")
+        })?;
+        let stable_path = identity.best_path();
+        let failed = |errno| DiskError::from_errno(errno, doing, &stable_path);
+        if mode == OpenMode::Read {
+            let fd = system_open(path, libc::O_RDONLY | libc::O_DIRECT).map_err(failed)?;
+            return Self::measure(fd, &stable_path, mode, Direct::Yes);
+        }
+        blockdevice::check_before_opening(&identity, &rules.destroy_serials, doing)?;
+        // O_EXCL without O_CREAT claims the device: refused while it is mounted, swapped to, or claimed by anybody else.
+        let fd = system_open(path, libc::O_RDWR | libc::O_EXCL | libc::O_DIRECT).map_err(failed)?;
+        let mut file = Self::measure(fd, &stable_path, mode, Direct::Yes)?;
+        file.is_device = true;
+        blockdevice::check_content(&file.fd, file.opened_length_bytes, mode, &identity, doing)?;
+        file.remarks.push(format!(
+            "{} is used as a whole block device",
+            stable_path.display()
+        ));
+        Ok(file)
     }
 
     fn measure(fd: OwnedFd, path: &Path, mode: OpenMode, direct: Direct) -> Result<Self, DiskError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Method, MethodChoice, RealDiskOptions};
+use super::{Method, MethodChoice, RealDisk, RealDiskOptions};
 use crate::libaio::LibaioQueue;
 use crate::posix::Wakeup;
 use crate::threads::ThreadQueue;
@@ -20,7 +20,7 @@ pub(super) struct Chosen {
 /// Takes the wanted method, or the first that works.
 pub(super) fn choose(options: &RealDiskOptions, wakeup: &Arc<Wakeup>) -> Result<Chosen, DiskError> {
     let wanted = match options.method {
-        MethodChoice::Auto => vec![Method::IoUring, Method::Libaio, Method::Threads],
+        MethodChoice::Auto => RealDisk::METHODS.to_vec(),
         MethodChoice::Only(method) => vec![method],
     };
     let mut remarks = Vec::new();
@@ -45,6 +45,18 @@ pub(super) fn choose(options: &RealDiskOptions, wakeup: &Arc<Wakeup>) -> Result<
         errno: refusal.errno,
         ..DiskError::new(DiskErrorKind::Unsupported, "set up", method.name()).because(refusal.reason)
     })
+}
+
+/// Tries a method and lets it go again; the error says why it cannot be had.
+pub(crate) fn probe_method(method: Method, remarks: &mut Vec<String>) -> Result<(), String> {
+    let wakeup = Wakeup::new().map_err(|errno| Refusal::by_kernel("eventfd", errno).reason)?;
+    let options = RealDiskOptions {
+        queue_depth_max: 8,
+        ..RealDiskOptions::default()
+    };
+    open_queue(method, &options, &Arc::new(wakeup), remarks)
+        .map(drop)
+        .map_err(|refusal| refusal.reason)
 }
 
 fn open_queue(

@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::RealDiskOptions;
 use super::choose::choose;
 use super::state::State;
+use super::{Method, RealDiskOptions};
 use crate::posix::Wakeup;
 use crate::{Buffer, Clock, Context, Disk, DiskError, DiskFacts, NANOS_PER_SECOND, Nanos, Operation};
 
@@ -46,6 +46,9 @@ pub struct RealDisk {
 }
 
 impl RealDisk {
+    /// Every method, best first.
+    pub const METHODS: [Method; 3] = [Method::IoUring, Method::Libaio, Method::Threads];
+
     /// Opens the disks of this machine.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ mod start;
 mod state;
 mod table;
 
+pub(crate) use choose::probe_method;
 pub use disk::{InFlight, RealDisk};
 
 use crate::Caching;
@@ -63,6 +64,9 @@ pub struct RealDiskOptions {
     pub method: MethodChoice,
     /// Whether buffered I/O may replace direct I/O.
     pub caching: Caching,
+    /// Serials of the block devices that may be overwritten, as the user has typed them; a device without a serial is
+    /// named by its path below /dev.
+    pub destroy_serials: Vec<String>,
     /// How durable writes are done.
     pub durable_by: DurableBy,
     /// Transfers the kernel may hold at once; more wait here.
@@ -80,6 +84,7 @@ impl Default for RealDiskOptions {
         Self {
             method: MethodChoice::Auto,
             caching: Caching::DirectOnly,
+            destroy_serials: Vec::new(),
             durable_by: DurableBy::Flag,
             queue_depth_max: 1024,
             registered_bytes_max: usize::MAX,

@@ -51,6 +51,7 @@ impl State {
             remarks: chosen.remarks,
             rules: Arc::new(OpenRules {
                 caching: options.caching,
+                destroy_serials: options.destroy_serials.clone(),
             }),
             durable_by: options.durable_by,
             arena: Rc::default(),
