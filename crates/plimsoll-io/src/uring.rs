@@ -16,9 +16,11 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use crate::Nanos;
 use crate::arena::CHUNKS_REGISTERED_MAX;
-use crate::posix::{Wakeup, errno_of};
+use crate::posix::{Wakeup, errno_of, lockable_memory};
 use crate::transfer::{Refusal, Transfer, TransferKind, TransferQueue, Transferred};
 
+/// A ring more shallow than this is worth less than libaio.
+const DEPTH_MIN: u32 = 64;
 /// Marks the completion of the poll on the wake-up.
 const WAKEUP_TAG: u64 = u64::MAX;
 /// Marks the empty request that proves that the ring works.
@@ -38,7 +40,7 @@ pub(crate) struct UringQueue {
 impl UringQueue {
     /// Sets up a ring for `depth` transfers; what is less than wanted is added to `remarks`.
     pub(crate) fn open(depth: u32, wakeup: Arc<Wakeup>, remarks: &mut Vec<String>) -> Result<Self, Refusal> {
-        let mut ring = build_ring(depth, remarks)?;
+        let mut ring = build_ring_within_limits(depth, remarks)?;
         if !(ring.params().is_feature_ext_arg() && ring.params().is_feature_nodrop()) {
             return Err(Refusal {
                 reason: "the kernel's io_uring is too old (before Linux 5.11)".to_owned(),
@@ -229,6 +231,24 @@ impl Drop for UringQueue {
         // directly after. With a transfer that hangs it would hang too.
         if self.under_way == 0 && self.buffers_registrable {
             let _ = self.ring.submitter().unregister_buffers();
+        }
+    }
+}
+
+/// The deepest ring up to `depth` for which memory may be locked: recent kernels count a ring's own memory too.
+fn build_ring_within_limits(depth: u32, remarks: &mut Vec<String>) -> Result<IoUring, Refusal> {
+    let mut smaller = depth;
+    loop {
+        match build_ring(smaller, remarks) {
+            Err(refusal) if refusal.errno == Some(libc::ENOMEM) && smaller / 2 >= DEPTH_MIN => smaller /= 2,
+            Ok(ring) if smaller < depth => {
+                remarks.push(format!(
+                    "io_uring holds {smaller} transfers at once instead of {depth}: lockable memory is {}",
+                    lockable_memory()
+                ));
+                return Ok(ring);
+            }
+            result => return result,
         }
     }
 }

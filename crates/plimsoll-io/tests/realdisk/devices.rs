@@ -1,0 +1,150 @@
+//! Whole block devices, on loop devices (root only).
+
+use std::fs;
+
+use plimsoll_io::{DiskErrorKind, Durability, Method, OpenMode, RealDisk, RealDiskOptions};
+
+use super::place::{Loop, Mounted, Place, root_or_skip, run};
+use super::{CONTEXT, Machine, options_for};
+
+const DEVICE_BYTES: u64 = 8 << 20;
+
+fn machine_allowed_to_destroy(method: Method, device: &Loop) -> Machine {
+    Machine::with(RealDiskOptions {
+        destroy_serials: vec![device.name().to_owned()],
+        ..options_for(method)
+    })
+}
+
+/// Opens a device and answers the error's kind and text.
+fn refusal(machine: &Machine, device: &Loop, mode: OpenMode) -> Option<(DiskErrorKind, String)> {
+    let (files, path) = (machine.files(), device.device.clone());
+    let result = machine.run(async move {
+        let file = files.open(path, mode, CONTEXT).await?;
+        file.close(CONTEXT).await
+    });
+    result.err().map(|error| (error.kind, error.to_string()))
+}
+
+/// The way it should go: consent, an empty device, a database on it, opened again.
+#[test]
+fn an_empty_device_with_consent_is_a_file() {
+    if !root_or_skip("a loop device") {
+        return;
+    }
+    for method in RealDisk::METHODS {
+        let place = Place::new(&format!("device-{}", method.name()));
+        let Some(device) = Loop::new(&place, DEVICE_BYTES) else {
+            return;
+        };
+        let machine = machine_allowed_to_destroy(method, &device);
+        let (files, path) = (machine.files(), device.device.clone());
+        machine.run(async move {
+            let file = files.open(&path, OpenMode::Create, CONTEXT).await;
+            let file = file.expect("consent was given and nothing is on it");
+            assert_eq!(file.opened().length_bytes, DEVICE_BYTES);
+            file.extend(DEVICE_BYTES, CONTEXT).await.expect("it is that long");
+            let error = file
+                .extend(DEVICE_BYTES + 4096, CONTEXT)
+                .await
+                .expect_err("too long");
+            assert_eq!(error.kind, DiskErrorKind::Full);
+            let second = files.open(&path, OpenMode::Write, CONTEXT).await.err();
+            assert_eq!(second.map(|error| error.kind), Some(DiskErrorKind::Locked));
+            let mut header = file.allocate(4096);
+            header.fill(0);
+            header[4..8].copy_from_slice(&0x89AB_CDEF_u32.to_le_bytes());
+            let written = file.write(0, header, Durability::Durable, CONTEXT).await;
+            written.expect("a durable write");
+            file.sync(CONTEXT).await.expect("a sync");
+            file.close(CONTEXT).await.expect("a close");
+        });
+        assert_eq!(
+            refusal(&machine, &device, OpenMode::Write),
+            None,
+            "our own database"
+        );
+        let (kind, text) = refusal(&machine, &device, OpenMode::Create).expect("it is not empty");
+        assert_eq!(kind, DiskErrorKind::AlreadyExists, "{text}");
+    }
+}
+
+/// Without the serial typed nothing is written, whatever is on the device; reading needs no consent.
+#[test]
+fn a_device_without_consent_is_only_read() {
+    if !root_or_skip("a loop device") {
+        return;
+    }
+    let place = Place::new("no-consent");
+    let Some(device) = Loop::new(&place, DEVICE_BYTES) else {
+        return;
+    };
+    let machine = Machine::by(Method::IoUring);
+    for mode in [OpenMode::Create, OpenMode::Write] {
+        let (kind, text) = refusal(&machine, &device, mode).expect("no consent");
+        assert_eq!(kind, DiskErrorKind::Occupied);
+        assert!(text.contains("was not given"), "{text}");
+    }
+    assert_eq!(refusal(&machine, &device, OpenMode::Read), None);
+}
+
+/// Real tools leave marks we know: a file system, swap space, a partition table.
+#[test]
+fn a_device_with_somebodys_data_is_refused() {
+    if !root_or_skip("a loop device") {
+        return;
+    }
+    let place = Place::new("occupied");
+    let Some(device) = Loop::new(&place, DEVICE_BYTES) else {
+        return;
+    };
+    let machine = machine_allowed_to_destroy(Method::Libaio, &device);
+    for (tool, arguments, expected) in [
+        ("mkfs.ext4", vec!["-q", "-F"], "ext4"),
+        ("mkswap", vec!["-q"], "swap"),
+        ("mkfs.xfs", vec!["-f", "-q"], "XFS"),
+        ("mkfs.btrfs", vec!["-f", "-q"], "Btrfs"),
+        ("mkfs.vfat", vec![], "FAT"),
+    ] {
+        let arguments: Vec<&str> = arguments.into_iter().chain([device.name()]).collect();
+        if run(tool, &arguments).is_none() {
+            eprintln!("skipped: {tool} is not installed or finds the device too small");
+            continue;
+        }
+        for mode in [OpenMode::Create, OpenMode::Write] {
+            let (kind, text) = refusal(&machine, &device, mode).expect("it carries data");
+            assert_eq!(kind, DiskErrorKind::Occupied, "{tool}: {text}");
+            assert!(text.contains(expected), "{tool}: {text}");
+        }
+        run("wipefs", &["--all", device.name()]).expect("util-linux is installed");
+        assert_eq!(
+            refusal(&machine, &device, OpenMode::Create),
+            None,
+            "after {tool} and wipefs"
+        );
+    }
+}
+
+/// A mounted device belongs to the kernel, whatever its first bytes say.
+#[test]
+fn a_mounted_device_is_refused() {
+    if !root_or_skip("a loop device") {
+        return;
+    }
+    let place = Place::new("mounted-device");
+    let Some(device) = Loop::new(&place, 4 * DEVICE_BYTES) else {
+        return;
+    };
+    run("mkfs.ext4", &["-q", device.name()]).expect("e2fsprogs are installed");
+    let Some(mounted) = Mounted::new(&place, "ext4", device.name(), "rw") else {
+        return;
+    };
+    let before = fs::read_dir(&mounted.point).expect("it is mounted").count();
+    let machine = machine_allowed_to_destroy(Method::Threads, &device);
+    let (kind, text) = refusal(&machine, &device, OpenMode::Create).expect("it is mounted");
+    assert_eq!(kind, DiskErrorKind::Locked, "{text}");
+    assert_eq!(
+        fs::read_dir(&mounted.point).expect("it is mounted").count(),
+        before
+    );
+}

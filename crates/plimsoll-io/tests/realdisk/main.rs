@@ -1,0 +1,64 @@
+//! The real disk, by each of its methods: the contract, and what happens when kernel, file system or device refuse.
+
+mod devices;
+mod files;
+mod methods;
+mod place;
+mod probing;
+mod refusals;
+mod seccomp;
+mod space;
+
+use std::future::Future;
+use std::rc::Rc;
+
+use plimsoll_io::{
+    Clock, Context, DiskError, DiskErrorKind, Executor, Files, Method, MethodChoice, Purpose, RealDisk,
+    RealDiskOptions,
+};
+
+const CONTEXT: Context = Context {
+    purpose: Purpose::Header,
+    instance: plimsoll_io::InstanceId(0),
+    database: 0,
+    intended: None,
+};
+
+/// A real disk with its executor.
+struct Machine {
+    disk: Rc<RealDisk>,
+    clock: Rc<Clock>,
+}
+
+impl Machine {
+    fn with(options: RealDiskOptions) -> Self {
+        let clock = Rc::new(Clock::real());
+        let disk = RealDisk::open(options, clock.clone()).expect("this machine has the method");
+        Self { disk, clock }
+    }
+
+    fn by(method: Method) -> Self {
+        Self::with(options_for(method))
+    }
+
+    fn files(&self) -> Files {
+        Files::new(self.disk.clone())
+    }
+
+    fn run<T: 'static>(&self, story: impl Future<Output = T> + 'static) -> T {
+        Executor::new(self.clock.clone(), self.disk.clone())
+            .run(story)
+            .expect("every operation completes")
+    }
+}
+
+fn options_for(method: Method) -> RealDiskOptions {
+    RealDiskOptions {
+        method: MethodChoice::Only(method),
+        ..RealDiskOptions::default()
+    }
+}
+
+fn kind_of<T>(result: Result<T, DiskError>) -> Option<DiskErrorKind> {
+    result.err().map(|error| error.kind)
+}

@@ -1,0 +1,154 @@
+//! Every method keeps the contract, also with little room, and a sleeping executor is woken.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use plimsoll_io::conformance::{Subject, check_all};
+use plimsoll_io::{
+    Action, Clock, Disk, Durability, DurableBy, Method, OpenMode, Operation, RealDisk, RealDiskOptions,
+};
+
+use super::place::Place;
+use super::{CONTEXT, Machine, options_for};
+
+fn check(name: &str, method: Method, adjust: fn(&mut RealDiskOptions)) {
+    let place = Place::new(name);
+    check_all(|case| {
+        let clock = Rc::new(Clock::real());
+        let mut options = options_for(method);
+        adjust(&mut options);
+        let disk = RealDisk::open(options, clock.clone()).expect("this machine has the method");
+        assert_eq!(disk.facts().method, method.name());
+        Subject {
+            disk,
+            clock,
+            folder: place.folder(case),
+        }
+    });
+}
+
+/// The method of the published figures.
+#[test]
+fn io_uring_keeps_the_contract() {
+    check("io-uring", Method::IoUring, |_| {});
+}
+
+/// The method of containers that forbid io_uring.
+#[test]
+fn libaio_keeps_the_contract() {
+    check("libaio", Method::Libaio, |_| {});
+}
+
+/// The method every container allows.
+#[test]
+fn threads_keep_the_contract() {
+    check("threads", Method::Threads, |_| {});
+}
+
+/// With a single thread every order of completion is the order of submission: another schedule, the same contract.
+#[test]
+fn one_thread_keeps_the_contract() {
+    check("one-thread", Method::Threads, |options| options.threads_max = 1);
+}
+
+/// A queue of four transfers: everything else waits its turn, in every case of the suite.
+#[test]
+fn a_short_queue_keeps_the_contract() {
+    check("short-uring", Method::IoUring, |options| {
+        options.queue_depth_max = 4
+    });
+    check("short-libaio", Method::Libaio, |options| {
+        options.queue_depth_max = 4
+    });
+}
+
+/// Where memory cannot be locked, transfers go without registered memory.
+#[test]
+fn unregistered_memory_keeps_the_contract() {
+    check("unregistered", Method::IoUring, |options| {
+        options.registered_bytes_max = 0;
+    });
+}
+
+/// Where RWF_DSYNC is refused, durable writes take two steps.
+#[test]
+fn writes_with_a_separate_sync_keep_the_contract() {
+    for (name, method) in [
+        ("two-step-uring", Method::IoUring),
+        ("two-step-libaio", Method::Libaio),
+        ("two-step-threads", Method::Threads),
+    ] {
+        check(name, method, |options| {
+            options.durable_by = DurableBy::WriteThenSync;
+        });
+    }
+}
+
+/// A disk that goes away in the middle of its work waits for the device: its memory must not be freed under it.
+#[test]
+fn dropping_a_disk_waits_for_its_transfers() {
+    for method in RealDisk::METHODS {
+        let place = Place::new(&format!("dropped-{}", method.name()));
+        let machine = Machine::by(method);
+        let (files, path) = (machine.files(), place.root().join("file"));
+        let file = machine.run(async move {
+            let file = files
+                .open(path, OpenMode::Create, CONTEXT)
+                .await
+                .expect("a new file");
+            file.extend(1 << 24, CONTEXT).await.expect("room");
+            file
+        });
+        let called = Rc::new(Cell::new(false));
+        for block in 0..256u64 {
+            let called = called.clone();
+            machine.disk.submit(Operation {
+                action: Action::Write {
+                    file: file.opened().file,
+                    offset: block * 65536,
+                    buffer: machine.disk.allocate(65536),
+                    durability: Durability::Durable,
+                },
+                context: CONTEXT,
+                completion: Box::new(move |_| called.set(true)),
+            });
+        }
+        drop((file, machine));
+        assert!(!called.get(), "nobody reaped");
+    }
+}
+
+/// An I/O that hangs is named while it hangs, with its age.
+#[test]
+fn operations_in_flight_are_listed() {
+    for method in RealDisk::METHODS {
+        let place = Place::new(&format!("listed-{}", method.name()));
+        let machine = Machine::by(method);
+        let (files, path) = (machine.files(), place.root().join("file"));
+        let opened = path.clone();
+        let file = machine.run(async move {
+            let file = files.open(opened, OpenMode::Create, CONTEXT).await;
+            file.expect("a new file")
+        });
+        let before = machine.clock.now();
+        machine.disk.submit(Operation {
+            action: Action::Write {
+                file: file.opened().file,
+                offset: 8192,
+                buffer: machine.disk.allocate(4096),
+                durability: Durability::Volatile,
+            },
+            context: CONTEXT,
+            completion: Box::new(|_| {}),
+        });
+        let listed = machine.disk.operations_in_flight();
+        assert_eq!(listed.len(), 1);
+        assert_eq!((listed[0].doing, &listed[0].path), ("write", &path));
+        assert_eq!((listed[0].offset, listed[0].length_bytes), (8192, 4096));
+        assert!(listed[0].since >= before);
+        while machine.disk.reap() == 0 {
+            machine.disk.wait(None);
+        }
+        assert_eq!(machine.disk.operations_in_flight(), []);
+    }
+}
