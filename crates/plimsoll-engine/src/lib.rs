@@ -12,6 +12,7 @@ mod key;
 mod logtime;
 pub mod page;
 mod page_class;
+pub mod prepare;
 pub mod reader;
 mod record;
 mod schema;

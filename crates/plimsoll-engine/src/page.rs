@@ -10,9 +10,11 @@
 //! A *line* counts nodes from 0; line `n` is tag `n + 1`. The key of a compressed node starts with that many bytes of the
 //! external header, which on every page but a root is nothing but that prefix.
 
+mod bulk;
 mod change;
 mod view;
 
+pub(crate) use bulk::{PageBuilder, PlacedNode, node_bytes, place_nodes, set_all_flags};
 pub use change::PageMut;
 pub use view::{Node, PageFault, PageView};
 

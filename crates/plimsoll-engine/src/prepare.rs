@@ -1,0 +1,211 @@
+//! Prepared databases: files of any size whose every page is a pure function of the plan and the page number.
+//!
+//! A qualification run needs a database as large as the storage, and building one record by record takes days. Here every
+//! page can be written on its own, in any order, by any number of writers, at the speed of the disk; a simulated disk need
+//! not store it at all. The price is a regular shape: records of one length, so many to a leaf, trees in one extent each.
+//! The result is an ordinary clean database that any reader of the format opens and that the engine then changes like any other.
+//!
+//! [`Plan`] says what is wanted, [`PreparedDatabase`] answers for every page, record and long value, [`write_database`] makes the
+//! file. `docs/reference/prepared-database.md` draws the layout.
+
+mod delta;
+mod filler;
+mod identity;
+mod layout;
+mod permutation;
+mod plan;
+mod record;
+mod sparse;
+mod system;
+mod tree;
+mod value;
+mod writer;
+
+use self::filler::derive;
+use self::layout::Layout;
+use self::record::RecordForm;
+use self::value::ValueForm;
+
+pub use self::delta::PageDelta;
+pub use self::plan::{Extent, LongValues, Plan, PlanError, RECORD_NUMBER_MAX, RecordShape, Secondary};
+pub use self::record::{RecordColumns, column};
+pub use self::sparse::PreparedContent;
+pub use self::writer::{PrepareError, WriteOptions, WriteReport, write_database};
+use crate::catalog::system::USER_PAGE_MIN;
+use crate::checksum::set_checksum;
+use crate::{DatabaseHeader, PageNumber, PageSize, Table};
+
+/// Name of the prepared table.
+pub const TABLE_NAME: &str = "PlimsollMail";
+/// Name of its primary index.
+pub const PRIMARY_NAME: &str = "ByNumber";
+/// Name of its secondary index.
+pub const INDEX_NAME: &str = "ByScatter";
+/// Database time of page 0, were there one; every page is a little younger than the one before.
+const DBTIME_FIRST: u64 = 0x40;
+
+/// A database that exists as a rule. Cheap to clone into every writer.
+#[derive(Clone, Debug)]
+pub struct PreparedDatabase {
+    plan: Plan,
+    layout: Layout,
+    form: RecordForm,
+    value_form: Option<ValueForm>,
+    value_key: u64,
+    system: system::System,
+}
+
+impl PreparedDatabase {
+    /// Works out the layout of a plan. No I/O and no work in proportion to the size.
+    ///
+    /// # Errors
+    /// A [`PlanError`] when the plan is impossible.
+    pub fn new(plan: Plan) -> Result<Self, PlanError> {
+        check(&plan)?;
+        let key = derive(plan.seed, u64::from(plan.database) + 1);
+        let sized = RecordForm::new(&plan, key, 0);
+        let layout = Layout::new(&plan, &sized, USER_PAGE_MIN)?;
+        let form = RecordForm::new(&plan, key, layout.records);
+        let value_form = plan
+            .long_values
+            .map(|long_values| ValueForm::new(plan.page_size, long_values));
+        let system = system::System::new(&plan, &layout);
+        Ok(Self {
+            form,
+            value_form,
+            value_key: derive(key, 3),
+            system,
+            layout,
+            plan,
+        })
+    }
+
+    /// The plan it was made from.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Bytes per page.
+    pub fn page_size(&self) -> PageSize {
+        self.plan.page_size
+    }
+
+    /// Records in the table; they are numbered from 0.
+    pub fn records(&self) -> u64 {
+        self.layout.records
+    }
+
+    /// Pages the database owns, which are numbered from 1.
+    pub fn pages(&self) -> u32 {
+        self.layout.pages
+    }
+
+    /// Length of the file.
+    pub fn file_bytes(&self) -> u64 {
+        self.plan.page_size.file_bytes(self.layout.pages)
+    }
+
+    /// Writes page `page`, ready for the disk. Pages past the end are empty.
+    ///
+    /// # Panics
+    /// When `bytes` is not one page, or `page` is 0.
+    pub fn page(&self, page: PageNumber, bytes: &mut [u8]) {
+        assert_eq!(
+            bytes.len(),
+            self.plan.page_size.bytes(),
+            "a page needs exactly its size"
+        );
+        assert!(page > 0, "pages are numbered from 1");
+        match self.layout.find(page) {
+            Some((_, layout::Role::Free)) => bytes.fill(0),
+            Some((tree, role)) => {
+                tree::write(self, tree, role, page, bytes);
+                set_checksum(bytes, page);
+            }
+            None => match self.system.pages.get(page as usize - 1) {
+                Some(content) => bytes.copy_from_slice(content),
+                None => bytes.fill(0),
+            },
+        }
+    }
+
+    /// The header of the file as prepared: a clean database that belongs to no log stream yet.
+    pub fn header(&self) -> DatabaseHeader {
+        identity::header(self)
+    }
+
+    /// The header as both of its pages hold it.
+    pub fn header_page(&self) -> Vec<u8> {
+        self.header().encode()
+    }
+
+    /// The table's schema.
+    pub fn schema(&self) -> Table {
+        identity::schema(&self.plan)
+    }
+
+    /// The bytes of a record as the tree holds them. `version` counts its replacements; prepared records have version 0.
+    /// Numbers from [`Self::records`] on are for records inserted later.
+    pub fn record(&self, number: u64, version: u32) -> Vec<u8> {
+        let mut bytes = vec![0; self.form.bytes()];
+        self.form.write(number, version, &mut bytes);
+        bytes
+    }
+
+    /// The values of a record, column by column: what an insert or a replacement through the engine sets.
+    pub fn record_columns(&self, number: u64, version: u32) -> RecordColumns {
+        self.form.columns(number, version)
+    }
+
+    /// The primary key of a record.
+    pub fn record_key(&self, number: u64) -> Vec<u8> {
+        layout::number_key(number).to_vec()
+    }
+
+    /// The secondary key of a record.
+    pub fn scatter_key(&self, number: u64) -> Vec<u8> {
+        layout::number_key(self.form.permutation.forward(number)).to_vec()
+    }
+
+    /// The content a long value of record `number` has in a given version; empty when the plan has no long values.
+    pub fn long_value(&self, number: u64, version: u32) -> Vec<u8> {
+        let Some(form) = self.value_form else {
+            return Vec::new();
+        };
+        let mut bytes = vec![0; form.bytes];
+        let percent = self.random_percent();
+        for (chunk, place) in bytes.chunks_mut(form.chunk_bytes).enumerate() {
+            value::write_chunk(self.value_key, number, version, chunk as u64, percent, place);
+        }
+        bytes
+    }
+
+    fn dbtime(&self, page: PageNumber) -> u64 {
+        DBTIME_FIRST + u64::from(page)
+    }
+
+    fn random_percent(&self) -> usize {
+        100 - usize::from(self.plan.compressible_percent)
+    }
+}
+
+/// Refuses what no layout can make good.
+fn check(plan: &Plan) -> Result<(), PlanError> {
+    let percents = [
+        ("compressible_percent", plan.compressible_percent, 0),
+        ("leaf_fill_percent", plan.leaf_fill_percent, 1),
+        ("branch_fill_percent", plan.branch_fill_percent, 1),
+    ];
+    for (name, percent, least) in percents {
+        if !(least..=100).contains(&percent) {
+            return Err(PlanError::Percent { name, percent, least });
+        }
+    }
+    if let Some(long_values) = plan.long_values {
+        let bytes_max = value::bytes_max(plan.page_size);
+        if long_values.every == 0 || !(1..=bytes_max).contains(&long_values.bytes) {
+            return Err(PlanError::LongValues { bytes_max });
+        }
+    }
+    record::check(plan)
+}

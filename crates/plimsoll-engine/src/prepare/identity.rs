@@ -1,0 +1,79 @@
+//! Who a prepared database is: header, signature and times from the plan, and the schema of its table.
+
+use super::filler::{derive, word};
+use super::plan::{Extent, Plan, Secondary};
+use super::{INDEX_NAME, PRIMARY_NAME, PreparedDatabase, TABLE_NAME};
+use crate::schema::{Column, ColumnType, Table, column_flags};
+use crate::{DatabaseHeader, LogTime, Signature};
+
+const NANOS_PER_MILLISECOND: u64 = 1_000_000;
+/// 2010-01-01: prepared databases are dated from here on, ...
+const DATE_FIRST_MS: u64 = 1_262_304_000_000;
+/// ... within ten years.
+const DATE_RANGE_MS: u64 = 3653 * 86_400_000;
+
+/// A number that differs whenever anything in the plan differs.
+fn fingerprint(plan: &Plan) -> u64 {
+    let extent = match plan.extent {
+        Extent::Bytes(bytes) => [0, bytes],
+        Extent::Records(records) => [1, records],
+    };
+    let long_values = plan.long_values.map_or([0, 0], |long_values| {
+        [long_values.every, long_values.bytes.into()]
+    });
+    let words = [
+        plan.seed,
+        plan.database.into(),
+        plan.page_size.bytes() as u64,
+        plan.shape.short_pad_bytes.into(),
+        plan.shape.long_pad_bytes.into(),
+        plan.compressible_percent.into(),
+        plan.leaf_fill_percent.into(),
+        plan.branch_fill_percent.into(),
+        u64::from(plan.secondary == Secondary::Unique),
+        plan.free_pages.into(),
+    ];
+    words.into_iter().chain(extent).chain(long_values).fold(0, derive)
+}
+
+/// The identity of the database made from a plan; other plans give other identities.
+pub(super) fn signature(plan: &Plan) -> Signature {
+    let key = fingerprint(plan);
+    let created_ms = DATE_FIRST_MS + word(key, 1) % DATE_RANGE_MS;
+    let created = LogTime::from_utc_ns(created_ms * NANOS_PER_MILLISECOND);
+    Signature::new(word(key, 0) as u32, created)
+}
+
+/// The header of the database as prepared: clean, and of no log stream yet.
+pub(super) fn header(database: &PreparedDatabase) -> DatabaseHeader {
+    let plan = &database.plan;
+    let signature = signature(plan);
+    DatabaseHeader {
+        dbtime_max: database.dbtime(database.pages()) + 1,
+        object_max: database.layout.values.object,
+        attach_time: signature.created,
+        consistent_time: signature.created,
+        detach_time: signature.created,
+        ..DatabaseHeader::new(plan.page_size, signature, Signature::default())
+    }
+}
+
+/// The prepared table.
+pub(super) fn schema(plan: &Plan) -> Table {
+    let required = column_flags::NOT_NULL;
+    let table = Table::builder(TABLE_NAME)
+        .column(Column::new("Number", ColumnType::Currency).flagged(required))
+        .column(Column::new("Scatter", ColumnType::Currency).flagged(required))
+        .column(Column::new("Version", ColumnType::Long))
+        .column(Column::new("Size", ColumnType::Long))
+        .column(Column::new("Check", ColumnType::Currency))
+        .column(Column::new("ShortPad", ColumnType::Binary))
+        .column(Column::new("LongPad", ColumnType::LongBinary))
+        .column(Column::new("Body", ColumnType::LongBinary))
+        .primary(PRIMARY_NAME, &["Number"]);
+    let table = match plan.secondary {
+        Secondary::Unique => table.unique(INDEX_NAME, &["Scatter"]),
+        Secondary::Absent => table,
+    };
+    table.build().expect("the declaration is fixed and valid")
+}

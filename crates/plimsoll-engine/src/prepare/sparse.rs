@@ -1,0 +1,47 @@
+//! A prepared database as the content of a sparse file: a disk in memory holds it without storing it.
+
+use std::rc::Rc;
+
+use plimsoll_io::{Content, Sparse};
+
+use super::PreparedDatabase;
+use super::delta::PageDelta;
+
+/// The whole file, headers included.
+#[derive(Clone, Debug)]
+pub struct PreparedContent {
+    database: Rc<PreparedDatabase>,
+    header: Vec<u8>,
+}
+
+impl PreparedContent {
+    /// The content of the database's file.
+    pub fn new(database: Rc<PreparedDatabase>) -> Self {
+        let header = database.header_page();
+        Self { database, header }
+    }
+
+    /// The content with its page-aware coding of what is written over it.
+    pub fn sparse(database: &Rc<PreparedDatabase>) -> Sparse {
+        Sparse {
+            content: Rc::new(Self::new(database.clone())),
+            delta: Rc::new(PageDelta::new(database.clone())),
+        }
+    }
+}
+
+impl Content for PreparedContent {
+    fn unit_bytes(&self) -> usize {
+        self.database.page_size().bytes()
+    }
+
+    fn fill(&self, offset: u64, bytes: &mut [u8]) {
+        let place = offset / bytes.len() as u64;
+        match place.checked_sub(1).map(u32::try_from) {
+            None | Some(Ok(0)) => bytes.copy_from_slice(&self.header),
+            Some(Ok(page)) => self.database.page(page, bytes),
+            // Past the last page the format can number.
+            Some(Err(_)) => bytes.fill(0),
+        }
+    }
+}
