@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from plimsoll.sizing.catalogue import read_catalogue
 from plimsoll.sizing.mistakes import InputError
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plimsoll.sizing.catalogue import ArrayRow, Conditions, read_catalogue, read_drive_classes
 from plimsoll.sizing.raid import RAID_LEVELS, data_drive_count, planner_iops, usable_capacity_gb, write_penalty
 from plimsoll.sizing.selection import Need, Selection, arrays_needed, select_arrays

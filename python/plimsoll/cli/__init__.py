@@ -23,6 +23,8 @@ class Row(NamedTuple):
 
 COMMANDS: dict[str, Row] = {
     "select": Row("plimsoll.cli.select:select", "Choose an array for a capacity and IOPS need, in six steps."),
+    "cost": Row("plimsoll.cli.cost:cost", "Compare what storage options cost to buy and run."),
+    "advise": Row("plimsoll.cli.advise:advise", "Check a design, plan or run against best practice."),
 }
 
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from plimsoll.sizing.mistakes import InputError, Mistake
+
 
 @dataclass(frozen=True)
 class Section:
@@ -55,8 +57,16 @@ def html_page(title: str, sections: Sequence[Section], footer: str = "") -> str:
 
 
 def write_html(path: Path, title: str, sections: Sequence[Section], footer: str = "") -> None:
-    """Write the sections to an HTML file."""
-    path.write_text(html_page(title, sections, footer), encoding="utf-8")
+    """Write the sections to an HTML file.
+
+    Raises:
+        InputError: it cannot be written there.
+    """
+    try:
+        path.write_text(html_page(title, sections, footer), encoding="utf-8")
+    except OSError as error:
+        message = f"cannot be written: {(error.strerror or str(error)).lower()}"
+        raise InputError(str(path), [Mistake(0, "--html", message, "name a file in a folder that exists")]) from error
 
 
 def print_sections(sections: Sequence[Section]) -> None:

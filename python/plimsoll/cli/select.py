@@ -77,7 +77,10 @@ def select(
     )
     selection = select_arrays(need, rows, read_drive_classes())
     if html:
-        write_html(html, "Array selection", selection_sections(selection), FOOTER)
+        try:
+            write_html(html, "Array selection", selection_sections(selection), FOOTER)
+        except InputError as error:
+            refuse([error])
     if as_json:
         typer.echo(json.dumps(selection_json(selection), indent=2))
     else:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from plimsoll.sizing.catalogue import ArrayRow
+from plimsoll.sizing.catalogue import ArrayRow, Conditions
 from plimsoll.sizing.raid import RaidLevel, planner_iops
 
 Ranking = Literal["arrays", "drives", "price"]
@@ -135,9 +135,9 @@ def required_capacity_gb(need: Need) -> float:
     return need.volumes_gb + need.snapshot_gb + need.clone_gb + need.replication_gb
 
 
-def required_iops(need: Need, log_iops_included: bool) -> float:
+def required_iops(need: Need, conditions: Conditions) -> float:
     """Step 4's requirement: database IOPS plus other clients; log IOPS only where the catalogue excludes them."""
-    return need.database_iops + need.extra_iops + (0.0 if log_iops_included else need.log_iops)
+    return need.database_iops + need.extra_iops + (0.0 if conditions.log_iops_included else need.log_iops)
 
 
 def arrays_needed(required: float, per_array: float) -> int:
@@ -166,11 +166,11 @@ def select_arrays(need: Need, rows: Sequence[ArrayRow], drive_iops: Mapping[str,
     chosen = replace(possible[0], status="chosen", reason=_why_chosen(possible[0])) if possible else None
     others = [replace(c, reason=_why_not_chosen(c, possible[0], need.ranking)) for c in possible[1:]]
     candidates = ((chosen,) if chosen else ()) + tuple(others) + tuple(rejected)
-    included = chosen.row.conditions.log_iops_included if chosen else True
+    conditions = chosen.row.conditions if chosen else Conditions(log_iops_included=True)
     return Selection(
         need=need,
         required_gb=required_capacity_gb(need),
-        required_iops=required_iops(need, included),
+        required_iops=required_iops(need, conditions),
         chosen=chosen,
         candidates=candidates,
         steps=_steps(need, chosen, candidates),
@@ -180,7 +180,7 @@ def select_arrays(need: Need, rows: Sequence[ArrayRow], drive_iops: Mapping[str,
 
 def _judge(row: ArrayRow, need: Need, drive_iops: Mapping[str, float]) -> Candidate:
     """Steps 1, 3 and 4 for one row; possible until the ranking says otherwise."""
-    iops = required_iops(need, row.conditions.log_iops_included)
+    iops = required_iops(need, row.conditions)
     capacity_gb = required_capacity_gb(need)
     for_capacity = arrays_needed(capacity_gb, row.usable_capacity_gb)
     for_iops = arrays_needed(iops, row.transactional_iops) if row.transactional_iops else None
@@ -264,7 +264,7 @@ def _bound(candidate: Candidate) -> str:
 
 
 def _steps(need: Need, chosen: Candidate | None, candidates: tuple[Candidate, ...]) -> tuple[SelectionStep, ...]:
-    iops = required_iops(need, chosen.row.conditions.log_iops_included if chosen else True)
+    iops = required_iops(need, chosen.row.conditions if chosen else Conditions(log_iops_included=True))
     levels = (
         ", ".join(need.raid_levels) or "any level of the catalogue; RAID 10 for IOPS and rebuilds, RAID 50 for space"
     )

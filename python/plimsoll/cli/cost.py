@@ -1,0 +1,179 @@
+"""`plimsoll cost`: what each option costs to buy and run, and whether a vendor's statements follow from its figures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from plimsoll.cli.refusal import refuse
+from plimsoll.cli.sections import Section, print_sections, write_html
+from plimsoll.sizing.cost import OptionCost
+from plimsoll.sizing.cost_study import SHIPPED_STUDY, Claim, CostStudy, read_cost_study
+from plimsoll.sizing.mistakes import InputError
+from plimsoll.sizing.steps import Step, as_json
+
+SHIPPED = "sandisk_2014"
+
+#: The figures of the summary, in reading order: name and number of decimals.
+SUMMARY = {
+    "drive_count": 0, "enclosure_count": 0, "rack_units": 0, "purchase_usd": 2, "delivered_iops": 2, "usd_per_iops": 4,
+    "users_count": 0, "usd_per_user": 4, "raw_capacity_gb": 0, "usable_capacity_gb": 0, "used_capacity_gb": 0,
+    "usd_per_raw_gb": 4, "usd_per_usable_gb": 4, "usd_per_used_gb": 4, "power_low_w": 0, "power_high_w": 0,
+    "power_low_usd_per_year": 2, "power_high_usd_per_year": 2, "cooling_low_usd_per_year": 2,
+    "cooling_high_usd_per_year": 2, "failures_per_year": 5, "total_low_usd": 2, "total_high_usd": 2,
+}  # fmt: skip
+
+
+def cost(
+    file: Annotated[str, typer.Argument(help=f'A file of kind = "cost", or {SHIPPED} for the shipped analysis.')],
+    steps: Annotated[bool, typer.Option("--steps", help="Show the formula behind every figure.")] = False,
+    as_json_text: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(help="Also write the result, with every formula, as an HTML page.")
+    ] = None,
+) -> None:
+    """Compare options by purchase, space, power, cooling, failures, and cost per IOPS, user and GB.
+
+    Example: plimsoll cost sandisk_2014
+    """
+    try:
+        study = read_cost_study(SHIPPED_STUDY if file == SHIPPED and not Path(file).exists() else Path(file))
+        if html:
+            write_html(html, study.name, cost_sections(study, with_steps=True), f"Source: {study.source}.")
+    except InputError as error:
+        refuse([error])
+    if as_json_text:
+        typer.echo(json.dumps(cost_json(study), indent=2))
+    else:
+        print_sections(cost_sections(study, with_steps=steps))
+
+
+def cost_json(study: CostStudy) -> dict[str, Any]:
+    """The result as plain data; every figure with value, unit, formula and source."""
+    return {
+        "kind": "cost_result",
+        "schema_version": 1,
+        "name": study.name,
+        "source": study.source,
+        "price_date": study.price_date,
+        "reference": study.reference,
+        "goal": asdict(study.goal),
+        "options": {
+            cost.option.name: {
+                "title": cost.option.title,
+                "figures": {name: as_json(step, with_chain=False) for name, step in cost.figures.items()},
+                "ratio_to_reference": {name: study.ratio(cost.option.name, name) for name in SUMMARY},
+                "absences": cost.absences,
+            }
+            for cost in study.options
+        },
+        "measurements": [
+            asdict(measurement) | {"improvement_over_reference": _improvements(study, index)}
+            for index, measurement in enumerate(study.measurements)
+        ],
+        "claims": [asdict(claim) for claim in study.claims],
+        "consolidation": asdict(study.consolidation) if study.consolidation else None,
+    }
+
+
+def cost_sections(study: CostStudy, with_steps: bool) -> list[Section]:
+    """The result as sections for the terminal and the HTML page."""
+    names = [cost.option.name for cost in study.options]
+    others = [name for name in names if name != study.reference]
+    columns = ["", "Unit", *(f"{name} >" for name in names), *(f"{name} / {study.reference} >" for name in others)]
+    rows = [_summary_row(study, figure, decimals, names, others) for figure, decimals in SUMMARY.items()]
+    intro = [f"{study.source}. Prices of {study.price_date}."]
+    intro += [f"{cost.option.name}: {cost.option.title}" for cost in study.options]
+    sections = [Section("Options", intro, columns, [row for row in rows if row])]
+    absences = [
+        f"{cost.option.name}: {text}" for cost in study.options for text in dict.fromkeys(cost.absences.values())
+    ]
+    if absences:
+        sections.append(Section("Not stated", [f"- {absence}" for absence in absences]))
+    if study.measurements:
+        sections.append(_measurement_section(study, names, others))
+    if study.claims:
+        sections.append(_claim_section(study.claims))
+    if study.consolidation:
+        sections.append(_consolidation_section(study))
+    if with_steps:
+        sections += [_steps_section(cost) for cost in study.options]
+    return sections
+
+
+def _summary_row(study: CostStudy, figure: str, decimals: int, names: list[str], others: list[str]) -> list[str]:
+    steps = [study.option(name).figures.get(figure) for name in names]
+    known = next((step for step in steps if step), None)
+    if known is None:
+        return []
+    cells = ["not stated" if step is None else f"{step.value:,.{decimals}f}" for step in steps]
+    return [known.title, known.unit, *cells, *(_factor(study.ratio(name, figure)) for name in others)]
+
+
+def _measurement_section(study: CostStudy, names: list[str], others: list[str]) -> Section:
+    columns = ["Measured", "Unit", *(f"{name} >" for name in names)]
+    columns += [f"{study.reference} better than {name} by >" for name in others]
+    rows = []
+    for measurement in study.measurements:
+        cells = [f"{measurement.values[name]:,g}" if name in measurement.values else "-" for name in names]
+        better = [_factor(measurement.improvement(name, study.reference)) for name in others]
+        rows.append([measurement.name.replace("_", " "), measurement.unit, *cells, *better])
+    note = "Rates compare new over old, latencies old over new; below 1 means worse."
+    return Section("Measurements", [note], columns, rows)
+
+
+def _claim_section(claims: tuple[Claim, ...]) -> Section:
+    rows = [
+        (
+            claim.id,
+            claim.statement,
+            f"{claim.stated:g}",
+            "-" if claim.computed is None else f"{claim.computed:,.7g}",
+            "-" if claim.difference_pct is None else f"{claim.difference_pct:+.1f} %",
+            {True: "holds", False: "does not hold", None: claim.reason}[claim.holds],
+        )
+        for claim in claims
+    ]
+    failed = frozenset(index for index, claim in enumerate(claims) if claim.holds is False)
+    note = f"{len(failed)} of {len(claims)} statements do not follow from the figures."
+    return Section("Statements", [note], ("", "Statement", "Stated >", "Computed >", "Off by >", ""), rows, failed)
+
+
+def _consolidation_section(study: CostStudy) -> Section:
+    result = study.consolidation
+    assert result is not None, "the caller checked"
+    sides = (asdict(result.before), asdict(result.after), asdict(result.saved))
+    rows = [(name.replace("_", " "), *(f"{side[name]:,g}" for side in sides)) for name in sides[0]]
+    notes = []
+    if result.virtual_per_physical_after is not None:
+        notes.append(f"{result.virtual_per_physical_after:g} virtual machines per physical item afterwards.")
+    if result.not_stated:
+        notes.append("Not stated, counted as nothing: " + "; ".join(result.not_stated) + ".")
+    return Section("Consolidation", notes, ("", "Before >", "After >", "Saved >"), rows)
+
+
+def _steps_section(cost: OptionCost) -> Section:
+    columns = ("Figure", "Value >", "Unit", "Formula", "Source")
+    rows = [
+        (step.title, f"{step.value:,.10g}", step.unit, _formula(step), step.source) for step in cost.figures.values()
+    ]
+    return Section(f"How the figures of {cost.option.name} come about", (), columns, rows)
+
+
+def _formula(step: Step) -> str:
+    return f"{step.formula} = {step.arithmetic}" if step.formula else "given"
+
+
+def _improvements(study: CostStudy, index: int) -> dict[str, float | None]:
+    """How many times better the reference is than each other option."""
+    measurement = study.measurements[index]
+    names = [cost.option.name for cost in study.options if cost.option.name != study.reference]
+    return {name: measurement.improvement(name, study.reference) for name in names}
+
+
+def _factor(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.2f} x"

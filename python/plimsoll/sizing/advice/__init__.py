@@ -1,0 +1,1 @@
+"""Best-practice advice: rules as data, evaluated over what a topology, requirements, a plan or a finished run states."""

@@ -1,0 +1,429 @@
+"""The facts rules may refer to, drawn from a topology: one subject per component, failure, network and lost host.
+
+A fact exists only where the file states what it rests on; every key left out of the file leaves its facts out here.
+Names ending in `_count` that have a list beside them (without the ending) bring that list into the evidence.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll.sizing.advice.engine import Subject
+from plimsoll.sizing.advice.failover import HostLoss, host_losses
+from plimsoll.sizing.advice.failures import Failure, failures, unreachable
+from plimsoll.sizing.advice.topology import Entry, Topology
+from plimsoll.sizing.expression import Fact
+
+#: The scopes a topology describes, also where it has no entry in them.
+DESCRIBED = frozenset(
+    {"design", "host", "machine", "virtual_switch", "switch", "array", "disk_group", "volume", "database", "component"}
+    | {"network", "host_loss"}
+)
+JUMBO_MTU_BYTES = 9000
+
+
+def topology_subjects(topology: Topology) -> list[Subject]:
+    """Every subject of a topology, in the order of the file."""
+    lost = failures(topology)
+    found: list[tuple[str, str, dict[str, Any]]] = [("design", topology.content["name"], _design(topology, lost))]
+    for host in topology.entries("hosts"):
+        found.append(("host", host["name"], _host(topology, host)))
+        found += [
+            ("virtual_switch", f"{host['name']}.{virtual['name']}", _virtual_switch(virtual, host))
+            for virtual in host["virtual_switches"]
+        ]
+    found += [("machine", machine["name"], _machine(topology, machine)) for machine in topology.entries("machines")]
+    found += [("switch", switch["name"], _switch(topology, switch)) for switch in topology.entries("switches")]
+    found += [("array", array["name"], _array(topology, array)) for array in topology.entries("arrays")]
+    found += [("disk_group", group["name"], _disk_group(topology, group)) for group in topology.entries("disk_groups")]
+    found += [("volume", volume["name"], _volume(topology, volume)) for volume in topology.entries("volumes")]
+    found += [("database", entry["name"], _database(topology, entry)) for entry in topology.entries("databases")]
+    found += [("network", name, facts) for name, facts in _networks(topology)]
+    found += [("host_loss", f"loss of {loss.host}", _host_loss(topology, loss)) for loss in host_losses(topology)]
+    found += [
+        (
+            "component",
+            failure.name,
+            _listed("services_lost", failure.services_lost)
+            | _listed("accesses_cut", failure.accesses_cut)
+            | {"kind": failure.kind, "part_of_count": len(failure.part_of)},
+        )
+        for failure in lost
+    ]
+    return [
+        Subject(scope, name, _known(facts), topology.file_name, _line(topology, name)) for scope, name, facts in found
+    ]
+
+
+def _known(facts: dict[str, Any]) -> dict[str, Fact]:
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _listed(name: str, items: Any) -> dict[str, Any]:
+    """A list and its length, which rules compare."""
+    return {name: list(items), f"{name}_count": len(items)}
+
+
+def _line(topology: Topology, name: str) -> int:
+    """The line of the component a subject is named after."""
+    for candidate in (name, name.removeprefix("loss of "), name.split(".")[0], name.split(" - ")[0]):
+        if candidate in topology.lines:
+            return topology.lines[candidate]
+    return 0
+
+
+def _design(topology: Topology, lost: list[Failure]) -> dict[str, Any]:
+    content = topology.content
+    databases, backups = topology.entries("databases"), content["backups"]
+    active: dict[str, int] = {copy["server"]: 0 for database in databases for copy in database["copies"]}
+    for database in databases:
+        for copy in database["copies"]:
+            active[copy["server"]] += copy["active"]
+    copies_max = max((len(database["copies"]) for database in databases), default=0)
+    members = len(active)
+    return {
+        "application": content["application"],
+        "database_count": len(databases),
+        "copies_max": copies_max,
+        "server_count": members,
+        "active_databases_max": max(active.values(), default=None),
+        "active_databases_min": min(active.values(), default=None),
+        "active_databases": [f"{server}: {count}" for server, count in active.items()],
+        "array_count": len(topology.entries("arrays")),
+        "array_port_count": sum(len(c["ports"]) for array in topology.entries("arrays") for c in array["controllers"]),
+        "backup_stated": None if backups is None else True,
+        "backup_elsewhere_count": None if backups is None else sum(entry["target"] == "elsewhere" for entry in backups),
+        "backup_interval_h_min": min((entry["interval_h"] for entry in backups or []), default=None),
+        "votes_odd": (members + bool(content["witness"] or content["quorum_disk"])) % 2 == 1 if members > 1 else None,
+        "storage_host_count": sum(bool(_ports(host, "storage")) for host in topology.entries("hosts")),
+        **_listed("accesses_without_path", unreachable(topology)),
+        **_listed(
+            "single_points_of_failure", [f"{f.kind} {f.name}" for f in lost if f.services_lost and not f.part_of]
+        ),
+        **_listed("cut_points", [f"{f.kind} {f.name}" for f in lost if f.accesses_cut and not f.part_of]),
+    }
+
+
+def _ports(host: Entry, network: str) -> list[Entry]:
+    return [port for port in host["ports"] if network in port["networks"]]
+
+
+def _all_stated(entries: list[Entry], key: str) -> bool | None:
+    """Whether a flag holds for all entries; None while it is not stated for some and none denies it."""
+    values = [entry[key] for entry in entries]
+    if False in values:
+        return False
+    return None if None in values or not values else True
+
+
+def _lowest(entries: list[Entry], key: str) -> float | None:
+    values = [entry[key] for entry in entries if entry[key] is not None]
+    return min(values, default=None)
+
+
+def _host(topology: Topology, host: Entry) -> dict[str, Any]:
+    storage, client = _ports(host, "storage"), _ports(host, "client")
+    shared = [port["name"] for port in storage if len(port["networks"]) > 1]
+    adapters = {port["adapter"] for port in storage}
+    members = {topology.host_of(c["server"]) for d in topology.entries("databases") for c in d["copies"]}
+    speeds = [port["speed_gbit_per_s"] for port in storage]
+    bandwidth = None if None in speeds or not speeds else sum(speeds) * 1000 / 8
+    slowest_left = None if bandwidth is None else bandwidth - max(speeds) * 1000 / 8
+    replication = _ports(host, "replication")
+    return {
+        "hypervisor": host["hypervisor"],
+        "initiator": host["initiator"],
+        "vendor_multipath": host["vendor_multipath"],
+        "sessions_per_array_port": host["sessions_per_array_port"],
+        "port_count": len(host["ports"]),
+        "uses_storage": bool(storage),
+        "storage_port_count": len(storage),
+        "storage_ports": [port["name"] for port in storage],
+        "storage_adapter_count": None if None in adapters else len(adapters),
+        "client_port_count": len(client),
+        "heartbeat_port_count": len(_ports(host, "heartbeat")),
+        "replication_port_count": len(replication),
+        "replication_own_port_count": sum(
+            set(port["networks"]) <= {"replication", "heartbeat"} for port in replication
+        ),
+        "holds_copies": host["name"] in members,
+        "replicates": any(
+            len(d["copies"]) > 1 and host["name"] in {topology.host_of(c["server"]) for c in d["copies"]}
+            for d in topology.entries("databases")
+        ),
+        "hosts_total": len(topology.entries("hosts")),
+        "storage_flow_control": _all_stated(storage, "flow_control"),
+        "storage_mtu_bytes_min": _lowest(storage, "mtu_bytes") if _stated(storage, "mtu_bytes") else None,
+        "storage_bandwidth_mb_per_s": bandwidth,
+        "storage_bandwidth_after_port_loss_mb_per_s": slowest_left,
+        "storage_demand_mb_per_s": host["storage_demand_mb_per_s"],
+        "vlans_stated": _stated(host["ports"], "vlan"),
+        "power_feed_count": None if host["power"] is None else len(set(host["power"])),
+        "virtual_switch_count": len(host["virtual_switches"]),
+        "jumbo_frames_wanted": topology.content["jumbo_frames_wanted"],
+        **_listed("shared_storage_ports", shared),
+        **_listed("mixed_virtual_switches", _mixed_virtual_switches(host)),
+    }
+
+
+def _stated(entries: list[Entry], key: str) -> bool:
+    return bool(entries) and all(entry[key] is not None for entry in entries)
+
+
+def _mixed_virtual_switches(host: Entry) -> list[str]:
+    """Virtual switches that carry storage together with something else, or share an uplink with one that does not."""
+    mixed = [v["name"] for v in host["virtual_switches"] if "storage" in v["networks"] and len(v["networks"]) > 1]
+    uplinks: dict[str, list[Entry]] = {}
+    for virtual in host["virtual_switches"]:
+        for uplink in virtual["uplinks"]:
+            uplinks.setdefault(uplink, []).append(virtual)
+    for sharing in uplinks.values():
+        purposes = {("storage" in virtual["networks"], virtual["initiator"]) for virtual in sharing}
+        if len(purposes) > 1:
+            mixed += [virtual["name"] for virtual in sharing]
+    return sorted(set(mixed))
+
+
+def _virtual_switch(virtual: Entry, host: Entry) -> dict[str, Any]:
+    return {
+        "networks": virtual["networks"],
+        "uplink_count": len(set(virtual["uplinks"])),
+        "uplinks": virtual["uplinks"],
+        "initiator": virtual["initiator"],
+        "mtu_bytes": virtual["mtu_bytes"],
+        "hypervisor": host["hypervisor"],
+    }
+
+
+def _machine(topology: Topology, machine: Entry) -> dict[str, Any]:
+    host = topology.by_name("hosts")[machine["host"]]
+    virtual = {entry["name"]: entry for entry in host["virtual_switches"]}
+    storage_nics = [nic for nic in machine["nics"] if "storage" in nic["networks"]]
+    uplinks = {
+        uplink for nic in storage_nics if nic["virtual_switch"] for uplink in virtual[nic["virtual_switch"]]["uplinks"]
+    }
+    system = machine["system_volume"]
+    data_groups = _data_groups(topology, machine["name"])
+    volumes = topology.by_name("volumes")
+    shared = None if system is None else system != "local" and volumes[system]["disk_group"] in data_groups
+    features = machine["hypervisor_features"]
+    adapters = [nic["adapter"] for nic in storage_nics]
+    others = [f"{nic['name']} ({nic['adapter']})" for nic in storage_nics if str(nic["adapter"]).lower() != "vmxnet3"]
+    return {
+        "role": machine["role"],
+        "hypervisor": host["hypervisor"],
+        "initiator": machine["initiator"],
+        "vendor_multipath": machine["vendor_multipath"],
+        "needs_array_snapshots": machine["needs_array_snapshots"],
+        "memory_gb": machine["memory_gb"],
+        "vcpus": machine["vcpus"],
+        "system_disk_gb": machine["system_disk_gb"],
+        "system_disk_needed_gb": 15 + machine["memory_gb"],
+        "system_disk_fixed": machine["system_disk_fixed"],
+        "system_volume": system,
+        "system_disk_on_data_drives": shared,
+        "storage_nic_count": len(storage_nics),
+        **(_listed("storage_nics_not_vmxnet3", others) if None not in adapters else {}),
+        "storage_nic_offload": _all_stated(storage_nics, "offload"),
+        "storage_uplink_count": len(uplinks) if uplinks else None,
+        "hypervisor_features": features,
+        "hypervisor_feature_count": None if features is None else len(features),
+        "holds_copies": bool(data_groups),
+    }
+
+
+def _data_groups(topology: Topology, server: str) -> set[str]:
+    """Disk groups that hold a server's database and log volumes."""
+    volumes = topology.by_name("volumes")
+    return {
+        volumes[copy[key]]["disk_group"]
+        for database in topology.entries("databases")
+        for copy in database["copies"]
+        if copy["server"] == server
+        for key in ("database_volume", "log_volume")
+    }
+
+
+def _switch(topology: Topology, switch: Entry) -> dict[str, Any]:
+    used = sum(
+        link["count"] * sum(end == switch["name"] for end in link["between"]) for link in topology.entries("links")
+    )
+    neighbours = [
+        link for link in topology.entries("links")
+        if switch["name"] in link["between"] and set(link["between"]) <= set(topology.by_name("switches"))
+    ]  # fmt: skip
+    return {
+        "networks": switch["networks"],
+        "carries_storage": "storage" in switch["networks"],
+        "mtu_bytes": switch["mtu_bytes"],
+        "flow_control": switch["flow_control"],
+        "portfast": switch["portfast"],
+        "spanning_tree": switch["spanning_tree"],
+        "iscsi_optimisation": switch["iscsi_optimisation"],
+        "port_count": switch["ports"],
+        "ports_used": used,
+        "uplink_cables_min": min((link["count"] for link in neighbours), default=0),
+        "power_feed_count": None if switch["power"] is None else len(set(switch["power"])),
+        "jumbo_frames_wanted": topology.content["jumbo_frames_wanted"],
+    }
+
+
+def _array(topology: Topology, array: Entry) -> dict[str, Any]:
+    groups = [group for group in topology.entries("disk_groups") if group["array"] == array["name"]]
+    owners = [group["controller"] for group in groups]
+    counts = [owners.count(controller["name"]) for controller in array["controllers"]]
+    ports = [port for controller in array["controllers"] for port in controller["ports"]]
+    volumes = topology.by_name("volumes")
+    twice = [
+        database["name"]
+        for database in topology.entries("databases")
+        if sum(_array_name(topology, volumes[copy["database_volume"]]) == array["name"] for copy in database["copies"])
+        > 1
+    ]
+    return {
+        "controller_count": len(array["controllers"]),
+        "hot_spares": array["hot_spares"],
+        "power_feed_count": None if array["power"] is None else len(set(array["power"])),
+        "disk_group_count": len(groups),
+        "groups_per_controller_max": None if None in owners or not owners else max(counts),
+        "groups_per_controller_min": None if None in owners or not owners else min(counts),
+        "storage_mtu_bytes_min": _lowest(ports, "mtu_bytes") if _stated(ports, "mtu_bytes") else None,
+        "jumbo_frames_wanted": topology.content["jumbo_frames_wanted"],
+        **_listed("databases_with_two_copies", twice),
+    }
+
+
+def _array_name(topology: Topology, volume: Entry) -> str:
+    name: str = topology.by_name("disk_groups")[volume["disk_group"]]["array"]
+    return name
+
+
+def _disk_group(topology: Topology, group: Entry) -> dict[str, Any]:
+    volumes = [volume for volume in topology.entries("volumes") if volume["disk_group"] == group["name"]]
+    uses = {volume["use"] for volume in volumes}
+    names = {volume["name"] for volume in volumes}
+    single = any(
+        len(database["copies"]) == 1 and database["copies"][0]["database_volume"] in names
+        for database in topology.entries("databases")
+    )
+    foreign = [volume["name"] for volume in volumes if volume["use"] in ("other", "system", "backup")]
+    return {
+        "raid": group["raid"],
+        "drives": group["drives"],
+        "drive_class": group["drive_class"],
+        "controller": group["controller"],
+        "holds_databases": "database" in uses,
+        "holds_logs": "log" in uses,
+        "holds_system_disks": "system" in uses,
+        "holds_single_copies": single,
+        **_listed("foreign_volumes", foreign),
+    }
+
+
+def _volume(topology: Topology, volume: Entry) -> dict[str, Any]:
+    name = volume["name"]
+    copies = [(d["name"], c) for d in topology.entries("databases") for c in d["copies"]]
+    databases = [database for database, copy in copies if copy["database_volume"] == name]
+    logs = [database for database, copy in copies if copy["log_volume"] == name]
+    offset = volume["partition_offset_bytes"]
+    return {
+        "use": volume["use"],
+        "allocation_unit_kb": volume["allocation_unit_kb"],
+        "partition_style": volume["partition_style"],
+        "partition_offset_bytes": offset,
+        "misaligned_bytes": None if offset is None else offset % 65_536,
+        "log_count": len(logs),
+        "logs": logs,
+        **_listed("databases", databases),
+    }
+
+
+def _database(topology: Topology, database: Entry) -> dict[str, Any]:
+    volumes, copies = topology.by_name("volumes"), database["copies"]
+    groups = [{volumes[c["database_volume"]]["disk_group"], volumes[c["log_volume"]]["disk_group"]} for c in copies]
+    shared = sorted(
+        {name for index, mine in enumerate(groups) for other in groups[index + 1 :] for name in mine & other}
+    )
+    arrays = [_array_name(topology, volumes[copy["database_volume"]]) for copy in copies]
+    same_volume = [copy["server"] for copy in copies if copy["database_volume"] == copy["log_volume"]]
+    same_group = [
+        copy["server"] for copy in copies
+        if volumes[copy["database_volume"]]["disk_group"] == volumes[copy["log_volume"]]["disk_group"]
+    ]  # fmt: skip
+    return {
+        "copy_count": len(copies),
+        "size_gb": database["size_gb"],
+        "active_copy_count": sum(copy["active"] for copy in copies),
+        "arrays": arrays,
+        "array_count": len(set(arrays)),
+        **_listed("disk_groups_shared_by_copies", shared),
+        **_listed("copies_with_log_on_database_volume", same_volume),
+        **_listed("copies_with_log_on_database_drives", same_group),
+    }
+
+
+def _networks(topology: Topology) -> list[tuple[str, dict[str, Any]]]:
+    """Frame sizes along each network; a mismatch anywhere breaks or fragments large frames."""
+    found = []
+    for network in ("storage", "replication"):
+        stations: dict[str, float | None] = {}
+        for host in topology.entries("hosts"):
+            stations |= {f"{host['name']}.{port['name']}": port["mtu_bytes"] for port in _ports(host, network)}
+            stations |= {
+                f"{host['name']}.{virtual['name']}": virtual["mtu_bytes"]
+                for virtual in host["virtual_switches"]
+                if network in virtual["networks"]
+            }
+        for machine in topology.entries("machines"):
+            stations |= {
+                f"{machine['name']}.{nic['name']}": nic["mtu_bytes"]
+                for nic in machine["nics"]
+                if network in nic["networks"]
+            }
+        stations |= {s["name"]: s["mtu_bytes"] for s in topology.entries("switches") if network in s["networks"]}
+        if network == "storage":
+            stations |= {
+                f"{array['name']}.{port['name']}": port["mtu_bytes"]
+                for array in topology.entries("arrays") for c in array["controllers"] for port in c["ports"]
+            }  # fmt: skip
+        if stations:
+            found.append((f"the {network} network", _frame_facts(topology, network, stations)))
+    return found
+
+
+def _frame_facts(topology: Topology, network: str, stations: dict[str, float | None]) -> dict[str, Any]:
+    small = [f"{name} ({mtu:g})" for name, mtu in stations.items() if mtu is not None and mtu < JUMBO_MTU_BYTES]
+    stated = [mtu for mtu in stations.values() if mtu is not None]
+    silent = [name for name, mtu in stations.items() if mtu is None]
+    large = [mtu for mtu in stated if mtu >= JUMBO_MTU_BYTES]
+    complete = not silent or bool(small)
+    return {
+        "network": network,
+        "jumbo_frames_wanted": topology.content["jumbo_frames_wanted"],
+        "stations_without_mtu": silent,
+        **(_listed("stations_below_jumbo", small) if complete else {}),
+        **({"frame_sizes_agree": not (small and large)} if complete else {}),
+    }
+
+
+def _host_loss(topology: Topology, loss: HostLoss) -> dict[str, Any]:
+    hosts, arrays = topology.by_name("hosts"), topology.by_name("arrays")
+    facts: dict[str, Any] = {
+        "memory_fullest_pct": loss.memory_fullest_pct,
+        "vcpus_per_thread_max": loss.vcpus_per_thread_max,
+        "moved": list(loss.moved),
+        "machine_count": len(topology.entries("machines")),
+        **_listed("stranded_machines", loss.stranded),
+    }
+    for name, by_name, limits in (
+        ("overloaded_hosts", loss.active_iops_by_host, hosts),
+        ("overloaded_arrays", loss.active_iops_by_array, arrays),
+    ):
+        if by_name is not None and any(limits[entry]["iops_max"] is not None for entry in by_name):
+            over = [
+                f"{entry}: {iops:,.0f} of {limits[entry]['iops_max']:,.0f} IOPS"
+                for entry, iops in by_name.items()
+                if limits[entry]["iops_max"] is not None and iops > limits[entry]["iops_max"]
+            ]
+            facts |= _listed(name, over)
+    return facts
