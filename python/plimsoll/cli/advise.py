@@ -15,6 +15,7 @@ from plimsoll.cli.sections import Section, print_sections, write_html
 from plimsoll.sizing.advice.engine import Advice, Finding, Subject
 from plimsoll.sizing.advice.engine import advise as evaluate_rules
 from plimsoll.sizing.advice.rules import SEVERITIES, SHIPPED_RULES, Rule, read_rules
+from plimsoll.sizing.advice.suggestions import Suggestion
 from plimsoll.sizing.expression import Fact
 from plimsoll.sizing.fields import require_kind
 from plimsoll.sizing.located import read_located
@@ -32,6 +33,8 @@ class Described:
 
     subjects: list[Subject] = field(default_factory=list)
     scopes: set[str] = field(default_factory=set)
+    suggestions: list[Suggestion] = field(default_factory=list)
+    keys_behind: dict[str, str] = field(default_factory=dict)
 
 
 def advise(
@@ -60,16 +63,18 @@ def advise(
         errors.append(InputError("options", [Mistake(0, "--fail-on", f'is "{fail_on}", which is unknown', hint)]))
     if errors:
         refuse(errors)
-    advice = evaluate_rules(known_rules, described.subjects, frozenset(described.scopes))
+    advice = evaluate_rules(known_rules, described.subjects, frozenset(described.scopes), described.keys_behind)
     if html:
         try:
-            write_html(html, "Advice", advice_sections(advice, show_all=True), " ".join(advice.limits))
+            write_html(
+                html, "Advice", advice_sections(advice, described.suggestions, show_all=True), " ".join(advice.limits)
+            )
         except InputError as error:
             refuse([error])
     if as_json:
-        typer.echo(json.dumps(advice_json(advice), indent=2))
+        typer.echo(json.dumps(advice_json(advice, described.suggestions), indent=2))
     else:
-        print_sections(advice_sections(advice, show_all))
+        print_sections(advice_sections(advice, described.suggestions, show_all))
     if fail_on != NEVER:
         serious = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
         if any(finding.severity in serious for finding in advice.findings):
@@ -121,18 +126,28 @@ def _read_one(path: Path, described: Described) -> None:
     kind = require_kind(document, KINDS, readers)
     if kind == "topology":
         from plimsoll.sizing.advice.topology import check_topology
-        from plimsoll.sizing.advice.topology_facts import DESCRIBED, topology_subjects
+        from plimsoll.sizing.advice.topology_facts import DESCRIBED, KEYS_BEHIND, topology_subjects
 
         described.subjects += topology_subjects(check_topology(document))
         described.scopes |= DESCRIBED
-    elif kind == "plan":
+        described.keys_behind |= KEYS_BEHIND
+    elif kind == "requirements":
+        from plimsoll.sizing.advice import requirement_facts
+        from plimsoll.sizing.advice.suggestions import suggest
+        from plimsoll.sizing.catalogue import read_catalogue
+
+        sizing = requirement_facts.sized(path)
+        described.subjects.append(requirement_facts.requirement_subject(sizing, str(path)))
+        described.scopes |= requirement_facts.DESCRIBED
+        described.suggestions += suggest(requirement_facts.figures_of(sizing), read_catalogue().rows)
+    else:
         from plimsoll.sizing.advice import run_facts
 
         described.subjects.append(run_facts.plan_subject(document.data, document.name))
         described.scopes |= run_facts.DESCRIBED_BY_PLAN
 
 
-def advice_json(advice: Advice) -> dict[str, Any]:
+def advice_json(advice: Advice, suggestions: list[Suggestion]) -> dict[str, Any]:
     """The result as plain data."""
     return {
         "kind": "advice",
@@ -150,6 +165,7 @@ def advice_json(advice: Advice) -> dict[str, Any]:
             for entry in advice.not_evaluated
         ],
         "to_weigh": [_rule_json(rule) for rule in advice.to_weigh],
+        "suggestions": [asdict(suggestion) for suggestion in suggestions],
         "met": advice.met,
         "not_applicable": [rule.id for rule in advice.not_applicable],
         "limits": list(advice.limits),
@@ -173,7 +189,7 @@ def _rule_json(rule: Rule) -> dict[str, Any]:
     return {key: value for key, value in asdict(rule).items() if key in keys}
 
 
-def advice_sections(advice: Advice, show_all: bool) -> list[Section]:
+def advice_sections(advice: Advice, suggestions: list[Suggestion], show_all: bool) -> list[Section]:
     """The result as sections for the terminal and the HTML page."""
     counts = ", ".join(f"{_count(advice, severity)} {severity}" for severity in SEVERITIES)
     unknown = len({entry.rule.id for entry in advice.not_evaluated})
@@ -183,6 +199,9 @@ def advice_sections(advice: Advice, show_all: bool) -> list[Section]:
     ]
     sections = [Section("Summary", summary)]
     sections += [_finding_section(rule_id, advice) for rule_id in dict.fromkeys(f.rule.id for f in advice.findings)]
+    if suggestions:
+        rows = [(s.subject, s.proposal, s.reasoning, s.source) for s in suggestions]
+        sections.append(Section("Suggestions", (), ("For", "Proposal", "Because", "Source"), rows))
     sections.append(_not_evaluated_section(advice))
     weigh = [(rule.id, rule.condition, rule.recommendation, rule.source) for rule in advice.to_weigh]
     if show_all:

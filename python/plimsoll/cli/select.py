@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +17,12 @@ from plimsoll.sizing.raid import RAID_LEVELS
 from plimsoll.sizing.selection import GB_PER_GIB, SOURCE, Candidate, Need, Selection, select_arrays
 
 SHIPPED = "shipped"
+#: Options that are keys of the need under another or the same name.
+NEED_KEYS = {
+    "capacity_gb": "volumes_gb", "iops": "database_iops", "copies": "copies", "databases": "databases",
+    "snapshot_gb": "snapshot_gb", "clone_gb": "clone_gb", "replication_gb": "replication_gb", "extra_iops": "extra_iops",
+    "log_iops": "log_iops", "hot_spares_min": "hot_spares_minimum", "arrays_max": "arrays_per_copy_maximum", "rank": "ranking",
+}  # fmt: skip
 RANKINGS = ("arrays", "drives", "price")
 EXIT_NOTHING_FITS = 1
 FOOTER = (
@@ -26,20 +32,25 @@ FOOTER = (
 
 
 def select(
+    requirements: Annotated[
+        Path | None, typer.Argument(metavar="REQUIREMENTS.toml", help="Size this file and choose for it; options win.")
+    ] = None,
     capacity_gib: Annotated[
         float | None, typer.Option(help="Capacity of one copy, 1024-based as `size` prints it.")
     ] = None,
     capacity_gb: Annotated[float | None, typer.Option(help="Capacity of one copy in decimal GB.")] = None,
     iops: Annotated[float | None, typer.Option(help="Database IOPS of all users, log IOPS not counted.")] = None,
-    copies: Annotated[int, typer.Option(help="Copies of each database, the active one included.")] = 1,
+    copies: Annotated[int | None, typer.Option(help="Copies of each database, the active one included.")] = None,
     databases: Annotated[
         int | None, typer.Option(help="Number of databases, to warn beyond the measured range.")
     ] = None,
-    snapshot_gb: Annotated[float, typer.Option(help="Snapshot reserve of one copy, decimal GB.")] = 0.0,
-    clone_gb: Annotated[float, typer.Option(help="Space for clones, decimal GB.")] = 0.0,
-    replication_gb: Annotated[float, typer.Option(help="Space for array replication, decimal GB.")] = 0.0,
-    extra_iops: Annotated[float, typer.Option(help="IOPS of mobile, search and other clients.")] = 0.0,
-    log_iops: Annotated[float, typer.Option(help="Log IOPS; added only where a catalogue excludes them.")] = 0.0,
+    snapshot_gb: Annotated[float | None, typer.Option(help="Snapshot reserve of one copy, decimal GB.")] = None,
+    clone_gb: Annotated[float | None, typer.Option(help="Space for clones, decimal GB.")] = None,
+    replication_gb: Annotated[float | None, typer.Option(help="Space for array replication, decimal GB.")] = None,
+    extra_iops: Annotated[float | None, typer.Option(help="IOPS of mobile, search and other clients.")] = None,
+    log_iops: Annotated[
+        float | None, typer.Option(help="Log IOPS; added only where a catalogue excludes them.")
+    ] = None,
     raid: Annotated[list[str] | None, typer.Option(help='RAID level allowed, such as "RAID 50"; repeatable.')] = None,
     drive_class: Annotated[list[str] | None, typer.Option(help='Drive class, such as "SAS 15k"; repeatable.')] = None,
     hot_spares_min: Annotated[int, typer.Option(help="Hot spares each array must have.")] = 1,
@@ -56,25 +67,12 @@ def select(
     Example: plimsoll select --capacity-gib 15768 --iops 900 --copies 2 --databases 12
     """
     rows, errors = _read_catalogues(catalogue or [SHIPPED])
-    errors += _option_errors(locals(), rows)
+    options = {key: value for key, value in locals().items() if key not in ("rows", "errors")}
+    sized, requirement_errors = _sized_need(requirements)
+    errors += requirement_errors + _option_errors(options, rows, requirements)
     if errors:
         refuse(errors)
-    need = Need(
-        volumes_gb=capacity_gb if capacity_gb is not None else (capacity_gib or 0.0) * GB_PER_GIB,
-        database_iops=iops or 0.0,
-        copies=copies,
-        snapshot_gb=snapshot_gb,
-        clone_gb=clone_gb,
-        replication_gb=replication_gb,
-        extra_iops=extra_iops,
-        log_iops=log_iops,
-        databases=databases,
-        raid_levels=tuple(level for level in RAID_LEVELS if level in (raid or ())),
-        drive_classes=tuple(drive_class or ()),
-        hot_spares_minimum=hot_spares_min,
-        arrays_per_copy_maximum=arrays_max,
-        ranking="price" if rank == "price" else "drives" if rank == "drives" else "arrays",
-    )
+    need = _need(options, sized)
     selection = select_arrays(need, rows, read_drive_classes())
     if html:
         try:
@@ -89,6 +87,31 @@ def select(
         raise typer.Exit(EXIT_NOTHING_FITS)
 
 
+def _sized_need(requirements: Path | None) -> tuple[Need | None, list[InputError]]:
+    """The need of a requirements file, sized only when one is given."""
+    if requirements is None:
+        return None, []
+    from plimsoll.sizing.advice.requirement_facts import need_of, sized
+
+    try:
+        return need_of(sized(requirements)), []
+    except InputError as error:
+        return None, [error]
+
+
+def _need(options: dict[str, Any], sized: Need | None) -> Need:
+    """The need the options state, laid over the one the requirements give."""
+    need = sized or Need(volumes_gb=0.0, database_iops=0.0)
+    stated: dict[str, Any] = {
+        NEED_KEYS[key]: value for key, value in options.items() if key in NEED_KEYS and value is not None
+    }
+    if options["capacity_gib"] is not None:
+        stated["volumes_gb"] = options["capacity_gib"] * GB_PER_GIB
+    if options["raid"]:
+        stated["raid_levels"] = tuple(level for level in RAID_LEVELS if level in options["raid"])
+    return replace(need, **stated, drive_classes=tuple(options["drive_class"] or ()))
+
+
 def _read_catalogues(names: list[str]) -> tuple[list[ArrayRow], list[InputError]]:
     rows: list[ArrayRow] = []
     errors: list[InputError] = []
@@ -100,14 +123,15 @@ def _read_catalogues(names: list[str]) -> tuple[list[ArrayRow], list[InputError]
     return rows, errors
 
 
-def _option_errors(options: dict[str, Any], rows: list[ArrayRow]) -> list[InputError]:
+def _option_errors(options: dict[str, Any], rows: list[ArrayRow], requirements: Path | None) -> list[InputError]:
     """Every option out of range, at once."""
     mistakes: list[Mistake] = []
-    if (options["capacity_gb"] is None) == (options["capacity_gib"] is None):
+    capacities = (options["capacity_gb"] is not None) + (options["capacity_gib"] is not None)
+    if capacities == 2 or (capacities == 0 and requirements is None):
         message = "is needed once" if options["capacity_gb"] is None else "is given in two units"
-        hint = "give --capacity-gib (1024-based, as `plimsoll size` prints it) or --capacity-gb (decimal)"
+        hint = "give a requirements file, --capacity-gib (1024-based, as `plimsoll size` prints it) or --capacity-gb (decimal)"
         mistakes.append(Mistake(0, "--capacity-gib", message, hint))
-    if options["iops"] is None:
+    if options["iops"] is None and requirements is None:
         mistakes.append(Mistake(0, "--iops", "is missing", "give the database IOPS, for instance --iops 900"))
     limits = {
         "capacity_gib": (1e-3, 1e9), "capacity_gb": (1e-3, 1e9), "iops": (0, 1e8), "snapshot_gb": (0, 1e9),

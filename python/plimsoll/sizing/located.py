@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,7 @@ class LocatedFile:
 
     name: str
     data: dict[str, Any]
-    lines: dict[KeyPath, int] = field(repr=False)
+    lines: MutableMapping[KeyPath, int] = field(repr=False)
 
     def line_of(self, path: KeyPath) -> int:
         """Line of a key, or of the nearest table around it; 0 when even that is unknown."""
@@ -91,7 +93,33 @@ def parse_located(name: str, text: str) -> LocatedFile:
         raise InputError(name, [Mistake(line, "", f"is not valid TOML: {what}", hint)]) from error
     except RecursionError as error:
         raise InputError(name, [Mistake(0, "", "is nested too deeply to be read")]) from error
-    return LocatedFile(name, data, _Scanner(text).scan())
+    return LocatedFile(name, data, _Lines(text))
+
+
+class _Lines(MutableMapping[KeyPath, int]):
+    """The lines of a text's keys, found when first asked for: a file without mistakes is never walked twice."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def found(self) -> dict[KeyPath, int]:
+        return _Scanner(self.text).scan()
+
+    def __getitem__(self, path: KeyPath) -> int:
+        return self.found[path]
+
+    def __setitem__(self, path: KeyPath, line: int) -> None:
+        self.found[path] = line
+
+    def __delitem__(self, path: KeyPath) -> None:
+        del self.found[path]
+
+    def __iter__(self) -> Iterator[KeyPath]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
 
 
 class _Scanner:

@@ -7,7 +7,7 @@ a rule always means that it was looked at and held.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from plimsoll.sizing.advice.rules import SCOPES, SEVERITIES, Check, Rule, Severity
@@ -101,13 +101,19 @@ class _Outcome:
     looked_at: bool = False
 
 
-def advise(rules: Iterable[Rule], subjects: Sequence[Subject], described: frozenset[str]) -> Advice:
+def advise(
+    rules: Iterable[Rule],
+    subjects: Sequence[Subject],
+    described: frozenset[str],
+    keys_behind: Mapping[str, str] | None = None,
+) -> Advice:
     """Evaluate every rule over every subject of its scopes.
 
     Args:
         rules: the rules.
         subjects: what the files describe.
         described: scopes the files could describe, even where they describe nothing in them.
+        keys_behind: the key to write for a missing fact, where it has another name.
 
     Returns:
         The outcome; the same input always gives the same order.
@@ -122,7 +128,7 @@ def advise(rules: Iterable[Rule], subjects: Sequence[Subject], described: frozen
         if rule.decided_with:
             continue
         also = tuple(other for other in rules if other.decided_with == rule.id)
-        outcome = _outcome(rule, subjects, described)
+        outcome = _outcome(rule, subjects, described, keys_behind or {})
         findings += [replace(finding, also=also) for finding in outcome.findings]
         for each in (rule, *also):
             if outcome.met and not outcome.findings:
@@ -136,7 +142,9 @@ def advise(rules: Iterable[Rule], subjects: Sequence[Subject], described: frozen
     return Advice(tuple(findings), met, tuple(to_weigh), tuple(not_applicable), tuple(not_evaluated))
 
 
-def _outcome(rule: Rule, subjects: Sequence[Subject], described: frozenset[str]) -> _Outcome:
+def _outcome(
+    rule: Rule, subjects: Sequence[Subject], described: frozenset[str], keys_behind: Mapping[str, str]
+) -> _Outcome:
     outcome = _Outcome(suggested=not rule.checks)
     for check in rule.checks:
         if check.scope not in described:
@@ -144,14 +152,14 @@ def _outcome(rule: Rule, subjects: Sequence[Subject], described: frozenset[str])
         outcome.looked_at = True
         for subject in subjects:
             if subject.scope == check.scope:
-                _apply(rule, check, subject, outcome)
+                _apply(rule, check, subject, outcome, keys_behind)
     if rule.checks and not outcome.looked_at:
         needed = " or ".join(dict.fromkeys(kind for check in rule.checks for kind in SCOPES[check.scope]))
         outcome.reasons[f"needs {needed}, which was not given"] = []
     return outcome
 
 
-def _apply(rule: Rule, check: Check, subject: Subject, outcome: _Outcome) -> None:
+def _apply(rule: Rule, check: Check, subject: Subject, outcome: _Outcome, keys_behind: Mapping[str, str]) -> None:
     """Decide one rule for one subject."""
     try:
         if check.when_tree is not None and not evaluate(check.when_tree, subject.facts):
@@ -161,7 +169,7 @@ def _apply(rule: Rule, check: Check, subject: Subject, outcome: _Outcome) -> Non
             return
         holds = bool(evaluate(check.check_tree, subject.facts))
     except UnknownNameError:
-        missing = _missing(check, subject)
+        missing = dict.fromkeys(keys_behind.get(name, name) for name in _missing(check, subject))
         outcome.reasons.setdefault("not stated: " + ", ".join(missing), []).append(subject.name)
         return
     except ExpressionError as error:

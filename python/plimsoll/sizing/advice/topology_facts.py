@@ -21,6 +21,33 @@ DESCRIBED = frozenset(
 )
 JUMBO_MTU_BYTES = 9000
 
+#: The key to write for a fact that is missing, where it has another name.
+KEYS_BEHIND = {
+    "active_databases_max": "copies of a database with active = true",
+    "backup_elsewhere_count": "[[backups]]",
+    "backup_stated": "[[backups]]",
+    "frame_sizes_agree": "mtu_bytes on every port and switch",
+    "groups_per_controller_max": "controller of each disk group",
+    "groups_per_controller_min": "controller of each disk group",
+    "hypervisor_features_count": "hypervisor_features",
+    "memory_fullest_pct": "memory_gb of the hosts",
+    "misaligned_bytes": "partition_offset_bytes",
+    "overloaded_arrays_count": "iops of the databases and iops_max of the arrays",
+    "overloaded_hosts_count": "iops of the databases and iops_max of the hosts",
+    "port_count": "ports",
+    "power_feed_count": "power",
+    "stations_below_jumbo_count": "mtu_bytes on every port and switch",
+    "storage_bandwidth_after_port_loss_mb_per_s": "speed_gbit_per_s of the ports",
+    "storage_flow_control": "flow_control of the storage ports",
+    "storage_nic_offload": "offload of the storage nics",
+    "storage_nics_not_vmxnet3_count": "adapter of the storage nics",
+    "storage_uplink_count": "virtual_switch of the nics",
+    "storage_vlan_separate": "vlan of every port",
+    "system_disk_on_data_drives": "system_volume",
+    "vcpus_per_thread_max": "threads of the hosts",
+    "votes_odd": "witness",
+}
+
 
 def topology_subjects(topology: Topology) -> list[Subject]:
     """Every subject of a topology, in the order of the file."""
@@ -157,7 +184,7 @@ def _host(topology: Topology, host: Entry) -> dict[str, Any]:
         "storage_bandwidth_mb_per_s": bandwidth,
         "storage_bandwidth_after_port_loss_mb_per_s": slowest_left,
         "storage_demand_mb_per_s": host["storage_demand_mb_per_s"],
-        "vlans_stated": _stated(host["ports"], "vlan"),
+        "storage_vlan_separate": _storage_vlan_separate(host),
         "power_feed_count": None if host["power"] is None else len(set(host["power"])),
         "virtual_switch_count": len(host["virtual_switches"]),
         "jumbo_frames_wanted": topology.content["jumbo_frames_wanted"],
@@ -168,6 +195,15 @@ def _host(topology: Topology, host: Entry) -> dict[str, Any]:
 
 def _stated(entries: list[Entry], key: str) -> bool:
     return bool(entries) and all(entry[key] is not None for entry in entries)
+
+
+def _storage_vlan_separate(host: Entry) -> bool | None:
+    """Whether storage has VLANs of its own; None unless every port states its VLAN."""
+    if not _stated(host["ports"], "vlan"):
+        return None
+    storage = {port["vlan"] for port in host["ports"] if "storage" in port["networks"]}
+    others = {port["vlan"] for port in host["ports"] if set(port["networks"]) - {"storage"}}
+    return not storage & others
 
 
 def _mixed_virtual_switches(host: Entry) -> list[str]:
@@ -226,8 +262,7 @@ def _machine(topology: Topology, machine: Entry) -> dict[str, Any]:
         **(_listed("storage_nics_not_vmxnet3", others) if None not in adapters else {}),
         "storage_nic_offload": _all_stated(storage_nics, "offload"),
         "storage_uplink_count": len(uplinks) if uplinks else None,
-        "hypervisor_features": features,
-        "hypervisor_feature_count": None if features is None else len(features),
+        **({} if features is None else _listed("hypervisor_features", features)),
         "holds_copies": bool(data_groups),
     }
 
