@@ -7,6 +7,10 @@ and needs no script. Cells are plain text: nothing a user wrote is taken as mark
 from __future__ import annotations
 
 import html
+import os
+import shutil
+import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +36,9 @@ class Section:
     rows: Sequence[Sequence[str]] = ()
     marks: frozenset[int] = field(default_factory=frozenset)
 
+
+#: Narrower than this a column of text is harder to read than a line that runs over.
+COLUMN_WIDTH_MIN = 12
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24; }
@@ -70,25 +77,56 @@ def write_html(path: Path, title: str, sections: Sequence[Section], footer: str 
 
 
 def print_sections(sections: Sequence[Section]) -> None:
-    """Show the sections in the terminal; rich keeps to its width and to NO_COLOR."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """Show the sections in the terminal, as wide as it is; bold only on a terminal that wants it.
 
-    console = Console(highlight=False)
+    Written plainly: importing a table library would take a quarter of the time an answer may take.
+    """
+    width = max(shutil.get_terminal_size((120, 24)).columns, 40)
+    bold = ("\033[1m", "\033[0m") if sys.stdout.isatty() and "NO_COLOR" not in os.environ else ("", "")
     for section in sections:
-        console.print(Text(section.title, style="bold"))
+        print(_wrapped(section.title, width, bold))
         for paragraph in section.paragraphs:
-            console.print(Text(paragraph))
+            print(_wrapped(paragraph, width))
         if section.columns:
-            table = Table(box=None, pad_edge=False, header_style="underline")
-            for column in section.columns:
-                name, right = _heading(column)
-                table.add_column(Text(name), justify="right" if right else "left", no_wrap=right)
-            for index, row in enumerate(section.rows):
-                table.add_row(*(Text(cell) for cell in row), style="bold" if index in section.marks else None)
-            console.print(table)
-        console.print()
+            print("\n".join(_table_lines(section, width, bold)))
+        print()
+
+
+def _wrapped(text: str, width: int, style: tuple[str, str] = ("", "")) -> str:
+    return style[0] + "\n".join(textwrap.wrap(text, width) or [""]) + style[1]
+
+
+def _table_lines(section: Section, width: int, bold: tuple[str, str]) -> list[str]:
+    """A table's lines: a heading, a rule under each column, and cells wrapped inside their column."""
+    headings = [_heading(column) for column in section.columns]
+    table = [[name for name, _ in headings], *(list(row) for row in section.rows)]
+    widths = _column_widths([max(map(len, column)) for column in zip(*table, strict=True)], headings, width)
+    lines: list[str] = []
+    for index, row in enumerate(table):
+        cells = [textwrap.wrap(cell, size) or [""] for cell, size in zip(row, widths, strict=True)]
+        marked = bold if index - 1 in section.marks else ("", "")
+        for part in range(max(map(len, cells))):
+            shown = [cell[part] if part < len(cell) else "" for cell in cells]
+            texts = [
+                text.rjust(size) if right else text.ljust(size)
+                for text, size, (_, right) in zip(shown, widths, headings, strict=True)
+            ]
+            lines.append(marked[0] + "  ".join(texts).rstrip() + marked[1])
+        if index == 0:
+            lines.append("  ".join("-" * size for size in widths))
+    return lines
+
+
+def _column_widths(widths: list[int], headings: list[tuple[str, bool]], width: int) -> list[int]:
+    """Widths that fit the terminal: the widest text column gives way first, numbers never."""
+    room = width - 2 * (len(widths) - 1)
+    texts = [index for index, (_, right) in enumerate(headings) if not right]
+    while sum(widths) > room and texts:
+        widest = max(texts, key=lambda index: widths[index])
+        if widths[widest] <= COLUMN_WIDTH_MIN:
+            break
+        widths[widest] -= 1
+    return widths
 
 
 def _heading(column: str) -> tuple[str, bool]:

@@ -194,7 +194,7 @@ def selection_sections(selection: Selection) -> list[Section]:
     else:
         answer = ["No row of the catalogue can serve this need; the table says why for each."]
     steps = Section("Steps", (), ("Step >", "What", "How"), [(str(s.number), s.title, s.text) for s in selection.steps])
-    columns = ("", "Array", "Usable GB >", "Arrays >", "Published IOPS >", "Formula IOPS >", "Model IOPS >", "Why")
+    columns = ("", "Array", "Usable GB >", "Arrays >", "Published >", "Formula >", "Model >", "Why")
     rows = [
         (
             candidate.status,
@@ -211,7 +211,7 @@ def selection_sections(selection: Selection) -> list[Section]:
     candidates = Section(
         "Candidates",
         (
-            "IOPS are those of one copy's arrays. Formula: the planner's rule, which ignores caches.",
+            "Published, formula and model are IOPS of one copy's arrays. The formula is the planner's rule, which ignores caches.",
             "Model: no modelled preset yet: not evaluated.",
         ),
         columns,
