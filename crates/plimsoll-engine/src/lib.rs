@@ -16,6 +16,7 @@ pub mod prepare;
 pub mod reader;
 mod record;
 mod schema;
+pub mod verify;
 
 pub use checksum::{
     block_checksum, copy_and_checksum, header_checksum, page_checksums, set_checksum, stored_checksums,
@@ -28,7 +29,7 @@ pub use header::{
 };
 pub use key::{Key, KeyError, KeyShape};
 pub use logtime::{LogPosition, LogTime, Signature};
-pub use page_class::{BlockDamage, FlippedBits, PageClass, classify, correct};
+pub use page_class::{BlockDamage, FlippedBits, PageClass, classify, correct, mend};
 pub use record::{
     MultiValue, NewValue, Record, RecordError, RecordFault, RecordLayout, StoredValue, encode_record,
     value_bits,

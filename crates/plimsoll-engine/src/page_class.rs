@@ -7,7 +7,7 @@
 //! in 65,000 looks misplaced, so callers compare the number found with the length of the file.
 
 use crate::checksum::{SLOTS, header_checksum, page_checksums, stored_checksums};
-use crate::page::page_flags;
+use crate::page::{PageFault, PageView, page_flags};
 use crate::{PageNumber, PageSize};
 
 /// Bit number in block 0 of the flag that tells the correcting checksum from the old one. It decides which checksum applies, so it is never "corrected".
@@ -59,7 +59,7 @@ pub enum PageClass {
     /// All bytes are zero: the page was never written.
     Uninitialized,
     /// Single flipped bits that [`correct`] can flip back.
-    Correctable { bits: FlippedBits },
+    Correctable { bits: FlippedBits, damage: BlockDamage },
     /// Damaged.
     Bad { damage: BlockDamage },
     /// Sound, but it is page `found` and does not belong here.
@@ -84,7 +84,10 @@ pub fn classify(page: &[u8], page_number: PageNumber) -> PageClass {
         return PageClass::WrongPageNumber { found, damage };
     }
     match flipped_bits(page, stored, computed) {
-        Ok(bits) => PageClass::Correctable { bits },
+        Ok(bits) => PageClass::Correctable {
+            bits,
+            damage: first_damage(stored, computed),
+        },
         Err(damage) => PageClass::Bad { damage },
     }
 }
@@ -94,13 +97,39 @@ pub fn classify(page: &[u8], page_number: PageNumber) -> PageClass {
 /// # Panics
 /// When `page` is not as long as a page.
 pub fn correct(page: &mut [u8], page_number: PageNumber) -> Option<FlippedBits> {
-    let PageClass::Correctable { bits } = classify(page, page_number) else {
+    let PageClass::Correctable { bits, .. } = classify(page, page_number) else {
         return None;
     };
+    flip(page, bits);
+    Some(bits)
+}
+
+/// Corrects a database page, but only if the result makes sense as one: its tags, nodes and keys fit together. Any other page
+/// stays as it is.
+///
+/// Several flips of odd number can look like one. Then the "corrected" page has a fitting checksum and wrong content; on an 4 KiB page
+/// that happens to torn sectors often enough to matter, because tags repeat their upper halves in the same columns.
+///
+/// # Panics
+/// When `page` is not as long as a page.
+pub fn mend(page: &mut [u8], page_number: PageNumber) -> Option<FlippedBits> {
+    let size = u32::try_from(page.len()).ok().and_then(PageSize::from_bytes)?;
+    let bits = correct(page, page_number)?;
+    let makes_sense = match PageView::new(page, size).check_structure() {
+        // Trees with repeated keys exist in files that are not ours.
+        Ok(()) | Err(PageFault::KeyOrder { .. }) => true,
+        Err(_) => false,
+    };
+    if !makes_sense {
+        flip(page, bits);
+    }
+    makes_sense.then_some(bits)
+}
+
+fn flip(page: &mut [u8], bits: FlippedBits) {
     for bit in bits.as_slice() {
         page[*bit as usize / 8] ^= 1 << (bit % 8);
     }
-    Some(bits)
 }
 
 fn has_old_checksum(page: &[u8]) -> bool {

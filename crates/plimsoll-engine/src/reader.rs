@@ -26,8 +26,7 @@ pub use tree::{LoadedPage, TreeScan};
 use crate::catalog::{CatalogDecoder, Place, PlacedTable, system};
 use crate::page::PageView;
 use crate::{
-    DatabaseHeader, DatabaseState, FormatError, HeaderCopy, PageClass, PageNumber, PageSize, classify,
-    correct,
+    DatabaseHeader, DatabaseState, FormatError, HeaderCopy, PageClass, PageNumber, PageSize, classify, mend,
 };
 
 /// Why a database cannot be read.
@@ -242,13 +241,12 @@ impl DatabaseReader {
     async fn finish_read(&self, pending: PendingPage) -> Result<LoadedPage, ReadError> {
         let PendingPage { page, answer } = pending;
         let mut buffer = answer.await?;
-        match classify(&buffer, page) {
-            PageClass::Ok => {}
-            PageClass::Correctable { .. } => {
-                correct(&mut buffer, page);
-                self.shared.corrected.set(self.corrected() + 1);
+        let class = classify(&buffer, page);
+        if class != PageClass::Ok {
+            if mend(&mut buffer, page).is_none() {
+                return Err(self.fault(FormatError::PageDamaged { page, class }));
             }
-            class => return Err(self.fault(FormatError::PageDamaged { page, class })),
+            self.shared.corrected.set(self.corrected() + 1);
         }
         Ok(LoadedPage::new(page, buffer, self.page_size()))
     }
@@ -282,8 +280,10 @@ impl DatabaseReader {
 pub(crate) async fn read_header(file: &File) -> Result<(DatabaseHeader, HeaderCopy), ReadError> {
     let alignment = u64::from(file.opened().alignment_bytes.max(1));
     let length = file.opened().length_bytes.min(HEADERS_BYTES_MAX) / alignment * alignment;
-    let buffer = file.allocate(length as usize);
-    let start = file.read(0, buffer, Context::of(Purpose::Header)).await?;
+    let mut start = file.allocate(length as usize);
+    if length > 0 {
+        start = file.read(0, start, Context::of(Purpose::Header)).await?;
+    }
     DatabaseHeader::choose(&start).map_err(|fault| ReadError::Format {
         path: file.path().to_owned(),
         fault,

@@ -1,0 +1,145 @@
+//! Checks files without changing them: every page of a database, both copies of its header.
+//!
+//! The same questions as ESE's own checksum tool asks, with the same words for the answers. Two things are new: a page that is sound but lies
+//! in the wrong place is recognised by the constant its page number leaves in every checksum, and is reported with the number of
+//! the page it really is; and a place the medium cannot read is reported and passed over, never retried.
+//!
+//! Reads are large, sequential and several at a time, so that a file is checked at the speed of its disk; checking is cut into pieces
+//! that leave the executor free for others.
+
+mod database;
+mod misplaced;
+mod report;
+mod scan;
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use plimsoll_io::{Context, File, Files, Handle, OpenMode, Purpose};
+
+pub use report::{FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, Unreadable, VerifyReport};
+
+use crate::reader::ReadError;
+use crate::{DatabaseHeader, FileType, FormatError};
+
+/// How to verify.
+#[derive(Clone)]
+pub struct VerifyOptions {
+    /// Bytes per read; a multiple of the largest page size.
+    pub read_bytes: usize,
+    /// Reads in flight at once.
+    pub reads_outstanding: usize,
+    /// Findings listed per file; further ones are counted only.
+    pub findings_max: usize,
+    /// Told now and then how far the work is.
+    pub progress: Option<ProgressSink>,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        Self {
+            read_bytes: 256 * 1024,
+            reads_outstanding: 8,
+            findings_max: 1000,
+            progress: None,
+        }
+    }
+}
+
+/// How far the verification of one file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The file.
+    pub path: PathBuf,
+    /// Bytes checked.
+    pub bytes_done: u64,
+    /// Bytes there are.
+    pub bytes_total: u64,
+    /// Pages or segments found damaged so far.
+    pub damaged: u64,
+}
+
+/// Called with every [`Progress`].
+pub type ProgressSink = Rc<dyn Fn(&Progress)>;
+
+/// Checks files one after the other. A file that cannot be opened or recognised has a report that says so.
+///
+/// # Panics
+/// When `read_bytes` is not a positive multiple of 32 KiB or `reads_outstanding` is zero.
+pub async fn verify(
+    files: &Files,
+    handle: &Handle,
+    paths: &[PathBuf],
+    options: &VerifyOptions,
+) -> VerifyReport {
+    assert!(
+        options.read_bytes > 0 && options.read_bytes.is_multiple_of(32 * 1024),
+        "reads must hold whole pages of every size"
+    );
+    assert!(
+        options.reads_outstanding > 0,
+        "at least one read must be in flight"
+    );
+    let mut report = VerifyReport::default();
+    for path in paths {
+        report.files.push(verify_file(files, handle, path, options).await);
+    }
+    report
+}
+
+async fn verify_file(files: &Files, handle: &Handle, path: &Path, options: &VerifyOptions) -> FileReport {
+    let context = Context::of(Purpose::Checksum);
+    let started = handle.now();
+    let file = match files.open(path, OpenMode::Read, context).await {
+        Ok(file) => file,
+        Err(error) => return FileReport::unusable(path, error.to_string()),
+    };
+    let mut report = match verify_open(&file, handle, options).await {
+        Ok(report) => report,
+        Err(error) => FileReport::unusable(path, error.to_string()),
+    };
+    // A close that fails has nothing to do with what was read.
+    let _ = file.close(context).await;
+    report.finish(handle.now() - started);
+    report
+}
+
+async fn verify_open(file: &File, handle: &Handle, options: &VerifyOptions) -> Result<FileReport, ReadError> {
+    let start = read_start(file).await?;
+    let fault = |fault| ReadError::Format {
+        path: file.path().to_owned(),
+        fault,
+    };
+    let error = match DatabaseHeader::choose(&start) {
+        Ok((header, _)) => {
+            return database::verify_database(file, handle, options, &start, Some(header)).await;
+        }
+        Err(error) => error,
+    };
+    match FileType::of_header(&start) {
+        Some(FileType::Database) => {}
+        // A first page of zeros may be a lost header.
+        Some(FileType::Other(_)) => {}
+        Some(found) => return Err(fault(FormatError::FileType { found })),
+        None => return Err(fault(error)),
+    }
+    if database::guess_page_size(&start).is_some() {
+        return database::verify_database(file, handle, options, &start, None).await;
+    }
+    Err(fault(error))
+}
+
+/// Bytes at the start of the file that show what it is: two headers and the first page of the largest size.
+const START_BYTES_MAX: u64 = 3 * 32768;
+
+async fn read_start(file: &File) -> Result<Vec<u8>, ReadError> {
+    let opened = file.opened();
+    let alignment = u64::from(opened.alignment_bytes.max(1));
+    let length_bytes = opened.length_bytes.min(START_BYTES_MAX) / alignment * alignment;
+    if length_bytes == 0 {
+        return Ok(Vec::new());
+    }
+    let buffer = file.allocate(length_bytes as usize);
+    let start = file.read(0, buffer, Context::of(Purpose::Checksum)).await?;
+    Ok(start.to_vec())
+}

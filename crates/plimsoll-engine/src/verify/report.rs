@@ -1,0 +1,232 @@
+//! What verification found.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::{BlockDamage, FlippedBits, PageNumber};
+
+/// The report on all files.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct VerifyReport {
+    /// One report per file, in the order asked for.
+    pub files: Vec<FileReport>,
+}
+
+impl VerifyReport {
+    /// Whether every file was read whole and nothing in it is damaged.
+    pub fn is_sound(&self) -> bool {
+        self.files.iter().all(|file| file.verdict == FileVerdict::Sound)
+    }
+}
+
+/// The result for one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileVerdict {
+    /// All of it was read and is as it should be.
+    Sound,
+    /// Everything can be read, but flipped bits had to be corrected in memory: the medium changes data.
+    Correctable,
+    /// Something is damaged, misplaced or cannot be read.
+    Damaged,
+    /// The file could not be opened or recognised.
+    Unusable,
+}
+
+/// One copy of the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeaderCheck {
+    /// Its checksum fits.
+    Ok,
+    /// It does not, or this is no header.
+    Bad,
+}
+
+/// The report on one file. Pages are whatever the file is made of.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FileReport {
+    /// The file.
+    pub path: PathBuf,
+    /// "database", ...
+    pub kind: &'static str,
+    /// In one word.
+    pub verdict: FileVerdict,
+    /// Why the file is unusable.
+    pub error: Option<String>,
+    /// Length of the file.
+    pub file_bytes: u64,
+    /// Bytes per page.
+    pub page_bytes: u32,
+    /// The two copies of the header.
+    pub headers: Vec<HeaderCheck>,
+    /// State in the header.
+    pub state: Option<String>,
+    /// Pages looked at; headers are not counted.
+    pub pages_seen: u64,
+    /// Pages with damage that cannot be corrected.
+    pub bad: u64,
+    /// Pages with flipped bits that can be flipped back.
+    pub correctable: u64,
+    /// Sound pages in the wrong place.
+    pub wrong_page_number: u64,
+    /// Pages that were never written.
+    pub uninitialized: u64,
+    /// Pages the medium could not read.
+    pub unreadable: u64,
+    /// Highest database time of any sound page.
+    pub dbtime_max: u64,
+    /// Page that has it.
+    pub dbtime_max_page: PageNumber,
+    /// Bytes after the last whole page.
+    pub trailing_bytes: u64,
+    /// Reads done.
+    pub reads: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// How long it took.
+    pub seconds: f64,
+    /// How fast it was.
+    pub mib_per_s: f64,
+    /// Damage, page by page.
+    pub findings: Vec<Finding>,
+    /// Damaged pages beyond those listed.
+    pub findings_not_listed: u64,
+    /// Places that could not be read.
+    pub unreadable_ranges: Vec<Unreadable>,
+}
+
+/// A range of bytes the medium could not read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unreadable {
+    /// Where it begins.
+    pub offset: u64,
+    /// How long the failed read was.
+    pub bytes: u64,
+    /// What the disk said.
+    pub error: String,
+}
+
+/// What is wrong with a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "class")]
+pub enum FindingClass {
+    /// Damaged beyond correction.
+    Bad {
+        /// A page that this one could be, were it misplaced; the evidence speaks against it.
+        page_if_misplaced: Option<PageNumber>,
+    },
+    /// Bits are flipped and can be flipped back.
+    Correctable,
+    /// Sound, but it is another page.
+    WrongPageNumber {
+        /// Which.
+        found: PageNumber,
+    },
+}
+
+/// A damaged page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Its number, from its place.
+    pub page: PageNumber,
+    /// Byte offset in the file.
+    pub offset: u64,
+    /// What is wrong.
+    #[serde(flatten)]
+    pub class: FindingClass,
+    /// First damaged checksum block.
+    pub block: u8,
+    /// Checksum stored for that block, in hexadecimal.
+    pub stored: String,
+    /// Checksum its content has, in hexadecimal.
+    pub computed: String,
+    /// Flipped bits, counted from the start of the page.
+    pub flipped_bits: Vec<u32>,
+    /// Object the page says it belongs to.
+    pub object: u32,
+    /// Flags the page carries.
+    pub flags: u32,
+    /// Database time the page carries.
+    pub dbtime: u64,
+}
+
+impl Finding {
+    pub(super) fn damage(&mut self, damage: BlockDamage) {
+        self.block = damage.block;
+        self.stored = format!("{:016x}", damage.stored);
+        self.computed = format!("{:016x}", damage.computed);
+    }
+
+    pub(super) fn flips(&mut self, bits: FlippedBits) {
+        self.flipped_bits = bits.as_slice().to_vec();
+    }
+}
+
+impl FileReport {
+    pub(super) fn new(path: &Path, kind: &'static str, file_bytes: u64, page_bytes: u32) -> Self {
+        Self {
+            path: path.to_owned(),
+            kind,
+            verdict: FileVerdict::Sound,
+            error: None,
+            file_bytes,
+            page_bytes,
+            headers: Vec::new(),
+            state: None,
+            pages_seen: 0,
+            bad: 0,
+            correctable: 0,
+            wrong_page_number: 0,
+            uninitialized: 0,
+            unreadable: 0,
+            dbtime_max: 0,
+            dbtime_max_page: 0,
+            trailing_bytes: 0,
+            reads: 0,
+            bytes_read: 0,
+            seconds: 0.0,
+            mib_per_s: 0.0,
+            findings: Vec::new(),
+            findings_not_listed: 0,
+            unreadable_ranges: Vec::new(),
+        }
+    }
+
+    pub(super) fn unusable(path: &Path, error: String) -> Self {
+        Self {
+            verdict: FileVerdict::Unusable,
+            error: Some(error),
+            ..Self::new(path, "unknown", 0, 0)
+        }
+    }
+
+    /// Pages that are not as they should be, correctable ones included.
+    pub fn damaged(&self) -> u64 {
+        self.bad + self.correctable + self.wrong_page_number + self.unreadable
+    }
+
+    pub(super) fn finish(&mut self, elapsed_ns: u64) {
+        self.seconds = elapsed_ns as f64 / 1e9;
+        if elapsed_ns > 0 {
+            self.mib_per_s = self.bytes_read as f64 / (1 << 20) as f64 / self.seconds;
+        }
+        self.findings.sort_by_key(|finding| finding.offset);
+        self.unreadable_ranges.sort_by_key(|range| range.offset);
+        if self.verdict == FileVerdict::Unusable {
+            return;
+        }
+        let has_bad_header = self.headers.contains(&HeaderCheck::Bad);
+        let is_damaged = self.bad + self.wrong_page_number + self.unreadable > 0
+            || has_bad_header
+            || self.trailing_bytes > 0;
+        self.verdict = if is_damaged || self.pages_seen == 0 {
+            FileVerdict::Damaged
+        } else if self.correctable > 0 {
+            FileVerdict::Correctable
+        } else {
+            FileVerdict::Sound
+        };
+    }
+}
