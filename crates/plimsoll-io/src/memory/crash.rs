@@ -24,16 +24,24 @@ pub enum Loss {
     Everything,
     /// None of it: as if the caches had just been written out.
     Nothing,
-    /// Each image draws its own severity: sometimes everything, sometimes nothing, mostly a mixture, so that both
-    /// extremes and all between are met.
+    /// Each image draws its own severity: sometimes everything, sometimes nothing, mostly a mixture; once for the names,
+    /// once for the files, and for every second file again. So the lopsided images are met too in which the names
+    /// survive and the bytes do not, or the database and not its log.
     Drawn,
     /// Each change survives with `survival`; a write that does is torn with `tearing`.
     Chance { survival: f64, tearing: f64 },
 }
 
+/// The odds of one part of an image.
+#[derive(Clone, Copy)]
+struct Severity {
+    survival: f64,
+    tearing: f64,
+}
+
 impl Loss {
-    fn drawn(self, random: &mut Random) -> (f64, f64) {
-        match self {
+    fn severity(self, random: &mut Random) -> Severity {
+        let (survival, tearing) = match self {
             Loss::Everything => (0.0, 0.0),
             Loss::Nothing => (1.0, 0.0),
             Loss::Chance { survival, tearing } => (survival, tearing),
@@ -43,18 +51,20 @@ impl Loss {
                     1 => 1.0,
                     _ => random.unit(),
                 };
-                let tearing = if random.below(3) == 0 { 0.0 } else { random.unit() };
+                let tearing = if random.below(2) == 0 { 0.0 } else { random.unit() };
                 (survival, tearing)
             }
-        }
+        };
+        Severity { survival, tearing }
     }
 }
 
 /// The work of making one image.
 pub(crate) struct Cut<'a> {
     random: &'a mut Random,
-    survival: f64,
-    tearing: f64,
+    loss: Loss,
+    /// Of what is being decided just now.
+    severity: Severity,
     atomic_write_bytes: u64,
     physical_sector_bytes: u64,
 }
@@ -67,18 +77,18 @@ pub(crate) enum InFlight<'a> {
 
 impl<'a> Cut<'a> {
     pub(crate) fn new(random: &'a mut Random, loss: Loss, options: &MemoryOptions) -> Self {
-        let (survival, tearing) = loss.drawn(random);
+        let severity = loss.severity(random);
         Self {
             random,
-            survival,
-            tearing,
+            loss,
+            severity,
             atomic_write_bytes: u64::from(options.atomic_write_bytes),
             physical_sector_bytes: u64::from(options.physical_sector_bytes),
         }
     }
 
     fn survives(&mut self) -> bool {
-        self.random.chance(self.survival)
+        self.random.chance(self.severity.survival)
     }
 
     /// Fills `image`, an empty file system, from the one that lost power.
@@ -86,13 +96,13 @@ impl<'a> Cut<'a> {
         for directory in &old.names.directories {
             image.names.create_directory(directory);
         }
-        let mut made: BTreeMap<*const RefCell<Inode>, InodeRef> = BTreeMap::new();
-        for (name, inode) in self.surviving_names(old, in_flight) {
-            // One file under two names cannot happen: a rename is atomic. It is made once all the same.
-            let copy = made
-                .entry(Rc::as_ptr(&inode))
-                .or_insert_with(|| self.surviving_file(&inode, in_flight));
-            image.names.settle_file(name, copy.clone());
+        let names = self.surviving_names(old, in_flight);
+        let files = self.loss.severity(self.random);
+        for (name, inode) in names {
+            let own = self.loss.severity(self.random);
+            self.severity = if self.random.below(2) == 0 { files } else { own };
+            let survivor = self.surviving_file(&inode, in_flight);
+            image.names.settle_file(name, survivor);
         }
     }
 
@@ -164,7 +174,7 @@ impl<'a> Cut<'a> {
         let mut broken = BTreeSet::new();
         for edge in [start, end] {
             let first = edge / physical * physical;
-            if first != edge && self.random.chance(self.tearing) && self.random.below(2) == 0 {
+            if first != edge && self.random.chance(self.severity.tearing) && self.random.below(2) == 0 {
                 broken.extend(first / SECTOR_BYTES..(first + physical) / SECTOR_BYTES);
             }
         }
@@ -172,7 +182,7 @@ impl<'a> Cut<'a> {
     }
 
     fn write_torn(&mut self, offset: u64, bytes: &[u8], mut write: impl FnMut(u64, &[u8])) {
-        if !self.random.chance(self.tearing) {
+        if !self.random.chance(self.severity.tearing) {
             write(offset, bytes);
             return;
         }

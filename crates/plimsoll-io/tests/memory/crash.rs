@@ -266,6 +266,52 @@ fn images_can_be_cut_again() {
     assert!(Rc::ptr_eq(second.disk.clock(), second.executor.handle().clock()));
 }
 
+/// With hundreds of changes at risk the lopsided images are still met: names without bytes, bytes without names, one
+/// file without the other. Independent coins alone would never show them, and they are what write-ahead logs fail on.
+#[test]
+fn lopsided_images_are_met() {
+    let rig = Rig::new(MemoryOptions::default());
+    let files = ["log", "database"].map(|path| rig.settled_file(path, 512 * 50));
+    for file in &files {
+        for sector in 0..50 {
+            rig.write(file, sector * 512, &[1; 512], Durability::Volatile);
+        }
+    }
+    let names = rig.files.clone();
+    rig.run(async move {
+        for number in 0..20 {
+            names
+                .open(format!("new{number:02}"), OpenMode::Create, label())
+                .await
+                .unwrap();
+        }
+    });
+    let mut random = Random::from_seed(12);
+    let mut seen = BTreeSet::new();
+    for _ in 0..4 * IMAGES {
+        let image = rig.disk.crash_image(Loss::Drawn, &mut random);
+        let survived = |path| {
+            image
+                .bytes(path)
+                .unwrap()
+                .iter()
+                .filter(|byte| **byte == 1)
+                .count()
+                / 512
+        };
+        let created = image.list_files().len() - 2;
+        seen.insert((survived("log") / 50, survived("database") / 50, created / 20));
+    }
+    let corners: BTreeSet<_> = (0..8).map(|bits| (bits & 1, bits >> 1 & 1, bits >> 2)).collect();
+    assert_eq!(seen, corners, "1 is whole, 0 is not");
+    let log_alone = (0..IMAGES).any(|_| {
+        let image = rig.disk.crash_image(Loss::Drawn, &mut random);
+        let is_all = |path: &str, value| image.bytes(path).unwrap().iter().all(|byte| *byte == value);
+        is_all("log", 0) && is_all("database", 1)
+    });
+    assert!(log_alone, "the database whole and nothing of its log");
+}
+
 /// A write of one 512-byte sector on 4 KiB physical sectors can take a durable neighbour with it.
 #[test]
 fn a_cut_inside_a_physical_sector_takes_its_neighbours() {
