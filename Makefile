@@ -1,6 +1,9 @@
 # One definition of each chore. `make help` lists them; continuous integration calls `make test` and nothing else.
 
 PYTHON ?= python3
+# Where the demo puts its databases, and whether it leaves them there.
+DIR ?= ../plimsoll-demo
+KEEP ?= 0
 SEED ?= 1
 
 TOOLS := .tools
@@ -11,14 +14,17 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup test test-rust test-python check slow simulate crash wheel lock clean
+.PHONY: help setup demo test test-rust test-python check slow simulate crash wheel lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
-	@echo "  options: SEED=n for simulate"
+	@echo "  options: DIR=where the demo works ($(DIR)), KEEP=1 keeps its databases, SEED=n for simulate"
 
 setup: $(VENV)/.native ## install what is needed into .tools and .venv, and build the native part
+
+demo: $(VENV)/.native ## qualify the storage under DIR= for about two minutes and print the result
+	$(BIN)/plimsoll demo $(DIR) $(if $(filter 1,$(KEEP)),--keep)
 
 test: test-rust test-python ## the fast set of every kind of test
 

@@ -11,7 +11,7 @@ use crate::setting::{Output, StopSignal};
 use crate::spec::RunSpec;
 
 /// The ways of doing I/O that a spec can name, beside "auto".
-const METHODS: [Method; 1] = [Method::Threads];
+const METHODS: [Method; 3] = [Method::IoUring, Method::Libaio, Method::Threads];
 
 /// How a named method is opened. Buffered I/O takes the place of direct I/O where the file system refuses it, with a remark:
 /// a result that says so is worth more than none.

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_io::{Action, Buffer, Context, Disk, DiskFacts, Nanos, Operation};
+use plimsoll_io::{Action, Buffer, Context, Disk, DiskErrorKind, DiskFacts, Nanos, Operation};
 
 use crate::recorder::{Key, Recorder};
 
@@ -120,8 +120,10 @@ impl Disk for RecordedDisk {
             context,
             completion: Box::new(move |outcome| {
                 watch.operations.borrow_mut().remove(&number);
-                match outcome.result {
+                match &outcome.result {
                     Ok(_) => recorder.record(key, outcome.completed.saturating_sub(outcome.submitted), bytes),
+                    // A path that names nothing is an answer to a question, not a fault of the storage.
+                    Err(error) if error.kind == DiskErrorKind::NotFound => {}
                     Err(_) => recorder.record_error(key),
                 }
                 completion(outcome);

@@ -136,6 +136,14 @@ impl Stage {
             .map_or(Ok(()), Err)
     }
 
+    /// Whether any instance has a cache.
+    pub fn has_cache(&self) -> bool {
+        let backends = self.backends.borrow();
+        backends
+            .iter()
+            .any(|backend| backend.levels().cache_limit_bytes > 0)
+    }
+
     /// The instance whose cache is farthest below `percent` of its limit, and how full it is.
     pub fn coldest_cache(&self, percent: u32) -> Option<(String, u32)> {
         let backends = self.backends.borrow();

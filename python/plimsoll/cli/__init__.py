@@ -22,6 +22,13 @@ class Row(NamedTuple):
 
 
 COMMANDS: dict[str, Row] = {
+    "demo": Row("plimsoll.cli.demo:demo", "Two minutes of the main job on the storage under a directory."),
+    "test": Row("plimsoll.cli.test:test", "Run a named test: performance."),
+    "run": Row("plimsoll.cli.run:run", "Carry out a plan, judge what was measured and write the report."),
+    "prepare": Row("plimsoll.cli.prepare:prepare", "Make the databases of a plan without any load on them."),
+    "report": Row("plimsoll.cli.report:report", "Judge a run again and write its report again, from its folder."),
+    "probe": Row("plimsoll.cli.probe:probe", "Name what is under a path. Never writes."),
+    "clean": Row("plimsoll.cli.clean:clean", "Delete databases that Plimsoll made, and nothing else."),
     "select": Row("plimsoll.cli.select:select", "Choose an array for a capacity and IOPS need, in six steps."),
     "cost": Row("plimsoll.cli.cost:cost", "Compare what storage options cost to buy and run."),
     "advise": Row("plimsoll.cli.advise:advise", "Check a design, plan or run against best practice."),

@@ -22,7 +22,11 @@ pub async fn act(
         let waited_s = (now - started) as f64 / NANOS_PER_SECOND as f64;
         match stage.coldest_cache(cache_percent) {
             None => {
-                let text = format!("every cache holds {cache_percent} % of its limit after {waited_s:.1} s");
+                let text = if stage.has_cache() {
+                    format!("every cache holds {cache_percent} % of its limit after {waited_s:.1} s")
+                } else {
+                    "there is no cache to warm".to_owned()
+                };
                 stage.setting.tell(Level::Info, "cache_warm", text);
                 return Ok(PhaseResult::default());
             }

@@ -1,0 +1,21 @@
+"""`plimsoll report`: redo summary, verdict and report of a run from its folder, without the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from plimsoll import folder
+from plimsoll.cli import course
+
+
+def report(run_folder: Annotated[Path, typer.Argument(help="The folder of a run.")]) -> None:
+    """Judge a run again and write its report again, from the files in its folder."""
+    try:
+        found = course.judge_and_report(run_folder)
+    except folder.FolderError as error:
+        course.stop_with(course.EXIT_USAGE, str(error))
+    course.print_result(run_folder.absolute(), found)
+    raise typer.Exit(course.exit_code(run_folder, found))

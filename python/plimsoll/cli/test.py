@@ -1,0 +1,102 @@
+"""`plimsoll test`: the named tests, made from a few options instead of a plan file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from plimsoll import config
+from plimsoll.cli import course
+from plimsoll.plan import plan_of_options
+
+test = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Run a named test: performance.",
+)
+
+
+@test.callback()
+def callback() -> None:
+    """Run a named test."""
+
+
+def performance_options(
+    path: Path, name: str, databases: int, size_mib: int, minutes: float, backend: str, edition: str
+) -> dict[str, Any]:
+    """The plan of a performance test: one instance for each database, as the published tool laid them out."""
+    instance = {"edition": edition, "backend": backend, "database_size_mib": size_mib}
+    return {
+        "name": name,
+        "target": [{"name": "target", "path": str(path)}],
+        "instance": [{"name": f"instance{number}", **instance} for number in range(1, databases + 1)],
+        "phase": [
+            {"kind": "prepare"},
+            {"kind": "warm_up"},
+            {"kind": "measure", "duration_s": minutes * 60},
+            {"kind": "stop"},
+            {"kind": "checksum"},
+        ],
+    }
+
+
+@test.command("performance", context_settings={"help_option_names": ["-h", "--help"]})
+def performance(
+    path: Annotated[Path, typer.Argument(help="A directory on the storage to be tested.")],
+    databases: Annotated[int, typer.Option(help="Databases, each an instance with its own log and cache.")] = 2,
+    size_mib: Annotated[int, typer.Option(help="Size of each database.")] = 1024,
+    minutes: Annotated[float, typer.Option(help="How long to measure; a qualification takes 120.")] = 120.0,
+    edition: Annotated[str, typer.Option(help="Whose habits: 2003, 2007, 2010 or 2013.")] = "2010",
+    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(config.INSTANCE_DEFAULTS["backend"]),
+    sessions: Annotated[int | None, typer.Option(help="Sessions for each database.")] = None,
+    sluggish: Annotated[float | None, typer.Option(help="Think time as a multiple of service time.")] = None,
+    cache_mib: Annotated[int | None, typer.Option(help="Most cache of each instance.")] = None,
+    log_path: Annotated[Path | None, typer.Option(help="A directory for the logs, if they lie elsewhere.")] = None,
+    limits: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
+    required_iops: Annotated[float | None, typer.Option(help="Database IOPS that must be reached.")] = None,
+    io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
+    seed: Annotated[int, typer.Option(help="Decides keys and content.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder for this run; a new one below runs/ if left out.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to long runs beforehand.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, write nothing.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only warnings and the result.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
+) -> None:
+    """Put the storage under a directory to the test and judge it by the published limits.
+
+    The databases stay for the next test; `plimsoll clean` deletes them.
+
+    Example: plimsoll test performance /mnt/array --databases 4 --size-mib 65536 --minutes 120 --yes
+    """
+    options = performance_options(path, "performance", databases, size_mib, minutes, backend, edition)
+    options |= {"limits": limits, "io_method": io_method, "seed": seed}
+    if required_iops is not None:
+        options["required_iops"] = required_iops
+    if log_path is not None:
+        options["target"][0]["log_path"] = str(log_path)
+    if cache_mib is not None:
+        for instance in options["instance"]:
+            instance["cache_mib_max"] = cache_mib
+    workload: dict[str, Any] = {"name": "mix"}
+    if sessions is not None:
+        workload["load"] = {"sessions": sessions}
+    if sluggish is not None:
+        workload["sluggish"] = sluggish
+    options["workload"] = [workload]
+    plan = course.read_or_refuse(plan_of_options, options)
+    expected = course.forecast(plan)
+    if dry_run:
+        typer.echo(json.dumps(plan, indent=2))
+        return
+    course.ask_before_much(plan, expected, agreed=yes)
+    run_folder, found = course.carry_out(plan, out, quiet=quiet)
+    if as_json:
+        typer.echo(json.dumps({**found, "run_folder": str(run_folder)}, indent=2))
+    else:
+        course.print_result(run_folder, found)
+    raise typer.Exit(course.exit_code(run_folder, found))

@@ -1,0 +1,82 @@
+"""Every default of Plimsoll lives here or in the data files read here; Rust has none.
+
+Editions and limits are data with a source for each row. What is merely a choice of ours is a constant below.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+SCHEMA_VERSION = 1
+
+#: Seconds of a published performance test; anything shorter is a rehearsal.
+QUALIFYING_DURATION_S = 2 * 3600
+#: A database this many times larger than the cache is taken not to fit it.
+QUALIFYING_CACHE_MULTIPLE = 16
+
+#: What a plan gets for a key that it leaves out.
+RUN_DEFAULTS: dict[str, Any] = {
+    "seed": 1,
+    "sample_interval_ms": 1000,
+    "hung_after_ms": 30_000,
+    "io_method": "auto",
+    "limits": "strict",
+    "test": "performance",
+}
+
+INSTANCE_DEFAULTS: dict[str, Any] = {
+    "edition": "2010",
+    "backend": "raw_files",
+    "databases": 1,
+    "database_size_mib": 1024,
+    "compressible_percent": 0,
+    "copies": 1,
+    "circular_log": True,
+    "page_images": False,
+    "log_generation_kib": 1024,
+    "checkpoint_depth_mib": 20,
+    "maintenance_read_kib": 256,
+}
+
+#: The published warm-up ends when the cache holds nine tenths of its limit.
+CACHE_WARM_PERCENT = 90
+WARM_UP_TIMEOUT_S = 1800.0
+CHECKSUM_READ_KIB = 64
+CHECKSUM_READS_IN_FLIGHT = 64
+
+#: The demo: small enough for two minutes, large enough that most reads miss the cache.
+DEMO: dict[str, Any] = {
+    "edition": "2010",
+    "instances": 2,
+    "database_size_mib": 1024,
+    "cache_mib_max": 64,
+    "duration_s": 60.0,
+}
+
+
+def _data(name: str) -> dict[str, Any]:
+    return tomllib.loads(files("plimsoll.data").joinpath(name).read_text(encoding="utf-8"))
+
+
+@cache
+def editions() -> dict[str, dict[str, Any]]:
+    """The editions by name, each with its values and their sources.
+
+    >>> editions()["2010"]["page_bytes"]
+    32768
+    """
+    found: dict[str, dict[str, Any]] = _data("editions.toml")["editions"]
+    return found
+
+
+@cache
+def limits() -> dict[str, Any]:
+    """The limit sets and checks, each with its source.
+
+    >>> sorted(limits()["sets"])
+    ['lenient', 'strict']
+    """
+    return _data("limits.toml")

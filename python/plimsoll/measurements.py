@@ -1,0 +1,343 @@
+"""From samples and distributions to `summary.json`: every figure per database and in total.
+
+Means are weighted by operations. Beside them stands what the published test tool computed: the plain mean of the means
+of fixed intervals, empty intervals counted as zero. Percentiles come from the merged distributions, not from samples.
+Only phases of kind `measure` count; the whole run is looked at for errors.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from plimsoll import config, folder
+
+SCHEMA_VERSION = 1
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+DATABASE_METRICS = ("database_read", "database_write", "maintenance")
+INSTANCE_METRICS = ("log_write", "log_read", "log_replication")
+OPERATIONS = ("insert", "delete", "replace", "read")
+
+
+def summarize(run_folder: Path) -> dict[str, Any]:
+    """Compute the summary of a run from the files of its folder.
+
+    Raises:
+        FolderError: a file is missing or damaged.
+    """
+    plan = folder.read_json(run_folder / folder.PLAN)
+    outcome = folder.read_json(run_folder / folder.OUTCOME)
+    if not (run_folder / folder.SAMPLES).is_file():
+        raise folder.FolderError(f"{run_folder / folder.SAMPLES} is missing; the run was cut off before it measured")
+    with Measurements(run_folder, outcome) as measured:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "name": plan["name"],
+            "ending": outcome["ending"],
+            "error": outcome["error"],
+            "window": measured.window(),
+            "total": measured.totals(),
+            "databases": _databases(plan, outcome, measured),
+            "instances": _instances(plan, measured),
+            "operations": measured.operations(),
+            "generator": measured.generator(),
+            "checksums": _checksums(plan, outcome),
+            "phases": [_phase(phase, outcome) for phase in outcome["phases"]],
+            "io": {"method": outcome["io_method"], "remarks": outcome["io_remarks"]},
+            "debug_build": outcome["debug_build"],
+            "virtual_time": outcome["virtual_time"],
+        }
+
+
+class Measurements:
+    """Questions to the samples and distributions of one run."""
+
+    def __init__(self, run_folder: Path, outcome: dict[str, Any]) -> None:
+        self._outcome = outcome
+        self._phases = [phase for phase in outcome["phases"] if phase["kind"] == "measure"]
+        self._database = duckdb.connect()
+        for table, name in (("sample", folder.SAMPLES), ("bucket", folder.HISTOGRAMS)):
+            path = str(run_folder / name).replace("'", "''")
+            self._database.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet('{path}')")
+        names = [phase["name"] for phase in self._phases]
+        self._database.execute("CREATE TABLE measured AS SELECT * FROM sample WHERE list_contains(?, phase)", [names])
+        self._names = names
+
+    def __enter__(self) -> Measurements:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    def _rows(self, query: str, values: list[Any] | None = None) -> list[dict[str, Any]]:
+        cursor = self._database.execute(query, values or [])
+        names = [column[0] for column in cursor.description or []]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    @property
+    def seconds(self) -> float:
+        """How long was measured."""
+        total_ns: int = sum(phase["end_ns"] - phase["start_ns"] for phase in self._phases)
+        return total_ns / NS_PER_S
+
+    def window(self) -> dict[str, Any]:
+        """When was measured, for how long, in how many samples."""
+        start_ns = self._phases[0]["start_ns"] if self._phases else None
+        end_ns = self._phases[-1]["end_ns"] if self._phases else None
+        count = self._rows("SELECT count(DISTINCT end_ns) AS count FROM measured")[0]["count"]
+        return {
+            "start_utc": _utc(start_ns, self._outcome),
+            "end_utc": _utc(end_ns, self._outcome),
+            "seconds": self.seconds,
+            "samples_count": count,
+            "published_interval_s": config.limits()["sample_interval_s"],
+            "complete": bool(self._phases) and all(phase["complete"] for phase in self._phases),
+        }
+
+    def transfers(self, metric: str, instance: str | None, database: int | None) -> dict[str, Any]:
+        """Figures of one metric, for one database, one instance or all."""
+        where = "metric = $metric"
+        values: dict[str, Any] = {"metric": metric}
+        if instance is not None:
+            where += " AND instance = $instance"
+            values["instance"] = instance
+        if database is not None:
+            where += " AND database = $database"
+            values["database"] = database
+        summed = self._database.execute(
+            "SELECT coalesce(sum(count), 0)::BIGINT, coalesce(sum(errors), 0)::BIGINT, coalesce(sum(bytes), 0)::BIGINT,"
+            f" coalesce(sum(latency_ns_sum), 0)::DOUBLE, coalesce(max(latency_ns_max), 0)::BIGINT FROM measured WHERE {where}",
+            values,
+        ).fetchall()[0]
+        count, errors, size, total_ns, max_ns = summed
+        published = self._published_means(where, values)
+        seconds = self.seconds
+        return {
+            "count": count,
+            "errors": errors,
+            "per_s": count / seconds if seconds else 0.0,
+            "bytes_mean": size / count if count else None,
+            "latency_ms_mean": total_ns / count / NS_PER_MS if count else None,
+            "latency_ms_mean_of_samples": sum(published) / len(published) if published else None,
+            "latency_ms_sample_mean_max": max(published) if published and count else None,
+            **{f"latency_ms_{name}": value for name, value in self._quantiles(where, values).items()},
+            "latency_ms_max": max_ns / NS_PER_MS if count else None,
+        }
+
+    def _published_means(self, where: str, values: dict[str, Any]) -> list[float]:
+        """The mean latency of each published interval, zero where nothing completed."""
+        if not self._phases:
+            return []
+        interval_ns = config.limits()["sample_interval_s"] * NS_PER_S
+        start_ns = self._phases[0]["start_ns"]
+        rows = self._database.execute(
+            f"SELECT sum(latency_ns_sum)::DOUBLE / greatest(sum(count), 1) FROM measured WHERE {where}"
+            " GROUP BY (end_ns - $start - 1) // $interval ORDER BY (end_ns - $start - 1) // $interval",
+            {**values, "start": start_ns, "interval": interval_ns},
+        ).fetchall()
+        return [row[0] / NS_PER_MS for row in rows]
+
+    def _quantiles(self, where: str, values: dict[str, Any]) -> dict[str, float | None]:
+        buckets = self._database.execute(
+            f"SELECT upper_ns, sum(count)::BIGINT FROM bucket WHERE {where} AND list_contains($phases, phase)"
+            " AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
+            {**values, "phases": self._names},
+        ).fetchall()
+        return {name: _quantile(buckets, share) for name, share in QUANTILES.items()}
+
+    def histogram(self, metric: str, instance: str, database: int) -> list[tuple[float, int]]:
+        """Upper bound in ms and count of each bucket of one distribution."""
+        rows = self._database.execute(
+            "SELECT upper_ns, sum(count)::BIGINT FROM bucket WHERE metric = ? AND instance = ? AND database = ?"
+            " AND list_contains(?, phase) AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
+            [metric, instance, database, self._names],
+        ).fetchall()
+        return [(upper / NS_PER_MS, count) for upper, count in rows]
+
+    def series(self, metric: str) -> list[dict[str, Any]]:
+        """Rate and latency of one metric over time, for each instance and database."""
+        if not self._phases:
+            return []
+        return self._rows(
+            "SELECT (end_ns - ?) / 1e9 AS second, instance, database, count / (interval_ns / 1e9) AS per_s,"
+            " CASE WHEN count > 0 THEN latency_ns_sum / count / 1e6 END AS latency_ms_mean,"
+            " latency_ns_p99 / 1e6 AS latency_ms_p99 FROM measured WHERE metric = ? ORDER BY end_ns",
+            [self._phases[0]["start_ns"], metric],
+        )
+
+    def level(self, metric: str, instance: str) -> dict[str, float] | None:
+        """Mean, smallest and largest value of a level."""
+        row = self._rows(
+            "SELECT avg(value) AS mean, min(value) AS min, max(value) AS max FROM measured"
+            " WHERE metric = ? AND instance = ?",
+            [metric, instance],
+        )[0]
+        return None if row["mean"] is None else row
+
+    def counted(self, metric: str, instance: str | None = None, *, whole_run: bool = False) -> int:
+        """Events of a metric."""
+        table = "sample" if whole_run else "measured"
+        rows = self._rows(
+            f"SELECT coalesce(sum(count), 0)::BIGINT AS count FROM {table}"
+            " WHERE metric = $metric AND ($instance IS NULL OR instance = $instance)",
+            {"metric": metric, "instance": instance},  # type: ignore[arg-type]
+        )
+        return int(rows[0]["count"])
+
+    def totals(self) -> dict[str, Any]:
+        """Figures of the whole run."""
+        reads = self.transfers("database_read", None, None)
+        writes = self.transfers("database_write", None, None)
+        errors = self._rows("SELECT coalesce(sum(errors), 0)::BIGINT AS errors FROM sample")[0]["errors"]
+        operations = sum(operation["count"] for operation in self.operations())
+        return {
+            "database_iops": reads["per_s"] + writes["per_s"],
+            "transactions_per_s": operations / self.seconds if self.seconds else 0.0,
+            "database_read": reads,
+            "database_write": writes,
+            "log_write": self.transfers("log_write", None, None),
+            "errors_in_run": errors,
+            "hung_in_run": self.counted("hung", whole_run=True),
+            "missing_records": self.counted("missing_record"),
+            "write_conflicts": self.counted("write_conflict"),
+        }
+
+    def operations(self) -> list[dict[str, Any]]:
+        """Response times of each kind of operation of each workload."""
+        found = []
+        for row in self._rows(
+            "SELECT DISTINCT workload, metric FROM measured WHERE list_contains(?, metric) ORDER BY workload, metric",
+            [list(OPERATIONS)],
+        ):
+            where = "metric = $metric AND workload = $workload"
+            values = {"metric": row["metric"], "workload": row["workload"]}
+            count, total_ns, max_ns = self._database.execute(
+                "SELECT sum(count)::BIGINT, sum(latency_ns_sum)::DOUBLE, max(latency_ns_max)::BIGINT"
+                f" FROM measured WHERE {where}",
+                values,
+            ).fetchall()[0]
+            quantiles = self._quantiles(where, values)
+            found.append(
+                {
+                    "workload": row["workload"],
+                    "operation": row["metric"],
+                    "count": count,
+                    "per_s": count / self.seconds if self.seconds else 0.0,
+                    "response_ms_mean": total_ns / count / NS_PER_MS if count else None,
+                    **{f"response_ms_{name}": value for name, value in quantiles.items()},
+                    "response_ms_max": max_ns / NS_PER_MS if count else None,
+                }
+            )
+        return found
+
+    def generator(self) -> dict[str, Any]:
+        """How the load generator itself did."""
+        busy = self._rows(
+            "SELECT avg(value) AS mean, max(value) AS max FROM measured WHERE metric = 'executor_busy' AND database = 0"
+        )[0]
+        return {
+            "executor_busy_mean": busy["mean"],
+            "executor_busy_max": busy["max"],
+            "reap_gap_ms_p99": self._quantiles("metric = 'reap_gap'", {})["p99"],
+        }
+
+
+def _quantile(buckets: list[tuple[int, int]], share: float) -> float | None:
+    """The upper bound, in ms, of the bucket in which the quantile lies."""
+    total = sum(count for _, count in buckets)
+    reached = 0
+    for upper_ns, count in buckets:
+        reached += count
+        if reached >= share * total:
+            return upper_ns / NS_PER_MS
+    return None
+
+
+def _utc(monotonic_ns: int | None, outcome: dict[str, Any]) -> str | None:
+    """A monotonic time as UTC, by the last anchor before it."""
+    if monotonic_ns is None:
+        return None
+    anchors = outcome["anchors"]
+    before = [anchor for anchor in anchors if anchor["monotonic_ns"] <= monotonic_ns] or anchors[:1]
+    utc_ns = before[-1]["utc_ns"] + monotonic_ns - before[-1]["monotonic_ns"]
+    return datetime.fromtimestamp(utc_ns / NS_PER_S, UTC).isoformat(timespec="milliseconds")
+
+
+def _phase(phase: dict[str, Any], outcome: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": phase["name"],
+        "kind": phase["kind"],
+        "start_utc": _utc(phase["start_ns"], outcome),
+        "seconds": (phase["end_ns"] - phase["start_ns"]) / NS_PER_S,
+        "complete": phase["complete"],
+    }
+
+
+def _database_name(instance: dict[str, Any], number: int) -> str:
+    return f"{instance['name']}/{Path(instance['databases'][number - 1]['file_name']).stem}"
+
+
+def _sizes(outcome: dict[str, Any], kind: str, index: int, number: int) -> dict[str, Any] | None:
+    """The state of a database at the end of the last phase of a kind."""
+    for phase in reversed(outcome["phases"]):
+        if phase["kind"] == kind and index < len(phase["databases"]):
+            state: dict[str, Any] = phase["databases"][index][number - 1]
+            return state
+    return None
+
+
+def _databases(plan: dict[str, Any], outcome: dict[str, Any], measured: Measurements) -> list[dict[str, Any]]:
+    found = []
+    for index, instance in enumerate(plan["run"]["instances"]):
+        for number in range(1, len(instance["databases"]) + 1):
+            before = _sizes(outcome, "prepare", index, number)
+            after = _sizes(outcome, "stop", index, number) or _sizes(outcome, "measure", index, number)
+            metrics = {metric: measured.transfers(metric, instance["name"], number) for metric in DATABASE_METRICS}
+            found.append(
+                {
+                    "name": _database_name(instance, number),
+                    "instance": instance["name"],
+                    "database": number,
+                    "path": str(Path(instance["directory"]) / instance["databases"][number - 1]["file_name"]),
+                    "initial_bytes": before["size_bytes"] if before else None,
+                    "final_bytes": after["size_bytes"] if after else None,
+                    "iops": metrics["database_read"]["per_s"] + metrics["database_write"]["per_s"],
+                    **metrics,
+                }
+            )
+    return found
+
+
+def _instances(plan: dict[str, Any], measured: Measurements) -> list[dict[str, Any]]:
+    found = []
+    for instance in plan["run"]["instances"]:
+        name = instance["name"]
+        stalls = measured.counted("page_fault_stall", name)
+        found.append(
+            {
+                "name": name,
+                "log_directory": instance["log_directory"],
+                **{metric: measured.transfers(metric, name, 0) for metric in INSTANCE_METRICS},
+                "page_fault_stalls_count": stalls,
+                "page_fault_stalls_per_s": stalls / measured.seconds if measured.seconds else None,
+                "cache_used_bytes": measured.level("cache_used", name),
+                "cache_limit_bytes": instance["cache_bytes_max"],
+                "in_flight": measured.level("in_flight", name),
+            }
+        )
+    return found
+
+
+def _checksums(plan: dict[str, Any], outcome: dict[str, Any]) -> list[dict[str, Any]]:
+    found = []
+    for phase in outcome["phases"]:
+        for checksum in phase["checksums"]:
+            instance = plan["run"]["instances"][checksum["instance"]]
+            name = _database_name(instance, checksum["database"])
+            found.append({**checksum, "name": name, "instance": instance["name"]})
+    return found

@@ -1,0 +1,357 @@
+"""From what a person writes to what is run: `plan.toml` is read, checked and completed to `plan.json`.
+
+A plan is lists of hosts, targets, instances, workloads and phases. Every mistake is reported at once with its line. The
+completed plan holds every value, so that it says by itself what was run; its `run` part is exactly what the Rust side
+is given, its `judgement` part is what the verdict needs and Rust never sees.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from plimsoll import config
+from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
+from plimsoll.sizing.located import LocatedFile, read_located
+from plimsoll.sizing.mistakes import nearest_names
+
+MIB = 1024 * 1024
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
+BACKENDS = ("engine", "raw_files")
+PHASE_KINDS = ("prepare", "warm_up", "measure", "stop", "checksum")
+IO_METHODS = ("auto", "io_uring", "libaio", "threads")
+PAGE_KIB = (4, 8, 16, 32)
+
+HOST_FIELDS = {"name": Field(Text(), required=True, meaning="what to call the machine")}
+
+TARGET_FIELDS = {
+    "name": Field(Text(), required=True, meaning="what to call the storage"),
+    "path": Field(Text(), required=True, meaning="the directory that is put to the test"),
+    "log_path": Field(Text(), meaning="a directory for the logs, if they lie elsewhere"),
+    "host": Field(Text(), meaning="the machine it is attached to; the first one if left out"),
+}
+
+INSTANCE_FIELDS = {
+    "name": Field(Text(), required=True, meaning="what to call the instance; also the name of its directory"),
+    "target": Field(Text(), meaning="the storage it lies on; the first one if left out"),
+    "edition": Field(Text(tuple(config.editions())), meaning="whose habits it has"),
+    "backend": Field(Text(BACKENDS), meaning="what stands behind it"),
+    "databases": Field(Number(1, 250, whole=True), meaning="databases that share its log and cache"),
+    "database_size_mib": Field(Number(64, 64 * 1024 * 1024, whole=True), meaning="size of each database when prepared"),
+    "page_kib": Field(Number(4, 32, whole=True), meaning="page size: 4, 8, 16 or 32"),
+    "record_bytes": Field(Number(64, 8000, whole=True), meaning="bytes of a record"),
+    "compressible_percent": Field(Number(0, 100, whole=True), meaning="share of the content a compressor could remove"),
+    "cache_mib_min": Field(Number(1, 1024 * 1024, whole=True), meaning="the cache never shrinks below this"),
+    "cache_mib_max": Field(Number(1, 1024 * 1024, whole=True), meaning="the cache never grows above this"),
+    "log_generation_kib": Field(Number(128, 16384, whole=True), meaning="length of a log file"),
+    "log_framing": Field(Text(("sector_512", "segment_4096")), meaning="how log records are framed on disk"),
+    "checkpoint_depth_mib": Field(Number(1, 65536, whole=True), meaning="log that recovery may need"),
+    "circular_log": Field(Flag(), meaning="whether logs before the checkpoint are deleted"),
+    "page_images": Field(Flag(), meaning="whether torn pages can be repaired from the log"),
+    "copies": Field(Number(1, 16, whole=True), meaning="copies of each database; each further one reads the log back"),
+    "maintenance": Field(Flag(), meaning="whether background maintenance runs"),
+    "maintenance_throttle_ms": Field(Number(0, 60_000, whole=True), meaning="its pause between two reads"),
+    "maintenance_read_kib": Field(Number(4, 4096, whole=True), meaning="length of its reads"),
+}
+
+WORKLOAD_FIELDS = {
+    "name": Field(Text(), required=True, meaning="what to call the load"),
+    "instances": Field(ListOf(Text(), 1), meaning="the instances it works on; all of them if left out"),
+    "load": Field(
+        Table(
+            {
+                "sessions": Field(Number(1, 100_000, whole=True), required=True, meaning="sessions"),
+                "shared": Field(Flag(), meaning="whether they are one pool over all databases"),
+            }
+        ),
+        meaning="how hard it presses: { sessions = 3 }",
+    ),
+    "sluggish": Field(Number(0, 1000), meaning="think time as a multiple of service time"),
+    "insert_percent": Field(Number(0, 100, whole=True), meaning="share of new records"),
+    "delete_percent": Field(Number(0, 100, whole=True), meaning="share of removed records"),
+    "replace_percent": Field(Number(0, 100, whole=True), meaning="share of rewritten records"),
+    "read_percent": Field(Number(0, 100, whole=True), meaning="share of read records"),
+    "lazy_commit_percent": Field(Number(0, 100, whole=True), meaning="share of commits that do not wait for the log"),
+}
+
+PHASE_FIELDS = {
+    "name": Field(Text(), meaning="what to call the phase; its kind if left out"),
+    "kind": Field(Text(PHASE_KINDS), required=True, meaning="what it does"),
+    "workloads": Field(ListOf(Text()), meaning="loads that run in it; all of them in warm_up and measure if left out"),
+    "duration_s": Field(Number(1, 30 * 86400), meaning="how long to measure"),
+    "timeout_s": Field(Number(1, 86400), meaning="how long to wait for a warm cache"),
+    "cache_percent": Field(Number(0, 100, whole=True), meaning="how full a warm cache is"),
+    "read_kib": Field(Number(4, 4096, whole=True), meaning="length of checksum reads"),
+    "reads_in_flight": Field(Number(1, 4096, whole=True), meaning="checksum reads at once"),
+}
+
+PLAN_FIELDS = {
+    "schema_version": Field(Number(1, 1, whole=True), required=True, meaning="write schema_version = 1"),
+    "name": Field(Text(), default="run", meaning="what to call the run"),
+    "description": Field(Text(), default=None, meaning="a sentence for the report"),
+    "test": Field(Text(("performance", "stress")), default=config.RUN_DEFAULTS["test"], meaning="kind of test"),
+    "limits": Field(Text(tuple(config.limits()["sets"])), default=config.RUN_DEFAULTS["limits"], meaning="limit set"),
+    "required_iops": Field(Number(0, 1e9), default=None, meaning="database IOPS that must be reached"),
+    "seed": Field(
+        Number(0, 2**53, whole=True), default=config.RUN_DEFAULTS["seed"], meaning="decides keys and content"
+    ),
+    "io_method": Field(Text(IO_METHODS), default=config.RUN_DEFAULTS["io_method"], meaning="how I/O is done"),
+    "sample_interval_ms": Field(Number(10, 60_000, whole=True), default=config.RUN_DEFAULTS["sample_interval_ms"]),
+    "hung_after_ms": Field(Number(100, 3_600_000, whole=True), default=config.RUN_DEFAULTS["hung_after_ms"]),
+    "host": Field(Tables(HOST_FIELDS, unique="name"), default=[], meaning="machines"),
+    "target": Field(Tables(TARGET_FIELDS, 1, unique="name"), required=True, meaning="storage under test"),
+    "instance": Field(Tables(INSTANCE_FIELDS, 1, unique="name"), required=True, meaning="engine instances"),
+    "workload": Field(Tables(WORKLOAD_FIELDS, unique="name"), default=[], meaning="loads"),
+    "phase": Field(Tables(PHASE_FIELDS), default=[], meaning="what happens, in order"),
+}
+
+READERS = {"requirements": "plimsoll size", "catalogue": "plimsoll select"}
+
+
+def read_plan(path: Path) -> dict[str, Any]:
+    """Read, check and complete a plan file.
+
+    Args:
+        path: a TOML file with `kind = "plan"`.
+
+    Returns:
+        The completed plan, ready to be written as `plan.json`.
+
+    Raises:
+        InputError: with every mistake found.
+    """
+    document = read_located(path)
+    require_kind(document, ("plan",), READERS)
+    return complete_plan(document)
+
+
+def plan_of_options(data: dict[str, Any]) -> dict[str, Any]:
+    """Complete a plan that a command made of its options.
+
+    Raises:
+        InputError: with every mistake found.
+    """
+    return complete_plan(LocatedFile("options", {"kind": "plan", "schema_version": 1, **data}, {}))
+
+
+def complete_plan(document: LocatedFile) -> dict[str, Any]:
+    """Check a located plan and fill in every default.
+
+    Raises:
+        InputError: with every mistake found.
+    """
+    collector = Collector(document)
+    content = {key: value for key, value in document.data.items() if key != "kind"}
+    plan = collector.table(content, PLAN_FIELDS, ())
+    if plan["host"] == []:
+        plan["host"] = [{"name": "local"}]
+    run = {
+        "schema_version": config.SCHEMA_VERSION,
+        **{key: plan[key] for key in ("seed", "sample_interval_ms", "hung_after_ms", "io_method")},
+        "hosts": plan["host"],
+        "targets": _targets(plan, collector),
+        "instances": _instances(plan, collector),
+        "workloads": _workloads(plan, collector),
+        "phases": _phases(plan, collector),
+    }
+    if len(plan["host"]) > 1:
+        collector.add(("host",), "names several machines", "this version runs on one")
+    collector.raise_if_any()
+    judgement = {key: plan[key] for key in ("limits", "test", "required_iops")}
+    return {
+        "kind": "plan",
+        "schema_version": config.SCHEMA_VERSION,
+        "name": plan["name"],
+        "description": plan["description"],
+        "run": _whole(run),
+        "judgement": {**judgement, "editions": [_edition_name(instance) for instance in plan["instance"]]},
+    }
+
+
+def _whole(value: Any, key: str = "") -> Any:
+    """Whole numbers written as 3.0 become 3, because the Rust side takes no fractions where it counts."""
+    if isinstance(value, dict):
+        return {name: _whole(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item, key) for item in value]
+    if isinstance(value, float) and value.is_integer() and not key.endswith("_s") and key != "sluggish":
+        return int(value)
+    return value
+
+
+def _edition_name(instance: dict[str, Any]) -> str:
+    return str(instance.get("edition") or config.INSTANCE_DEFAULTS["edition"])
+
+
+def _named(wanted: str | None, names: list[str], path: tuple[str | int, ...], collector: Collector) -> str:
+    """A reference to another list, checked; the first name when left out."""
+    if wanted is None:
+        return names[0] if names else ""
+    if wanted not in names:
+        collector.add(path, f'names "{wanted}", which is not in the plan', nearest_names(wanted, names))
+    return wanted
+
+
+def _targets(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
+    hosts = [host["name"] for host in plan["host"]]
+    return [
+        {
+            "name": target["name"],
+            "host": _named(target["host"], hosts, ("target", index, "host"), collector),
+            "path": str(Path(target["path"] or ".").expanduser().absolute()),
+        }
+        for index, target in enumerate(plan["target"] or [])
+    ]
+
+
+def _instances(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
+    targets = {target["name"]: target for target in plan["target"] or []}
+    return [
+        _instance(index, given, plan["seed"], targets, collector) for index, given in enumerate(plan["instance"] or [])
+    ]
+
+
+def _instance(
+    index: int, given: dict[str, Any], seed: int, targets: dict[str, Any], collector: Collector
+) -> dict[str, Any]:
+    name = given["name"] or "unnamed"
+    if not _NAME.fullmatch(name):
+        collector.add(("instance", index, "name"), "cannot be the name of a directory", "use letters, digits, . _ -")
+    edition = config.editions()[_edition_name(given)]
+    value = {
+        **edition,
+        **config.INSTANCE_DEFAULTS,
+        **{key: value for key, value in given.items() if value is not None},
+    }
+    page_kib = value.get("page_kib", edition["page_bytes"] // 1024)
+    if page_kib not in PAGE_KIB:
+        collector.add(("instance", index, "page_kib"), f"is {page_kib}", "write 4, 8, 16 or 32")
+    if value["cache_mib_min"] > value["cache_mib_max"]:
+        if given["cache_mib_min"] is not None:
+            collector.add(("instance", index, "cache_mib_min"), "is above cache_mib_max", "lower it")
+        value["cache_mib_min"] = value["cache_mib_max"]
+    target_name = _named(given["target"], list(targets), ("instance", index, "target"), collector)
+    target = targets.get(target_name, {})
+    directory = Path(target.get("path") or ".").expanduser().absolute() / name
+    log_directory = Path(target.get("log_path") or target.get("path") or ".").expanduser().absolute() / name
+    has_cache = value["backend"] == "engine"
+    maintained = value["maintenance"] and has_cache
+    suffix = "edb" if has_cache else "dat"
+    return {
+        "name": name,
+        "target": target_name,
+        "backend": value["backend"],
+        "directory": str(directory),
+        "log_directory": str(log_directory),
+        "page_bytes": page_kib * 1024,
+        "databases": [
+            {
+                "file_name": f"database{number:03}.{suffix}",
+                "size_bytes": value["database_size_mib"] * MIB,
+                "seed": seed * 1_000_003 + index * 1009 + number,
+                "record_bytes": value["record_bytes"],
+                "compressible_percent": value["compressible_percent"],
+                "existing_records": None,
+            }
+            for number in range(1, value["databases"] + 1)
+        ],
+        "cache_bytes_min": value["cache_mib_min"] * MIB if has_cache else 0,
+        "cache_bytes_max": value["cache_mib_max"] * MIB if has_cache else 0,
+        "log_generation_bytes": value["log_generation_kib"] * 1024,
+        "checkpoint_depth_bytes": value["checkpoint_depth_mib"] * MIB,
+        "circular_log": value["circular_log"],
+        "log_framing": value["log_framing"],
+        "page_images": value["page_images"],
+        "copies_count": value["copies"],
+        "maintenance": {
+            "throttle_ms": value["maintenance_throttle_ms"],
+            "read_bytes": value["maintenance_read_kib"] * 1024,
+        }
+        if maintained
+        else None,
+    }
+
+
+def _workloads(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
+    names = [instance["name"] for instance in plan["instance"] or []]
+    given_list = plan["workload"] or [dict.fromkeys(WORKLOAD_FIELDS) | {"name": "mix"}]
+    workloads = []
+    for index, given in enumerate(given_list):
+        instances = given["instances"] or names
+        for name in instances:
+            _named(name, names, ("workload", index, "instances"), collector)
+        first: dict[str, Any] = next((item for item in plan["instance"] or [] if item["name"] in instances), {})
+        edition = config.editions()[_edition_name(first)]
+        value = {**edition, **{key: value for key, value in given.items() if value is not None}}
+        load = given["load"] or {"sessions": edition["sessions"], "shared": None}
+        shared = load["shared"] if load["shared"] is not None else edition["sessions_shared"]
+        shares = [f"{kind}_percent" for kind in ("insert", "delete", "replace", "read")]
+        total = sum(value[share] for share in shares)
+        if total != 100:
+            collector.add(
+                ("workload", index), f"has shares that add up to {total} %", "insert, delete, replace and read make 100"
+            )
+        workloads.append(
+            {
+                "name": given["name"],
+                "instances": instances,
+                "mix": {share: value[share] for share in (*shares, "lazy_commit_percent")},
+                "load": {"sessions": load["sessions"], "shared": shared},
+                "sluggish": value["sluggish"],
+            }
+        )
+    return workloads
+
+
+_PHASE_KEYS = {
+    "prepare": (),
+    "warm_up": ("timeout_s", "cache_percent", "workloads"),
+    "measure": ("duration_s", "workloads"),
+    "stop": (),
+    "checksum": ("read_kib", "reads_in_flight"),
+}
+
+
+def _phases(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
+    loads = [workload["name"] for workload in plan["workload"]] or ["mix"]
+    usual: list[dict[str, Any]] = [
+        dict.fromkeys(PHASE_FIELDS) | {"kind": kind} for kind in ("prepare", "warm_up", "measure", "stop", "checksum")
+    ]
+    usual[2]["duration_s"] = config.QUALIFYING_DURATION_S
+    phases = []
+    for index, given in enumerate(plan["phase"] or usual):
+        kind = given["kind"]
+        if kind is None:
+            continue
+        for key, value in given.items():
+            if value is not None and key not in ("name", "kind", *_PHASE_KEYS[kind]):
+                collector.add(("phase", index, key), f"means nothing in a phase of kind {kind}", "remove it")
+        known = any(mistake.where == f"phase[{index + 1}].duration_s" for mistake in collector.mistakes)
+        if kind == "measure" and given["duration_s"] is None and not known:
+            collector.add(("phase", index, "duration_s"), "is missing", "say how long to measure")
+        for name in given["workloads"] or []:
+            _named(name, loads, ("phase", index, "workloads"), collector)
+        loaded = kind in ("warm_up", "measure")
+        workloads = given["workloads"] if given["workloads"] is not None else loads
+        action = _phase_action(kind, given)
+        phases.append({"name": given["name"] or kind, "action": action, "workloads": workloads if loaded else []})
+    return phases
+
+
+def _phase_action(kind: str, given: dict[str, Any]) -> dict[str, Any]:
+    def value(key: str, default: Any) -> Any:
+        return default if given[key] is None else given[key]
+
+    match kind:
+        case "warm_up":
+            percent = value("cache_percent", config.CACHE_WARM_PERCENT)
+            timeout_s = float(value("timeout_s", config.WARM_UP_TIMEOUT_S))
+            return {"kind": kind, "cache_percent": percent, "timeout_s": timeout_s}
+        case "measure":
+            return {"kind": kind, "duration_s": float(value("duration_s", 0.0))}
+        case "checksum":
+            read_bytes = value("read_kib", config.CHECKSUM_READ_KIB) * 1024
+            in_flight = value("reads_in_flight", config.CHECKSUM_READS_IN_FLIGHT)
+            return {"kind": kind, "read_bytes": read_bytes, "reads_in_flight": in_flight}
+    return {"kind": kind}

@@ -1,0 +1,184 @@
+"""Carries out a plan: opens the native door, and writes what comes out of it into the run folder.
+
+The only module that imports `plimsoll._native`. The Rust side measures on a thread of its own; here samples become
+Parquet and events become lines, while a signal asks for a clean stop. Nothing is timed here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from plimsoll import _native, folder
+from plimsoll.environment import collect
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+POLL_S = 0.5
+#: Samples are put aside in files this often, so that a crash loses little and memory stays small.
+ROWS_PER_PART = 20_000
+
+Listener = Callable[[dict[str, Any]], None]
+
+
+def run_plan(plan: dict[str, Any], run_folder: Path, on_event: Listener, on_sample: Listener) -> dict[str, Any]:
+    """Carry out a completed plan and fill its run folder up to `outcome.json`.
+
+    Args:
+        plan: as from `plimsoll.plan`.
+        run_folder: an empty folder for this run.
+        on_event: told of each event.
+        on_sample: told of each batch of samples, as a table of numpy columns with codes for names.
+
+    Returns:
+        The outcome without its distributions, as in `outcome.json`.
+
+    Raises:
+        plimsoll._native.ConfigError: the plan cannot be run by this version.
+    """
+    folder.write_json(run_folder / folder.PLAN, plan)
+    targets = [Path(target["path"]) for target in plan["run"]["targets"]]
+    environment = collect(targets)
+    environment["release_build"] = _native.is_release_build
+    folder.write_json(run_folder / folder.ENVIRONMENT, environment)
+    run = _native.Run(json.dumps(plan["run"]))
+    samples = SampleStore(run_folder, plan["run"])
+    with (
+        _stopping_on_signals(run.stop),
+        (run_folder / folder.EVENTS).open("w", encoding="utf-8") as log,
+    ):
+        while True:
+            buffers = run.next_samples(POLL_S)
+            for line in run.next_events():
+                log.write(line + "\n")
+                on_event(json.loads(line))
+            log.flush()
+            if buffers is None:
+                break
+            if buffers:
+                on_sample(samples.add(buffers))
+        outcome: dict[str, Any] = json.loads(run.outcome())
+    samples.finish()
+    _write_histograms(run_folder, plan["run"], outcome)
+    kept = {key: value for key, value in outcome.items() if key != "figures"}
+    folder.write_json(run_folder / folder.OUTCOME, kept)
+    return kept
+
+
+@contextmanager
+def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """The first signal asks for a clean stop; a second of the same kind does what it always does."""
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+        stop()
+
+    before = {number: signal.signal(number, ask) for number in STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class SampleStore:
+    """Writes samples as Parquet while they come, and as one file at the end. Samples are only ever appended."""
+
+    def __init__(self, run_folder: Path, run: dict[str, Any]) -> None:
+        self._columns = [(name, np.dtype(kind)) for name, kind, _, _ in _native.columns()]
+        self._names = _names(run)
+        self._folder = run_folder
+        self._parts = run_folder / "samples.parts"
+        shutil.rmtree(self._parts, ignore_errors=True)
+        self._parts.mkdir()
+        self._waiting: list[dict[str, Any]] = []
+        self._waiting_rows = 0
+        self._parts_count = 0
+
+    def add(self, buffers: list[bytes]) -> dict[str, Any]:
+        """Take one batch of column buffers; returns it as numpy columns."""
+        table = {
+            name: np.frombuffer(buffer, dtype=kind) for (name, kind), buffer in zip(self._columns, buffers, strict=True)
+        }
+        self._waiting.append(table)
+        self._waiting_rows += len(table["end_ns"])
+        if self._waiting_rows >= ROWS_PER_PART:
+            self._write_part()
+        return table
+
+    def _write_part(self) -> None:
+        rows = {
+            name: np.concatenate([table[name] for table in self._waiting]) for name, _ in self._columns if self._waiting
+        }
+        if not rows:
+            return
+        for name, labels in self._names.items():
+            rows[name] = np.array(labels, dtype=object)[rows[name]]
+        self._parts_count += 1
+        _write_parquet(rows, self._parts / f"{self._parts_count:06}.parquet")
+        self._waiting, self._waiting_rows = [], 0
+
+    def finish(self) -> None:
+        """Join the parts into one file."""
+        self._write_part()
+        if self._parts_count:
+            with duckdb.connect() as database:
+                database.execute(
+                    f"COPY (SELECT * FROM read_parquet('{_quoted(self._parts)}/*.parquet') ORDER BY end_ns) "
+                    f"TO '{_quoted(self._folder / folder.SAMPLES)}' (FORMAT parquet, COMPRESSION zstd)"
+                )
+        shutil.rmtree(self._parts)
+
+
+def _names(run: dict[str, Any]) -> dict[str, list[str]]:
+    """What the codes of a sample stand for. A phase beyond the plan is the closing of an unfinished run."""
+    return {
+        "phase": [phase["name"] for phase in run["phases"]] + ["stop after early end"],
+        "host": [host["name"] for host in run["hosts"]],
+        "instance": [instance["name"] for instance in run["instances"]],
+        "workload": ["", *(workload["name"] for workload in run["workloads"])],
+        "metric": [name for name, _, _, _ in _native.metrics()],
+    }
+
+
+def _write_histograms(run_folder: Path, run: dict[str, Any], outcome: dict[str, Any]) -> None:
+    """One row for each bucket of each distribution, with the exact sums beside it."""
+    names = _names(run)
+    rows: dict[str, list[Any]] = {
+        name: []
+        for name in (
+            "phase", "instance", "database", "workload", "metric", "errors", "bytes",
+            "latency_ns_min", "latency_ns_max", "latency_ns_sum", "upper_ns", "count",
+        )
+    }  # fmt: skip
+    for figures in outcome["figures"]:
+        for upper_ns, count in figures["buckets"] or [(0, 0)]:
+            rows["phase"].append(names["phase"][figures["phase"]])
+            rows["instance"].append(names["instance"][figures["instance"]])
+            rows["workload"].append(names["workload"][figures["workload"]])
+            for name in ("database", "metric", "errors", "bytes", "latency_ns_min", "latency_ns_max", "latency_ns_sum"):
+                rows[name].append(figures[name])
+            rows["upper_ns"].append(upper_ns)
+            rows["count"].append(count)
+    text = ("phase", "instance", "workload", "metric")
+    table = {name: np.array(values, dtype=object if name in text else np.uint64) for name, values in rows.items()}
+    _write_parquet(table, run_folder / folder.HISTOGRAMS)
+
+
+def _write_parquet(rows: dict[str, Any], path: Path) -> None:
+    with duckdb.connect() as database:
+        database.register("rows", rows)
+        database.execute(f"COPY rows TO '{_quoted(path)}' (FORMAT parquet, COMPRESSION zstd)")
+
+
+def _quoted(path: Path) -> str:
+    return os.fspath(path).replace("'", "''")

@@ -1,0 +1,146 @@
+"""The summary is arithmetic on samples: every figure here was computed by hand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from plimsoll import folder
+from plimsoll.measurements import summarize
+from plimsoll.plan import plan_of_options
+
+SECOND = 1_000_000_000
+PHASES = [{"kind": "prepare"}, {"kind": "measure", "duration_s": 30}, {"kind": "stop"}]
+
+
+def make_folder(path: Path, rows: list[dict[str, Any]], buckets: list[dict[str, Any]]) -> Path:
+    """A run folder of one database that was measured from second 10 to second 40."""
+    plan = plan_of_options(
+        {
+            "name": "case",
+            "target": [{"name": "disk", "path": "/data"}],
+            "instance": [{"name": "one", "backend": "raw_files"}],
+            "phase": PHASES,
+        }
+    )
+    database = {"path": "/data/one/database001.dat", "size_bytes": 1 << 30, "records_ever": 5}
+    times = {"prepare": (0, 10), "measure": (10, 40), "stop": (40, 41)}
+    phases = [
+        {
+            "name": kind,
+            "kind": kind,
+            "start_ns": start * SECOND,
+            "end_ns": end * SECOND,
+            "complete": True,
+            "databases": [[database]],
+            "checksums": [],
+        }
+        for kind, (start, end) in times.items()
+    ]
+    outcome = {
+        "ending": "complete", "error": None, "debug_build": False, "virtual_time": False, "io_method": "memory",
+        "io_remarks": [], "anchors": [{"monotonic_ns": 0, "utc_ns": 0, "host_offset_ns": 0}], "phases": phases,
+    }  # fmt: skip
+    path.mkdir()
+    folder.write_json(path / folder.PLAN, plan)
+    folder.write_json(path / folder.OUTCOME, outcome)
+    usual = {
+        "interval_ns": SECOND, "phase": "measure", "host": "local", "instance": "one", "database": 1, "workload": "",
+        "metric": "database_read", "count": 0, "errors": 0, "bytes": 0, "latency_ns_sum": 0, "latency_ns_max": 0,
+        "latency_ns_p50": 0, "latency_ns_p99": 0, "value": 0.0,
+    }  # fmt: skip
+    table = [{**usual, **row} for row in rows]
+    usual_bucket = {"phase": "measure", "instance": "one", "database": 1, "workload": "", "metric": "database_read"}
+    for name, content in ((folder.SAMPLES, table), (folder.HISTOGRAMS, [{**usual_bucket, **row} for row in buckets])):
+        source = path / "rows.json"
+        source.write_text(json.dumps(content))
+        duckdb.sql(f"COPY (SELECT * FROM read_json('{source}')) TO '{path / name}' (FORMAT parquet)")
+        source.unlink()
+    return path
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Path:
+    """Reads: ten of 2 ms in the first 15 s, thirty of 10 ms in the second; a prepare phase that must not count."""
+    rows = [
+        {"end_ns": 5 * SECOND, "phase": "prepare", "count": 1000, "latency_ns_sum": 10**12, "errors": 2},
+        {
+            "end_ns": 20 * SECOND,
+            "count": 10,
+            "latency_ns_sum": 20_000_000,
+            "latency_ns_max": 3_000_000,
+            "bytes": 327680,
+        },
+        {"end_ns": 24 * SECOND},
+        {
+            "end_ns": 30 * SECOND,
+            "count": 30,
+            "latency_ns_sum": 300_000_000,
+            "latency_ns_max": 50_000_000,
+            "bytes": 983040,
+        },
+        {
+            "end_ns": 30 * SECOND,
+            "metric": "log_write",
+            "database": 0,
+            "count": 4,
+            "latency_ns_sum": 4_000_000,
+            "errors": 1,
+        },
+        {"end_ns": 30 * SECOND, "metric": "executor_busy", "database": 0, "value": 0.25},
+    ]
+    buckets = [
+        {"upper_ns": 2_000_000, "count": 39},
+        {"upper_ns": 50_000_000, "count": 1},
+        {"upper_ns": 9_000_000_000, "count": 1000, "phase": "prepare"},
+    ]
+    return make_folder(tmp_path / "run", rows, buckets)
+
+
+def test_means_are_weighted_and_the_published_mean_stands_beside(run_folder: Path) -> None:
+    """The two kinds of mean differ by a third here; confusing them would move verdicts."""
+    read = summarize(run_folder)["databases"][0]["database_read"]
+    assert (read["count"], read["per_s"]) == (40, pytest.approx(40 / 30))
+    assert read["latency_ms_mean"] == pytest.approx(8.0)
+    assert read["latency_ms_mean_of_samples"] == pytest.approx((2.0 + 10.0) / 2)
+    assert read["latency_ms_sample_mean_max"] == pytest.approx(10.0)
+    assert read["latency_ms_max"] == 50.0
+    assert read["bytes_mean"] == 32768
+
+
+def test_percentiles_come_from_the_distribution_of_the_measured_phase(run_folder: Path) -> None:
+    """39 of 40 within 2 ms: p90 is in the first bucket, p99 in the last, and preparing does not count."""
+    read = summarize(run_folder)["databases"][0]["database_read"]
+    assert (read["latency_ms_p90"], read["latency_ms_p99"]) == (2.0, 50.0)
+
+
+def test_errors_count_over_the_whole_run(run_folder: Path) -> None:
+    """An error while preparing is an error of the storage all the same."""
+    summary = summarize(run_folder)
+    assert summary["total"]["errors_in_run"] == 3
+    assert summary["instances"][0]["log_write"]["errors"] == 1
+
+
+def test_nothing_measured_gives_no_figure(run_folder: Path) -> None:
+    """Zero would look like a very fast disk."""
+    write = summarize(run_folder)["databases"][0]["database_write"]
+    assert (write["count"], write["latency_ms_mean"], write["latency_ms_p99"]) == (0, None, None)
+    assert write["latency_ms_sample_mean_max"] is None
+
+
+def test_window_and_sizes(run_folder: Path) -> None:
+    """Times of the report come from the anchors, sizes from the phases."""
+    summary = summarize(run_folder)
+    assert summary["window"]["seconds"] == 30.0
+    assert summary["window"]["start_utc"] == "1970-01-01T00:00:10.000+00:00"
+    assert summary["databases"][0]["final_bytes"] == 1 << 30
+    assert summary["generator"]["executor_busy_mean"] == 0.25
+
+
+def test_a_folder_without_samples_says_so(run_folder: Path) -> None:
+    """A run that was cut off must not end in a traceback."""
+    (run_folder / folder.SAMPLES).unlink()
+    with pytest.raises(folder.FolderError, match="cut off"):
+        summarize(run_folder)

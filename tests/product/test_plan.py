@@ -1,0 +1,127 @@
+"""A plan is completed to plain data that says by itself what will be run, and every mistake in it is reported at once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plimsoll import config
+from plimsoll.plan import plan_of_options, read_plan
+from plimsoll.sizing.mistakes import InputError
+
+SMALL = """\
+kind = "plan"
+schema_version = 1
+name = "small"
+
+[[target]]
+name = "disk"
+path = "/data"
+
+[[instance]]
+name = "one"
+backend = "engine"
+
+[[instance]]
+name = "two"
+backend = "engine"
+edition = "2013"
+cache_mib_max = 64
+
+[[phase]]
+kind = "prepare"
+
+[[phase]]
+kind = "measure"
+duration_s = 60
+"""
+
+
+def read(tmp_path: Path, text: str) -> dict:
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    return read_plan(path)
+
+
+def mistakes(tmp_path: Path, text: str) -> list[tuple[int, str]]:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, text)
+    return [(mistake.line, f"{mistake.where} {mistake.message}; {mistake.hint}") for mistake in caught.value.mistakes]
+
+
+def test_what_is_left_out_comes_from_the_edition(tmp_path: Path) -> None:
+    """Nobody can compare two runs if values hide in the code: the completed plan holds all of them."""
+    plan = read(tmp_path, SMALL)
+    first, second = plan["run"]["instances"]
+    assert (first["page_bytes"], first["cache_bytes_max"]) == (32768, 256 << 20)
+    assert (second["log_framing"], second["cache_bytes_max"]) == ("segment_4096", 64 << 20)
+    mix = plan["run"]["workloads"][0]["mix"]
+    assert [mix[f"{kind}_percent"] for kind in ("insert", "delete", "replace", "read")] == [40, 20, 5, 35]
+    assert plan["run"]["phases"][1]["workloads"] == ["mix"]
+    assert "null" not in json.dumps(plan["run"]["workloads"])
+
+
+def test_every_mistake_is_reported_at_once_with_its_line(tmp_path: Path) -> None:
+    """Five slips must cost one round of correction."""
+    text = (
+        SMALL.replace("cache_mib_max", "cache_mb_max")
+        .replace('edition = "2013"', 'edition = "2012"')
+        .replace("duration_s = 60", "duration_s = -1")
+        .replace('name = "two"', 'name = "one"')
+        + 'colour = "red"\n'
+    )
+    found = mistakes(tmp_path, text)
+    assert [line for line, _ in found] == [14, 16, 17, 24, 25]
+    text_of_all = "\n".join(text for _, text in found)
+    for phrase in ("first used on line 9", "2012", "cache_mib_max", "never negative", "colour"):
+        assert phrase in text_of_all, phrase
+
+
+@pytest.mark.parametrize(
+    ("change", "phrase"),
+    [
+        (('kind = "prepare"', 'kind = "prepare"\nduration_s = 5'), "means nothing in a phase of kind prepare"),
+        (("duration_s = 60", ""), "say how long to measure"),
+        (('edition = "2013"', 'target = "dsik"'), "did you mean `disk`"),
+        (('edition = "2013"', "page_kib = 7"), "write 4, 8, 16 or 32"),
+        (('edition = "2013"', "cache_mib_min = 65"), "is above cache_mib_max"),
+        (('name = "two"', 'name = "../two"'), "cannot be the name of a directory"),
+        (("[[phase]]\nkind", '[[workload]]\nname = "w"\ninsert_percent = 41\n\n[[phase]]\nkind'), "add up to 101 %"),
+    ],
+)
+def test_impossible_values_are_refused_with_a_hint(tmp_path: Path, change: tuple[str, str], phrase: str) -> None:
+    """A value that cannot be must not reach the storage."""
+    found = mistakes(tmp_path, SMALL.replace(*change, 1))
+    assert any(phrase in text for _, text in found), found
+
+
+def test_whole_numbers_written_with_a_point_stay_whole(tmp_path: Path) -> None:
+    """The Rust side counts in whole numbers; 64.0 in a plan must not fail there."""
+    plan = read(tmp_path, SMALL.replace("cache_mib_max = 64", "cache_mib_max = 64.0"))
+    value = plan["run"]["instances"][1]["cache_bytes_max"]
+    assert (value, type(value)) == (64 << 20, int)
+
+
+def test_options_and_files_make_the_same_plan(tmp_path: Path) -> None:
+    """`plimsoll test` must not be a second, slightly different way in."""
+    options = {
+        "name": "small",
+        "target": [{"name": "disk", "path": "/data"}],
+        "instance": [
+            {"name": "one", "backend": "engine"},
+            {"name": "two", "backend": "engine", "edition": "2013", "cache_mib_max": 64},
+        ],
+        "phase": [{"kind": "prepare"}, {"kind": "measure", "duration_s": 60}],
+    }
+    assert plan_of_options(options) == read(tmp_path, SMALL)
+
+
+def test_every_edition_and_limit_names_its_source() -> None:
+    """A limit without a source is an opinion."""
+    for name, edition in config.editions().items():
+        assert edition["sources"], name
+        shares = sum(edition[f"{kind}_percent"] for kind in ("insert", "delete", "replace", "read"))
+        assert shares == 100, name
+    for check in config.limits()["check"]:
+        assert check["source"], check["name"]
+        assert set(check["limit"]) == set(config.limits()["sets"])

@@ -1,0 +1,159 @@
+"""The verdict: every limit fails on its own side of the line, and doubt is never turned into a pass."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from plimsoll.plan import plan_of_options
+from plimsoll.verdict import judge
+
+PLAN = plan_of_options(
+    {
+        "name": "case",
+        "target": [{"name": "disk", "path": "/data"}],
+        "instance": [{"name": "one", "backend": "engine", "database_size_mib": 64 * 1024}],
+    }
+)
+ENVIRONMENT = {"machine": {"memory_kib": 1024}, "warnings": []}
+
+
+def transfer(mean: float | None, sample_max: float | None) -> dict[str, Any]:
+    return {"latency_ms_mean": mean, "latency_ms_sample_mean_max": sample_max, "count": 1, "per_s": 1.0}
+
+
+def summary() -> dict[str, Any]:
+    """A run of the published kind that is well inside every limit."""
+    return {
+        "ending": "complete",
+        "error": None,
+        "window": {"seconds": 7200.0},
+        "total": {"database_iops": 300.0, "errors_in_run": 0, "hung_in_run": 0},
+        "databases": [{"name": "one/database001", "database_read": transfer(12.774, 40.0)}],
+        "instances": [{"name": "one", "log_write": transfer(3.553, 9.0), "page_fault_stalls_per_s": 0.0}],
+        "checksums": [{"name": "one/database001", "bad": 0, "correctable": 0, "wrong_page_number": 0}],
+        "generator": {"executor_busy_mean": 0.1, "executor_busy_max": 0.2, "reap_gap_ms_p99": 0.05},
+        "io": {"method": "io_uring", "remarks": []},
+        "debug_build": False,
+        "virtual_time": False,
+    }
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """The good summary with one value changed, named by its path."""
+    result = summary()
+    place: Any = result
+    *parents, last = path.split(".")
+    for part in parents:
+        place = place[int(part) if part.isdigit() else part]
+    place[last] = value
+    return result
+
+
+def test_the_published_result_passes_and_qualifies() -> None:
+    """The latencies of the published two-hour run must be judged as they were."""
+    found = judge(PLAN, summary(), ENVIRONMENT)
+    assert (found["result"], found["qualifying"], found["headline"]) == ("pass", True, "Pass")
+    assert all(check["status"] == "pass" and check["reason"] and check["source"] for check in found["checks"])
+
+
+@pytest.mark.parametrize(
+    ("path", "at_limit", "beyond", "check"),
+    [
+        ("databases.0.database_read.latency_ms_mean", 20.0, 20.01, "database_read_latency_mean"),
+        ("instances.0.log_write.latency_ms_mean", 10.0, 10.01, "log_write_latency_mean"),
+        ("databases.0.database_read.latency_ms_sample_mean_max", 100.0, 100.1, "database_read_latency_sample_max"),
+        ("instances.0.log_write.latency_ms_sample_mean_max", 100.0, 100.1, "log_write_latency_sample_max"),
+        ("instances.0.page_fault_stalls_per_s", 1.0, 1.05, "page_fault_stalls"),
+        ("checksums.0.bad", 0, 1, "bad_pages"),
+        ("checksums.0.wrong_page_number", 0, 1, "bad_pages"),
+        ("checksums.0.correctable", 0, 1, "bad_pages"),
+        ("total.errors_in_run", 0, 1, "io_errors"),
+        ("total.hung_in_run", 0, 1, "hung_io"),
+    ],
+)
+def test_each_limit_fails_alone(path: str, at_limit: float, beyond: float, check: str) -> None:
+    """A limit that nothing can break, or that breaks with another, would make the test worthless."""
+    assert judge(PLAN, changed(path, at_limit), ENVIRONMENT)["result"] == "pass"
+    found = judge(PLAN, changed(path, beyond), ENVIRONMENT)
+    failed = [item["name"] for item in found["checks"] if item["status"] == "fail"]
+    assert (found["result"], failed) == ("fail", [check])
+    assert len(found["reasons"]) == 1
+
+
+def test_lenient_limits_forgive_longer_samples() -> None:
+    """The stress test's limits differ in the maxima only."""
+    lenient = copy.deepcopy(PLAN)
+    lenient["judgement"]["limits"] = "lenient"
+    path = "databases.0.database_read.latency_ms_sample_mean_max"
+    assert judge(PLAN, changed(path, 150.0), ENVIRONMENT)["result"] == "fail"
+    assert judge(lenient, changed(path, 150.0), ENVIRONMENT)["result"] == "pass"
+    assert judge(lenient, changed(path, 201.0), ENVIRONMENT)["result"] == "fail"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "phrase"),
+    [
+        ("checksums", [], "no checksum pass"),
+        ("databases.0.database_read", transfer(None, None), "nothing of the kind"),
+        ("ending", "interrupted", "end"),
+    ],
+)
+def test_what_was_not_evaluated_is_inconclusive(path: str, value: Any, phrase: str) -> None:
+    """A check that did not happen must not count as passed."""
+    found = judge(PLAN, changed(path, value), ENVIRONMENT)
+    assert found["result"] == "inconclusive"
+    assert phrase in " ".join(found["reasons"])
+
+
+@pytest.mark.parametrize("generator", [{"executor_busy_mean": 0.95}, {"reap_gap_ms_p99": 1.5}])
+def test_a_late_generator_makes_a_failure_inconclusive_and_leaves_a_pass(generator: dict[str, float]) -> None:
+    """The storage must not be blamed for the generator, and a result inside the limits is true however busy it was."""
+    slow = changed("databases.0.database_read.latency_ms_mean", 25.0)
+    assert judge(PLAN, slow, ENVIRONMENT)["result"] == "fail"
+    slow["generator"] |= generator
+    assert judge(PLAN, slow, ENVIRONMENT)["result"] == "inconclusive"
+    quick = summary()
+    quick["generator"] |= generator
+    assert judge(PLAN, quick, ENVIRONMENT)["result"] == "pass"
+
+
+def test_bad_pages_fail_whatever_the_generator_did() -> None:
+    """Damage has nothing to do with timing."""
+    broken = changed("checksums.0.bad", 3)
+    broken["generator"]["executor_busy_mean"] = 1.0
+    broken["databases"][0]["database_read"]["latency_ms_mean"] = 25.0
+    assert judge(PLAN, broken, ENVIRONMENT)["result"] == "fail"
+
+
+def test_an_error_of_the_disk_fails_even_an_unfinished_run() -> None:
+    """A run that a dying disk cut off is the clearest fail there is."""
+    broken = changed("error", {"family": "disk", "text": "read x failed: the medium reported an error"})
+    broken["ending"] = "failed"
+    found = judge(PLAN, broken, ENVIRONMENT)
+    assert found["result"] == "fail"
+    assert "the medium reported an error" in found["reasons"][0]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "phrase"),
+    [
+        ("window.seconds", 60.0, "2 hours"),
+        ("debug_build", True, "debug build"),
+        ("io.remarks", ["buffered I/O was used"], "buffered"),
+        ("virtual_time", True, "simulated"),
+    ],
+)
+def test_rehearsals_say_that_they_are(path: str, value: Any, phrase: str) -> None:
+    """A pass of one minute must not be quoted as a qualification."""
+    found = judge(PLAN, changed(path, value), ENVIRONMENT)
+    assert found["headline"] == "Pass (rehearsal, not a qualification)"
+    assert any(phrase in obstacle for obstacle in found["not_qualifying_because"])
+
+
+def test_required_iops_have_a_margin_of_five_percent() -> None:
+    """The published profile test allowed 5 %."""
+    plan = copy.deepcopy(PLAN)
+    for required, result in ((300.0, "pass"), (315.0, "pass"), (317.0, "fail")):
+        plan["judgement"]["required_iops"] = required
+        assert judge(plan, summary(), ENVIRONMENT)["result"] == result, required
