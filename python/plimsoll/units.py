@@ -142,7 +142,9 @@ def parse(text: object, dimension: Dimension) -> float:
         return number * scale.factors[unit]
     if unit in _AMBIGUOUS and dimension in (Dimension.SIZE, Dimension.CAPACITY):
         raise UnitError(f'"{text}" is ambiguous: {_AMBIGUOUS[unit]}', example)
-    raise UnitError(f'"{unit}" is not a unit of {dimension.value}', _unknown_unit_hint(unit, dimension))
+    raise UnitError(
+        f'"{text}" is not a {dimension.value}: "{unit}" is none of its units', _unknown_unit_hint(unit, dimension)
+    )
 
 
 def _unit_hint(dimension: Dimension) -> str:

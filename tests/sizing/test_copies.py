@@ -1,9 +1,9 @@
 """Copies and hosts: who holds what, what fails over where, and what must fit afterwards."""
 
 import pytest
-from conftest import Make
 from hypothesis import given
 from hypothesis import strategies as st
+from sizing_designs import make
 
 from plimsoll.sizing.copies import Machine, balanced_server_iops, failover, fit_after_host_loss, place_copies
 from plimsoll.sizing.mistakes import InputError
@@ -54,7 +54,7 @@ def test_layouts() -> None:
     assert balanced_server_iops(449, 322, 2) == 385.5  # measured: 390 and 392
 
 
-def test_a_second_copy_on_a_server_is_refused(make: Make) -> None:
+def test_a_second_copy_on_a_server_is_refused() -> None:
     """DAG-01, CAL-20: more copies than servers, and a group of 17, are refused before anything is sized."""
     with pytest.raises(ValueError, match="3 copies need 3 servers"):
         place_copies(4, 2, 3, "active/active")
@@ -65,7 +65,7 @@ def test_a_second_copy_on_a_server_is_refused(make: Make) -> None:
     assert make(copies={"mode": "dag", "count": 2, "servers": 16}).copies.servers == 16
 
 
-def test_a_survivor_beyond_its_measured_limit_is_flagged(make: Make) -> None:
+def test_a_survivor_beyond_its_measured_limit_is_flagged() -> None:
     """DAG-09, CAL-16: the array must carry the failover load, not the load in service."""
     slow = size(make(storage={"measured_iops": 899}))
     assert [finding.subject for finding in slow.findings if finding.level == "warning"] == ["failover load"]
@@ -94,7 +94,7 @@ def machine(name: str, host: str, **more: object) -> dict[str, object]:
     return {"name": name, "host": host, "memory": "40 GB", "vcpu_count": 8, **more}
 
 
-def test_machines_are_checked_in_a_sizing(make: Make) -> None:
+def test_machines_are_checked_in_a_sizing() -> None:
     """HA-03, HA-07: what does not fit, and hypervisor features on a mailbox server, are findings."""
     machines = [
         machine("mail 1", "one", mailbox_role=True, hypervisor_failover=True),

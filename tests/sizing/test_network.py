@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from conftest import Make
+from sizing_designs import make
 
 from plimsoll.sizing.guidance import Guidance
 from plimsoll.sizing.network import Interfaces, network_rules, path_bandwidth, single_points_of_failure
@@ -25,9 +25,11 @@ def test_bandwidth_of_the_published_host(exchange_2010: Guidance) -> None:
     assert use.utilisation.value < 100 < use.utilisation_one_down.value
 
 
-def test_an_oversubscribed_path_is_a_finding(make: Make) -> None:
+def test_an_oversubscribed_path_is_a_finding() -> None:
     """NET-04: the budget is held against the ports, also with one of them down."""
-    subjects = {finding.subject for finding in size(make(network={"port_count": 1})).findings}
+    subjects = {
+        finding.subject for finding in size(make(network={"port_count": 1, "port_speed": "500 Mbit/s"})).findings
+    }
     assert {"storage paths", "single point of failure"} <= subjects
     wide = size(make(network={"port_count": 2, "port_speed": "10 Gbit/s", "switch_count": 2}))
     assert not {"storage paths", "single point of failure"} & {finding.subject for finding in wide.findings}
@@ -85,7 +87,7 @@ def test_single_points_of_failure() -> None:
     assert single_points_of_failure([]) == []
 
 
-def test_a_missing_second_switch_is_a_finding_of_a_sizing(make: Make) -> None:
+def test_a_missing_second_switch_is_a_finding_of_a_sizing() -> None:
     """HA-05: the paths of the provisioning plan are examined, not only a list of settings."""
     findings = size(make(network={"port_count": 4, "switch_count": 1})).findings
     assert [finding.message for finding in findings if finding.subject == "single point of failure"] == [

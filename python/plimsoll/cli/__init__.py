@@ -29,6 +29,7 @@ COMMANDS: dict[str, Row] = {
     "report": Row("plimsoll.cli.report:report", "Judge a run again and write its report again, from its folder."),
     "probe": Row("plimsoll.cli.probe:probe", "Name what is under a path. Never writes."),
     "clean": Row("plimsoll.cli.clean:clean", "Delete databases that Plimsoll made, and nothing else."),
+    "size": Row("plimsoll.cli.size:size", "Size storage from users or transactions, every step shown."),
     "select": Row("plimsoll.cli.select:select", "Choose an array for a capacity and IOPS need, in six steps."),
     "cost": Row("plimsoll.cli.cost:cost", "Compare what storage options cost to buy and run."),
     "advise": Row("plimsoll.cli.advise:advise", "Check a design, plan or run against best practice."),

@@ -21,7 +21,7 @@ from plimsoll.sizing.logs import log_space_days, log_volume
 from plimsoll.sizing.mailbox import mailbox_size, profile_cache
 from plimsoll.sizing.requirements import Requirements, Transactions, Users
 from plimsoll.sizing.steps import Step, derive, given
-from plimsoll.units import BYTES_PER_KB, SECONDS_PER_HOUR
+from plimsoll.units import BYTES_PER_KB, SECONDS_PER_HOUR, UNIT_SUFFIXES
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ def grown(requirements: Requirements, name: str, value: float, title: str, key: 
     """An answer with growth added; the bare answer where there is none."""
     if not growth:
         return given(name, value, title, stated(requirements, key))
-    stem, _, ending = name.rpartition("_")
-    today = given(f"{stem}_today_{ending}", value, f"{title} today", stated(requirements, key))
+    ending = next(suffix for suffix in UNIT_SUFFIXES if name.endswith(f"_{suffix}"))
+    today = given(f"{name.removesuffix(ending)}today_{ending}", value, f"{title} today", stated(requirements, key))
     share = given("growth_fraction", growth, "Growth", stated(requirements, key.split(".")[0] + ".growth"))
     return derive(name, today * (1 + share), f"{title} with growth", "growth stated")
 

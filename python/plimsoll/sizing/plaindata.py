@@ -39,10 +39,7 @@ def as_plain_data(sizing: Sizing) -> dict[str, Any]:
         "failover": asdict(sizing.failover),
         "drive_proposal": asdict(sizing.proposal),
         "volumes": [asdict(volume) for volume in sizing.volumes],
-        "users_by_mailbox_size": {
-            "basis": sizing.users_table_basis,
-            "rows": [asdict(row) for row in sizing.users_table],
-        },
+        "users_by_mailbox_size": asdict(sizing.users_table) if sizing.users_table else None,
         "editions": [asdict(row) for row in sizing.editions],
         "published_differences": [asdict(difference) for difference in sizing.differences],
         "network_rules": [asdict(rule) for rule in sizing.network_rules],

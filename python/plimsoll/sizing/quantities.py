@@ -148,8 +148,10 @@ def _parse_text(written: Any, key: str, quantity: Quantity) -> float:
     except UnitError as error:
         problem = str(error)
         if isinstance(written, (int, float)) and not isinstance(written, bool):
-            ending = next(iter(KEY_ENDINGS[quantity.dimension]))
+            ending = quantity.ending
             unit = KEY_ENDINGS[quantity.dimension][ending]
             hint = f'write `{key} = "{written} {unit}"` or `{key}_{ending} = {written}`, with the unit you mean'
             raise UnitError(f"is {written} without a unit", hint) from error
-        raise UnitError(f"is {problem}" if problem.startswith('"') else problem, error.hint) from error
+        quoted = f'"{written}" '
+        told = f'is "{written}", which {problem.removeprefix(quoted)}' if problem.startswith(quoted) else problem
+        raise UnitError(told, error.hint) from error

@@ -7,9 +7,10 @@ workbook, report or run plan is other modules' work.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from plimsoll.sizing.backup import backup_hours, backup_window, replay_hours
-from plimsoll.sizing.capacity import UsersRow, users_by_mailbox_size
+from plimsoll.sizing.capacity import UsersRow, binary_gb, users_by_mailbox_size
 from plimsoll.sizing.copies import Failover, HostFit, Placement, failover, place_copies
 from plimsoll.sizing.core import Core, core_figures, givens, stated, with_guidance
 from plimsoll.sizing.findings import (
@@ -61,6 +62,27 @@ class Section:
 
 
 @dataclass(frozen=True)
+class UsersTable:
+    """Users for each mailbox size.
+
+    Attributes:
+        basis: What the table holds for.
+        measured: True where it rests on a measured array, False where on the design itself.
+        design_mailbox_gb: The mailbox size of the design, one of the rows.
+        mailbox_space_gb: Space for mailboxes.
+        available_iops: IOPS for them.
+        rows: By mailbox size.
+    """
+
+    basis: str
+    measured: bool
+    design_mailbox_gb: float
+    mailbox_space_gb: float
+    available_iops: float
+    rows: tuple[UsersRow, ...]
+
+
+@dataclass(frozen=True)
 class EditionRow:
     """The main figures of the same requirements under one edition."""
 
@@ -93,8 +115,7 @@ class Sizing:
     failover: Failover
     proposal: Proposal
     volumes: tuple[Volume, ...]
-    users_table: tuple[UsersRow, ...]
-    users_table_basis: str
+    users_table: UsersTable | None
     editions: tuple[EditionRow, ...]
     differences: tuple[Difference, ...]
     network_rules: tuple[Rule, ...]
@@ -145,7 +166,6 @@ def size(requirements: Requirements, reading: str = "formulas") -> Sizing:
         *network_findings(rules, shared),
         *source_findings(figures),
     ]
-    rows, basis = _users_table(requirements, core)
     volumes = volume_plan(placements, core.database_volume_size.value, core.log_volume_size.value, formatting)
     return Sizing(
         requirements=requirements,
@@ -155,8 +175,7 @@ def size(requirements: Requirements, reading: str = "formulas") -> Sizing:
         failover=failover(placements, copies.servers),
         proposal=proposal,
         volumes=tuple(volumes),
-        users_table=tuple(rows),
-        users_table_basis=basis,
+        users_table=_users_table(requirements, core),
         editions=tuple(_edition_rows(requirements)),
         differences=tuple(_differences(requirements)),
         network_rules=tuple(rules),
@@ -265,6 +284,7 @@ def _sections(requirements: Requirements, core: Core, load: ServerLoad, bandwidt
     yield Section("I/O", (*core.iops, core.database_iops, core.log_iops, *named))
     yield Section("Capacity", (*capacity.parts, capacity.total, capacity.all_copies, *_physical(requirements, core)))
     yield Section("Servers", tuple(_server_steps(requirements, core, load)))
+    more_than_one = requirements.network.port_count > 1
     yield Section(
         "Storage paths of one server",
         (
@@ -273,9 +293,8 @@ def _sections(requirements: Requirements, core: Core, load: ServerLoad, bandwidt
             bandwidth.backup,
             bandwidth.demand,
             bandwidth.available,
-            bandwidth.available_one_down,
             bandwidth.utilisation,
-            bandwidth.utilisation_one_down,
+            *((bandwidth.available_one_down, bandwidth.utilisation_one_down) if more_than_one else ()),
         ),
     )
     yield Section("Backup and replay", tuple(_backup_steps(requirements, core, load)))
@@ -377,7 +396,8 @@ def _interfaces(requirements: Requirements) -> Interfaces:
 def _load_findings(
     requirements: Requirements, core: Core, load: ServerLoad, bandwidth: PathBandwidth
 ) -> Iterator[Finding]:
-    for use, when in ((bandwidth.utilisation, "in service"), (bandwidth.utilisation_one_down, "with one port down")):
+    states = [(bandwidth.utilisation, "in service"), (bandwidth.utilisation_one_down, "with one port down")]
+    for use, when in states[: requirements.network.port_count]:
         if use.value > 100 * (1 + ROUNDING):
             yield Finding(
                 "warning",
@@ -410,24 +430,25 @@ def _load_findings(
         yield Finding("note", "RAID", "RAID 5 is asked for", "prefer RAID 50", "dell_eql, section 3.1.3")
 
 
-def _users_table(requirements: Requirements, core: Core) -> tuple[list[UsersRow], str]:
+def _users_table(requirements: Requirements, core: Core) -> UsersTable | None:
     """Users for each mailbox size on the array measured, or on the design itself where none is."""
     if not core.user_count or not core.iops:
-        return [], ""
-    storage, users = requirements.storage, requirements.users
-    assert users, "a design with users was made from users"
-    guidance = requirements.guidance
-    index = guidance.number("content_index_factor") * guidance.number("volume_overhead_factor")
-    per_gb = guidance.number("database_overhead_factor") * index
-    mailbox = next(step.value for step in core.load if step.name == "mailbox_size_mb") / 1024
-    sizes = sorted({*MAILBOX_SIZES_GB, mailbox})
+        return None
+    storage, guidance = requirements.storage, requirements.guidance
+    mailbox_gb = next(step.value for step in core.load if step.name == "mailbox_size_mb") / 1024
+    sizes = sorted({*MAILBOX_SIZES_GB, mailbox_gb})
+    measured = bool(storage.measured_iops and storage.measured_capacity_gb)
     if storage.measured_iops and storage.measured_capacity_gb:
-        iops, space = storage.measured_iops, storage.measured_capacity_gb / 1.073741824 / per_gb
-        basis = "on the measured array, mailbox with white space and dumpster"
+        names = ("database_overhead_factor", "content_index_factor", "volume_overhead_factor")
+        space_for_one_gb = prod(guidance.number(name) for name in names)
+        iops, space = storage.measured_iops, binary_gb(storage.measured_capacity_gb) / space_for_one_gb
     else:
-        iops, space = core.database_iops.value, mailbox * core.user_count.value
-        basis = "on the space and I/O of this design, mailbox with white space and dumpster"
-    return users_by_mailbox_size(sizes, space, iops, core.iops[1].value), basis
+        iops, space = core.database_iops.value, mailbox_gb * core.user_count.value
+    rows = users_by_mailbox_size(sizes, space, iops, core.iops[1].value)
+    where = "the measured array" if measured else "the space and I/O of this design"
+    return UsersTable(
+        f"on {where}, mailbox with white space and dumpster", measured, mailbox_gb, space, iops, tuple(rows)
+    )
 
 
 def _edition_rows(requirements: Requirements) -> Iterator[EditionRow]:

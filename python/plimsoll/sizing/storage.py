@@ -22,6 +22,9 @@ from plimsoll.sizing.steps import Amount, Expression, Step, amount, derive
 ALIGNMENT_KB = 64
 
 
+Paths = tuple[tuple[str, ...], ...]
+
+
 @dataclass(frozen=True)
 class DriveClass:
     """A class of drives and the I/O it gives for the space it offers, by the published arrays.
@@ -74,7 +77,7 @@ class Volume:
     partition_offset_kb: float
     mount_point: str
     multipath_policy: str
-    paths: tuple[tuple[str, ...], ...]
+    paths: Paths
 
 
 @dataclass(frozen=True)
@@ -140,14 +143,19 @@ def volume_plan(
         A database and a log volume for each copy.
     """
     volumes = []
+    servers = sorted({server for placement in placements for server in placement.servers})
+    paths = {server: tuple(volume_paths(server, formatting)) for server in servers}
     for placement in placements:
         for order, server in enumerate(placement.servers):
             for role, size in (("database", database_volume_size_gb), ("log", log_volume_size_gb)):
-                volumes.append(_volume(placement, order, server, role, size, formatting))
+                volumes.append(_volume(placement, order, role, size, formatting, paths[server]))
     return volumes
 
 
-def _volume(placement: Placement, order: int, server: int, role: str, size_gb: float, formatting: Formatting) -> Volume:
+def _volume(
+    placement: Placement, order: int, role: str, size_gb: float, formatting: Formatting, paths: Paths
+) -> Volume:
+    server = placement.servers[order]
     number = placement.database + 1
     turn = placement.database + (1 if role == "log" else 0)
     controller = _letter(turn % formatting.controller_count)
@@ -169,7 +177,7 @@ def _volume(placement: Placement, order: int, server: int, role: str, size_gb: f
         partition_offset_kb=formatting.partition_offset_kb,
         mount_point=f"C:\\volumes\\{folder}" if windows else f"/srv/volumes/{folder}",
         multipath_policy="round robin over all paths",
-        paths=tuple(volume_paths(server, formatting)),
+        paths=paths,
     )
 
 

@@ -113,8 +113,8 @@ def _head(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
     copies = requirements.copies
     number = f"{copies.count} {'copy' if copies.count == 1 else 'copies'}"
     servers = f"{copies.servers} {'server' if copies.servers == 1 else 'servers'}"
-    yield f"{requirements.guidance.title}; {reading}; {copies.mode}, {number} on {servers}"
-    yield terminal.dim(SIZE_NOTE)
+    yield terminal.wrapped(f"{requirements.guidance.title}; {reading}; {copies.mode}, {number} on {servers}", "")
+    yield terminal.dim(terminal.wrapped(SIZE_NOTE, ""))
 
 
 def _answer(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
@@ -194,9 +194,10 @@ def _volumes(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
 
 
 def _users(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
-    if not sizing.users_table:
+    if sizing.users_table is None:
         return
-    yield terminal.bold(f"Users for each mailbox size, {sizing.users_table_basis}")
+    yield terminal.bold("Users for each mailbox size")
+    yield terminal.dim(terminal.wrapped(sizing.users_table.basis, "  "))
     rows = [
         (
             shown(row.mailbox_size_gb),
@@ -205,7 +206,7 @@ def _users(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
             f"{row.users:,}",
             row.limit,
         )
-        for row in sizing.users_table
+        for row in sizing.users_table.rows
     ]
     yield from terminal.table(("mailbox GB", "users that fit", "users by IOPS", "users", "limit"), rows)
 

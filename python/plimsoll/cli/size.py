@@ -1,0 +1,230 @@
+"""`plimsoll size`: from a requirements file or a few options to capacity, I/O, databases, volumes and servers.
+
+Figures go to standard output, as text or JSON; what was written and what is wrong go to standard error. The workbook,
+the report and the run plan are made only when asked for, and only then are their libraries imported.
+"""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from plimsoll.sizing.fields import require_kind
+from plimsoll.sizing.located import LocatedFile, read_located
+from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
+from plimsoll.sizing.requirement_fields import KIND
+from plimsoll.sizing.requirements import READERS, Requirements, check_requirements
+
+if TYPE_CHECKING:
+    from plimsoll.sizing.size import Sizing
+
+OPTIONS = {
+    "users.count": "--users",
+    "users.mailbox_quota_mb": "--quota-mb",
+    "users.messages_per_day": "--messages-per-day",
+    "users.message_size_kb": "--message-kb",
+    "users.profile": "--profile",
+    "copies.count": "--copies",
+    "copies.servers": "--servers",
+    "copies.mode": "--dag",
+    "databases.max_size_gb": "--max-database-gb",
+    "edition": "--edition",
+    "logs.iops_rule": "--log-rule",
+}
+EXAMPLE = "plimsoll size --users 5000 --quota-mb 2048 --messages-per-day 150 --copies 2"
+
+
+def size(
+    requirements: Annotated[
+        Path | None, typer.Argument(metavar="REQUIREMENTS.toml", help="What is asked of the storage.")
+    ] = None,
+    users: Annotated[int | None, typer.Option(help="Mailbox users, growth included.")] = None,
+    quota_mb: Annotated[float | None, typer.Option(help="Mailbox quota, MB of 1024^2 bytes.")] = None,
+    messages_per_day: Annotated[float | None, typer.Option(help="Messages of a user in a day.")] = None,
+    profile: Annotated[str | None, typer.Option(help="A named profile in place of the messages.")] = None,
+    message_kb: Annotated[float | None, typer.Option(help="Mean message size, KB (75 when left out).")] = None,
+    copies: Annotated[int | None, typer.Option(help="Copies of each database, the active one included.")] = None,
+    servers: Annotated[int | None, typer.Option(help="Mailbox servers (as many as copies when left out).")] = None,
+    dag: Annotated[bool | None, typer.Option("--dag/--standalone", help="A group of servers, or one alone.")] = None,
+    max_database_gb: Annotated[float | None, typer.Option(help="Largest database, GB of 1024^3 bytes.")] = None,
+    edition: Annotated[str | None, typer.Option(help="Whose guidance: exchange_2010 to exchange_2019.")] = None,
+    log_rule: Annotated[str | None, typer.Option(help="Log rule: table_17 or section_3_3_2.")] = None,
+    as_published: Annotated[
+        str | None, typer.Option(metavar="PAPER", help="A paper's own rounding and omissions: dell_2010.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write every figure and its steps as JSON.")] = False,
+    xlsx: Annotated[Path | None, typer.Option(help="Write a workbook with live formulas.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a report for handing over.")] = None,
+    plan: Annotated[Path | None, typer.Option(help="Write the run plan that would qualify the result.")] = None,
+) -> None:
+    """Size storage for mailbox users or transactions, with every step shown.
+
+    Answers come from a file, from options, or from a file with options laid over it:
+
+    plimsoll size --users 5000 --quota-mb 2048 --messages-per-day 150 --copies 2
+    """
+    options = _tables(
+        {
+            "users.count": users,
+            "users.mailbox_quota_mb": quota_mb,
+            "users.messages_per_day": messages_per_day,
+            "users.profile": profile,
+            "users.message_size_kb": message_kb,
+            "copies.count": copies,
+            "copies.servers": servers,
+            "copies.mode": None if dag is None else ("dag" if dag else "standalone"),
+            "databases.max_size_gb": max_database_gb,
+            "edition": edition,
+            "logs.iops_rule": log_rule,
+        }
+    )
+    try:
+        outputs = {"--xlsx": xlsx, "--html": html, "--plan": plan}
+        _check_outputs(outputs, requirements)
+        document, folder = _document(requirements, options, as_published)
+        checked = check_requirements(document, folder)
+        _write(checked, as_published, as_json, xlsx, html, plan)
+    except InputError as error:
+        for mistake in error.mistakes:
+            typer.echo(_in_words_of_options(mistake).render(error.file_name), err=True)
+        count = len(error.mistakes)
+        typer.echo(f"{count} mistake{'s' if count > 1 else ''}, nothing sized", err=True)
+        raise typer.Exit(2) from None
+
+
+def _tables(options: dict[str, Any]) -> dict[str, Any]:
+    """Arrange options by the tables of a requirements file; options not given are left out."""
+    tables: dict[str, Any] = {}
+    for path, value in options.items():
+        if value is not None:
+            table, _, key = path.rpartition(".")
+            (tables.setdefault(table, {}) if table else tables)[key] = value
+    return tables
+
+
+def _document(path: Path | None, options: dict[str, Any], as_published: str | None) -> tuple[LocatedFile, Path]:
+    """The requirements to size: the file with the options laid over it, or the paper's own example."""
+    from plimsoll.sizing.published import EXAMPLE as PAPER_EXAMPLE
+    from plimsoll.sizing.published import PAPERS
+
+    if as_published is not None and as_published not in PAPERS:
+        hint = nearest_names(as_published, PAPERS)
+        raise InputError("options", [Mistake(0, "--as-published", f'"{as_published}" is not a known paper', hint)])
+    if path is None:
+        if not options and as_published is not None:
+            return LocatedFile("dell_eql, Tables 18 and 19", {"kind": KIND, **PAPER_EXAMPLE}, {}), Path()
+        if not options:
+            raise InputError("options", [Mistake(0, "", "give a requirements file, or options", f"try `{EXAMPLE}`")])
+        return LocatedFile("options", {"kind": KIND, **options}, {}), Path()
+    document = read_located(path)
+    require_kind(document, (KIND,), READERS)
+    data = dict(document.data)
+    for table, values in options.items():
+        if not isinstance(values, dict):
+            data[table] = values
+        elif isinstance(data.get(table, {}), dict):
+            data[table] = _laid_over(data.get(table, {}), values)
+    return LocatedFile(document.name, data, document.lines), path.parent
+
+
+def _laid_over(table: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """A table with options in place of the keys they stand for, however those were spelled."""
+    from plimsoll.sizing.quantities import KEY_ENDINGS
+
+    endings = {ending for spellings in KEY_ENDINGS.values() for ending in spellings}
+    replaced = set(options)
+    for key in options:
+        stem, _, ending = key.rpartition("_")
+        if ending in endings:
+            replaced |= {stem, *(f"{stem}_{other}" for other in endings)}
+    return {key: value for key, value in table.items() if key not in replaced} | options
+
+
+def _in_words_of_options(mistake: Mistake) -> Mistake:
+    """A mistake that stands on no line of a file named as the option that would be right."""
+    if mistake.line:
+        return mistake
+    return Mistake(0, OPTIONS.get(mistake.where, mistake.where), mistake.message, mistake.hint)
+
+
+def _check_outputs(outputs: dict[str, Path | None], requirements: Path | None) -> None:
+    """Refuse outputs that cannot be written or would destroy the input, before any work."""
+    mistakes = []
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if not path.parent.is_dir():
+            mistakes.append(Mistake(0, option, f"{path.parent} is not a folder", "make it first"))
+        elif path.is_dir():
+            mistakes.append(Mistake(0, option, f"{path} is a folder", "name a file"))
+        elif requirements is not None and path.exists() and requirements.exists() and path.samefile(requirements):
+            mistakes.append(Mistake(0, option, f"{path} is the requirements file itself", "name another file"))
+    if mistakes:
+        raise InputError("options", mistakes)
+
+
+def _write(
+    requirements: Requirements,
+    as_published: str | None,
+    as_json: bool,
+    xlsx: Path | None,
+    html: Path | None,
+    plan: Path | None,
+) -> None:
+    """Size and write everything that was asked for."""
+    from plimsoll.sizing.size import size as size_storage
+
+    try:
+        sizing = size_storage(requirements, as_published or "formulas")
+    except ValueError as error:
+        hint = "leave --as-published out"
+        raise InputError(requirements.name, [Mistake(0, "--as-published", str(error), hint)]) from error
+    if as_json:
+        typer.echo(_as_json(sizing))
+    else:
+        from plimsoll.sizing.text import Terminal, as_text
+
+        weighted = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        width = shutil.get_terminal_size((120, 40)).columns
+        typer.echo(as_text(sizing, Terminal(min(width, 140), weighted=weighted)))
+    for option, path, write in (("--xlsx", xlsx, _workbook), ("--html", html, _report), ("--plan", plan, _plan)):
+        if path is not None:
+            try:
+                write(sizing, path)
+            except OSError as error:
+                reason = (error.strerror or str(error)).lower()
+                raise InputError("options", [Mistake(0, option, f"{path} cannot be written: {reason}", "")]) from error
+            typer.echo(f"wrote {path}", err=True)
+
+
+def _as_json(sizing: "Sizing") -> str:
+    """A line for each figure: readable in a pager, and ten times as quick to write as an indented tree."""
+    from plimsoll.sizing.plaindata import as_plain_data
+
+    lines = (f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in as_plain_data(sizing).items())
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _workbook(sizing: "Sizing", path: Path) -> None:
+    try:
+        from plimsoll.sizing.workbook import as_workbook
+    except ImportError as error:
+        hint = "install the report extra: pip install 'plimsoll[report]'"
+        raise InputError("options", [Mistake(0, "--xlsx", "needs xlsxwriter, which is not installed", hint)]) from error
+    path.write_bytes(as_workbook(sizing))
+
+
+def _report(sizing: "Sizing", path: Path) -> None:
+    from plimsoll.sizing.html import as_html
+
+    path.write_text(as_html(sizing), encoding="utf-8")
+
+
+def _plan(sizing: "Sizing", path: Path) -> None:
+    from plimsoll.sizing.runplan import as_plan
+
+    path.write_text(as_plan(sizing), encoding="utf-8")

@@ -1,0 +1,43 @@
+"""The run plan that would qualify a sizing: a plan file that the program itself accepts."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from sizing_designs import make
+
+from plimsoll.sizing.runplan import as_plan
+from plimsoll.sizing.size import size
+
+
+def test_the_plan_tests_one_server_in_the_worst_case() -> None:
+    sizing = size(make(title='with "quotes" and ä'))
+    plan = tomllib.loads(as_plan(sizing))
+    assert (plan["kind"], plan["schema_version"]) == ("plan", 1)
+    databases = int(sizing.results["databases_per_server_worst_count"].value)
+    assert len(plan["instance"]) == len(plan["target"]) == databases
+    assert plan["required_iops"] == pytest.approx(sizing.results["server_database_iops"].value, rel=1e-5)
+    wanted_mib = sizing.results["database_size_gb"].value * 1024
+    assert all(wanted_mib <= instance["database_size_mib"] < wanted_mib + 1 for instance in plan["instance"])
+    assert [phase["kind"] for phase in plan["phase"]] == ["prepare", "warm_up", "measure", "stop", "checksum"]
+    assert plan["phase"][2]["duration_s"] == 7200
+    assert "quotes" in plan["description"]
+
+
+@pytest.mark.parametrize("edition", ["exchange_2010", "exchange_2013", "exchange_2019"])
+def test_the_program_accepts_the_plan(edition: str, tmp_path: Path) -> None:
+    """A plan that `plimsoll run` refuses would be found out only on the day of the test."""
+    plan_module = pytest.importorskip("plimsoll.plan")
+    path = tmp_path / "plan.toml"
+    path.write_text(as_plan(size(make(edition=edition))))
+    completed = plan_module.read_plan(path)
+    assert completed["judgement"]["required_iops"] > 0
+
+
+def test_a_transactional_plan_is_accepted_too(tmp_path: Path) -> None:
+    plan_module = pytest.importorskip("plimsoll.plan")
+    load = {"per_second": 800, "database_ios_each": 4, "data_size": "500 GB", "log_size_each": "6 KB"}
+    path = tmp_path / "plan.toml"
+    path.write_text(as_plan(size(make(users=None, transactions=load))))
+    instance = plan_module.read_plan(path)["run"]["instances"][0]
+    assert instance["page_bytes"] == 8192
