@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plimsoll.sizing.advice.failover import host_losses
-from plimsoll.sizing.advice.failures import Failure, failures, unreachable
+from plimsoll.sizing.advice.failures import Access, Failure, Plant, View, failures, unreachable
 from plimsoll.sizing.advice.topology import Topology, check_topology
 from plimsoll.sizing.located import parse_located
 
@@ -111,6 +111,47 @@ def test_more_cables_never_lose_a_service(two_hosts: str, removed: set[int], add
         lost_after = by_name(after)
         for name, failure in by_name(before).items():
             assert set(lost_after[name].services_lost) <= set(failure.services_lost)
+
+
+def naive_reaches(topology: Topology, access: Access, dead: frozenset[str]) -> bool:
+    """The same question asked the slow way: walk from the host, one port after the other."""
+    plant = Plant(topology)
+    if dead.intersection(plant.ends_of(access)):
+        return False
+    network = "storage" if access.is_volume else access.target
+    alive = {
+        node
+        for node, owners in plant.owners.items()
+        if network in plant.networks[node] and not dead.intersection(owners)
+    }
+    seen = {node for node in alive if access.host in plant.owners[node]}
+    pending = list(seen)
+    while pending:
+        for node in plant.edges.get(pending.pop(), set()) & alive - seen:
+            seen.add(node)
+            pending.append(node)
+    if access.is_volume:
+        return any(plant.ends_of(access)[1] in plant.owners[node] for node in seen)
+    return any(len(plant.owners[node]) == 1 for node in seen)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(removed=st.sets(st.integers(0, 20), max_size=6), added=st.sets(st.sampled_from(LINKS)))
+def test_the_quick_answer_is_the_slow_one(two_hosts: str, removed: set[int], added: set[str]) -> None:
+    """Most losses are answered without walking the graph again; each must agree with the walk."""
+    head, *links = re.split(r"(?=\[\[links\]\])", two_hosts)
+    last, _ = links[-1].split("[[backups]]")
+    kept = "".join(link for index, link in enumerate([*links[:-1], last]) if index not in removed)
+    topology = topology_of(head + kept + "".join(sorted(added)))
+    plant = Plant(topology)
+    whole = View(plant)
+    for _, name in plant.components():
+        dead = plant.dead(name)
+        view = View.after(whole, dead, frozenset())
+        for access in plant.accesses:
+            assert view.reaches(access) == naive_reaches(topology, access, dead), (name, access)
+            if access not in view.affected:
+                assert view.reaches(access) == whole.reaches(access)
 
 
 def test_HA_03_the_published_degraded_state(cluster: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ from plimsoll.sizing.raid import data_drive_count
 Entry = dict[str, Any]
 
 LISTS = ("power_feeds", "hosts", "machines", "switches", "arrays", "disk_groups", "volumes", "databases")
+
+#: Servers of one database availability group; EMC VNXe3300 ESRP report and Dell EqualLogic sizing paper.
+SERVERS_PER_GROUP_MAX = 16
 
 #: More than this is no installation one file describes; the analysis of single failures grows with its square.
 COMPONENTS_MAX = 5_000
@@ -48,7 +52,11 @@ class Topology:
 
     def by_name(self, kind: str) -> dict[str, Entry]:
         """The entries of one list by name."""
-        return {entry["name"]: entry for entry in self.entries(kind)}
+        return self._indexes[kind]
+
+    @cached_property
+    def _indexes(self) -> dict[str, dict[str, Entry]]:
+        return {kind: {entry["name"]: entry for entry in self.entries(kind)} for kind in LISTS}
 
     def host_of(self, server: str) -> str:
         """The host behind a server name: the host itself, or the host a machine runs on."""
@@ -193,10 +201,19 @@ def _check_storage_references(
             collector.add(
                 ("databases", index, "copies"), "has more than one active copy", "one copy serves users at a time"
             )
-    members = {copy["server"] for database in content["databases"] for copy in database["copies"]}
-    if len(members) > 16 and any(len(database["copies"]) > 1 for database in content["databases"]):
-        collector.add(
-            ("databases",),
-            f"spread copies over {len(members)} servers, but a group has at most 16",
-            "make several groups",
-        )
+    for group in _server_groups(content):
+        if len(group) > SERVERS_PER_GROUP_MAX:
+            message = (
+                f"tie {len(group)} servers together by shared copies, but a group has at most {SERVERS_PER_GROUP_MAX}"
+            )
+            collector.add(("databases",), message, "make several groups that share no database")
+
+
+def _server_groups(content: Entry) -> list[set[str]]:
+    """Servers that must be in one group, because copies of one database tie them together."""
+    groups: list[set[str]] = []
+    for database in content["databases"]:
+        servers = {copy["server"] for copy in database["copies"]}
+        touched = [group for group in groups if group & servers]
+        groups = [group for group in groups if not group & servers] + [servers.union(*touched)]
+    return groups

@@ -11,6 +11,14 @@ from typing import Any
 from plimsoll.sizing.advice.engine import Subject
 from plimsoll.sizing.advice.failover import HostLoss, host_losses
 from plimsoll.sizing.advice.failures import Failure, failures, unreachable
+from plimsoll.sizing.advice.stated import all_stated, is_stated, listed, lowest
+from plimsoll.sizing.advice.storage_facts import (
+    array_facts,
+    data_groups,
+    database_facts,
+    disk_group_facts,
+    volume_facts,
+)
 from plimsoll.sizing.advice.topology import Entry, Topology
 from plimsoll.sizing.expression import Fact
 
@@ -61,18 +69,20 @@ def topology_subjects(topology: Topology) -> list[Subject]:
         ]
     found += [("machine", machine["name"], _machine(topology, machine)) for machine in topology.entries("machines")]
     found += [("switch", switch["name"], _switch(topology, switch)) for switch in topology.entries("switches")]
-    found += [("array", array["name"], _array(topology, array)) for array in topology.entries("arrays")]
-    found += [("disk_group", group["name"], _disk_group(topology, group)) for group in topology.entries("disk_groups")]
-    found += [("volume", volume["name"], _volume(topology, volume)) for volume in topology.entries("volumes")]
-    found += [("database", entry["name"], _database(topology, entry)) for entry in topology.entries("databases")]
+    found += [("array", array["name"], array_facts(topology, array)) for array in topology.entries("arrays")]
+    found += [
+        ("disk_group", group["name"], disk_group_facts(topology, group)) for group in topology.entries("disk_groups")
+    ]
+    found += [("volume", volume["name"], volume_facts(topology, volume)) for volume in topology.entries("volumes")]
+    found += [("database", entry["name"], database_facts(topology, entry)) for entry in topology.entries("databases")]
     found += [("network", name, facts) for name, facts in _networks(topology)]
     found += [("host_loss", f"loss of {loss.host}", _host_loss(topology, loss)) for loss in host_losses(topology)]
     found += [
         (
             "component",
             failure.name,
-            _listed("services_lost", failure.services_lost)
-            | _listed("accesses_cut", failure.accesses_cut)
+            listed("services_lost", failure.services_lost)
+            | listed("accesses_cut", failure.accesses_cut)
             | {"kind": failure.kind, "part_of_count": len(failure.part_of)},
         )
         for failure in lost
@@ -84,11 +94,6 @@ def topology_subjects(topology: Topology) -> list[Subject]:
 
 def _known(facts: dict[str, Any]) -> dict[str, Fact]:
     return {name: fact for name, fact in facts.items() if fact is not None}
-
-
-def _listed(name: str, items: Any) -> dict[str, Any]:
-    """A list and its length, which rules compare."""
-    return {name: list(items), f"{name}_count": len(items)}
 
 
 def _line(topology: Topology, name: str) -> int:
@@ -123,29 +128,14 @@ def _design(topology: Topology, lost: list[Failure]) -> dict[str, Any]:
         "backup_interval_h_min": min((entry["interval_h"] for entry in backups or []), default=None),
         "votes_odd": (members + bool(content["witness"] or content["quorum_disk"])) % 2 == 1 if members > 1 else None,
         "storage_host_count": sum(bool(_ports(host, "storage")) for host in topology.entries("hosts")),
-        **_listed("accesses_without_path", unreachable(topology)),
-        **_listed(
-            "single_points_of_failure", [f"{f.kind} {f.name}" for f in lost if f.services_lost and not f.part_of]
-        ),
-        **_listed("cut_points", [f"{f.kind} {f.name}" for f in lost if f.accesses_cut and not f.part_of]),
+        **listed("accesses_without_path", unreachable(topology)),
+        **listed("single_points_of_failure", [f"{f.kind} {f.name}" for f in lost if f.services_lost and not f.part_of]),
+        **listed("cut_points", [f"{f.kind} {f.name}" for f in lost if f.accesses_cut and not f.part_of]),
     }
 
 
 def _ports(host: Entry, network: str) -> list[Entry]:
     return [port for port in host["ports"] if network in port["networks"]]
-
-
-def _all_stated(entries: list[Entry], key: str) -> bool | None:
-    """Whether a flag holds for all entries; None while it is not stated for some and none denies it."""
-    values = [entry[key] for entry in entries]
-    if False in values:
-        return False
-    return None if None in values or not values else True
-
-
-def _lowest(entries: list[Entry], key: str) -> float | None:
-    values = [entry[key] for entry in entries if entry[key] is not None]
-    return min(values, default=None)
 
 
 def _host(topology: Topology, host: Entry) -> dict[str, Any]:
@@ -179,8 +169,8 @@ def _host(topology: Topology, host: Entry) -> dict[str, Any]:
             for d in topology.entries("databases")
         ),
         "hosts_total": len(topology.entries("hosts")),
-        "storage_flow_control": _all_stated(storage, "flow_control"),
-        "storage_mtu_bytes_min": _lowest(storage, "mtu_bytes") if _stated(storage, "mtu_bytes") else None,
+        "storage_flow_control": all_stated(storage, "flow_control"),
+        "storage_mtu_bytes_min": lowest(storage, "mtu_bytes") if is_stated(storage, "mtu_bytes") else None,
         "storage_bandwidth_mb_per_s": bandwidth,
         "storage_bandwidth_after_port_loss_mb_per_s": slowest_left,
         "storage_demand_mb_per_s": host["storage_demand_mb_per_s"],
@@ -188,18 +178,14 @@ def _host(topology: Topology, host: Entry) -> dict[str, Any]:
         "power_feed_count": None if host["power"] is None else len(set(host["power"])),
         "virtual_switch_count": len(host["virtual_switches"]),
         "jumbo_frames_wanted": topology.content["jumbo_frames_wanted"],
-        **_listed("shared_storage_ports", shared),
-        **_listed("mixed_virtual_switches", _mixed_virtual_switches(host)),
+        **listed("shared_storage_ports", shared),
+        **listed("mixed_virtual_switches", _mixed_virtual_switches(host)),
     }
-
-
-def _stated(entries: list[Entry], key: str) -> bool:
-    return bool(entries) and all(entry[key] is not None for entry in entries)
 
 
 def _storage_vlan_separate(host: Entry) -> bool | None:
     """Whether storage has VLANs of its own; None unless every port states its VLAN."""
-    if not _stated(host["ports"], "vlan"):
+    if not is_stated(host["ports"], "vlan"):
         return None
     storage = {port["vlan"] for port in host["ports"] if "storage" in port["networks"]}
     others = {port["vlan"] for port in host["ports"] if set(port["networks"]) - {"storage"}}
@@ -239,9 +225,9 @@ def _machine(topology: Topology, machine: Entry) -> dict[str, Any]:
         uplink for nic in storage_nics if nic["virtual_switch"] for uplink in virtual[nic["virtual_switch"]]["uplinks"]
     }
     system = machine["system_volume"]
-    data_groups = _data_groups(topology, machine["name"])
+    groups_used = data_groups(topology, machine["name"])
     volumes = topology.by_name("volumes")
-    shared = None if system is None else system != "local" and volumes[system]["disk_group"] in data_groups
+    shared = None if system is None else system != "local" and volumes[system]["disk_group"] in groups_used
     features = machine["hypervisor_features"]
     adapters = [nic["adapter"] for nic in storage_nics]
     others = [f"{nic['name']} ({nic['adapter']})" for nic in storage_nics if str(nic["adapter"]).lower() != "vmxnet3"]
@@ -259,23 +245,11 @@ def _machine(topology: Topology, machine: Entry) -> dict[str, Any]:
         "system_volume": system,
         "system_disk_on_data_drives": shared,
         "storage_nic_count": len(storage_nics),
-        **(_listed("storage_nics_not_vmxnet3", others) if None not in adapters else {}),
-        "storage_nic_offload": _all_stated(storage_nics, "offload"),
+        **(listed("storage_nics_not_vmxnet3", others) if None not in adapters else {}),
+        "storage_nic_offload": all_stated(storage_nics, "offload"),
         "storage_uplink_count": len(uplinks) if uplinks else None,
-        **({} if features is None else _listed("hypervisor_features", features)),
-        "holds_copies": bool(data_groups),
-    }
-
-
-def _data_groups(topology: Topology, server: str) -> set[str]:
-    """Disk groups that hold a server's database and log volumes."""
-    volumes = topology.by_name("volumes")
-    return {
-        volumes[copy[key]]["disk_group"]
-        for database in topology.entries("databases")
-        for copy in database["copies"]
-        if copy["server"] == server
-        for key in ("database_volume", "log_volume")
+        **({} if features is None else listed("hypervisor_features", features)),
+        "holds_copies": bool(groups_used),
     }
 
 
@@ -300,100 +274,6 @@ def _switch(topology: Topology, switch: Entry) -> dict[str, Any]:
         "uplink_cables_min": min((link["count"] for link in neighbours), default=0),
         "power_feed_count": None if switch["power"] is None else len(set(switch["power"])),
         "jumbo_frames_wanted": topology.content["jumbo_frames_wanted"],
-    }
-
-
-def _array(topology: Topology, array: Entry) -> dict[str, Any]:
-    groups = [group for group in topology.entries("disk_groups") if group["array"] == array["name"]]
-    owners = [group["controller"] for group in groups]
-    counts = [owners.count(controller["name"]) for controller in array["controllers"]]
-    ports = [port for controller in array["controllers"] for port in controller["ports"]]
-    volumes = topology.by_name("volumes")
-    twice = [
-        database["name"]
-        for database in topology.entries("databases")
-        if sum(_array_name(topology, volumes[copy["database_volume"]]) == array["name"] for copy in database["copies"])
-        > 1
-    ]
-    return {
-        "controller_count": len(array["controllers"]),
-        "hot_spares": array["hot_spares"],
-        "power_feed_count": None if array["power"] is None else len(set(array["power"])),
-        "disk_group_count": len(groups),
-        "groups_per_controller_max": None if None in owners or not owners else max(counts),
-        "groups_per_controller_min": None if None in owners or not owners else min(counts),
-        "storage_mtu_bytes_min": _lowest(ports, "mtu_bytes") if _stated(ports, "mtu_bytes") else None,
-        "jumbo_frames_wanted": topology.content["jumbo_frames_wanted"],
-        **_listed("databases_with_two_copies", twice),
-    }
-
-
-def _array_name(topology: Topology, volume: Entry) -> str:
-    name: str = topology.by_name("disk_groups")[volume["disk_group"]]["array"]
-    return name
-
-
-def _disk_group(topology: Topology, group: Entry) -> dict[str, Any]:
-    volumes = [volume for volume in topology.entries("volumes") if volume["disk_group"] == group["name"]]
-    uses = {volume["use"] for volume in volumes}
-    names = {volume["name"] for volume in volumes}
-    single = any(
-        len(database["copies"]) == 1 and database["copies"][0]["database_volume"] in names
-        for database in topology.entries("databases")
-    )
-    foreign = [volume["name"] for volume in volumes if volume["use"] in ("other", "system", "backup")]
-    return {
-        "raid": group["raid"],
-        "drives": group["drives"],
-        "drive_class": group["drive_class"],
-        "controller": group["controller"],
-        "holds_databases": "database" in uses,
-        "holds_logs": "log" in uses,
-        "holds_system_disks": "system" in uses,
-        "holds_single_copies": single,
-        **_listed("foreign_volumes", foreign),
-    }
-
-
-def _volume(topology: Topology, volume: Entry) -> dict[str, Any]:
-    name = volume["name"]
-    copies = [(d["name"], c) for d in topology.entries("databases") for c in d["copies"]]
-    databases = [database for database, copy in copies if copy["database_volume"] == name]
-    logs = [database for database, copy in copies if copy["log_volume"] == name]
-    offset = volume["partition_offset_bytes"]
-    return {
-        "use": volume["use"],
-        "allocation_unit_kb": volume["allocation_unit_kb"],
-        "partition_style": volume["partition_style"],
-        "partition_offset_bytes": offset,
-        "misaligned_bytes": None if offset is None else offset % 65_536,
-        "log_count": len(logs),
-        "logs": logs,
-        **_listed("databases", databases),
-    }
-
-
-def _database(topology: Topology, database: Entry) -> dict[str, Any]:
-    volumes, copies = topology.by_name("volumes"), database["copies"]
-    groups = [{volumes[c["database_volume"]]["disk_group"], volumes[c["log_volume"]]["disk_group"]} for c in copies]
-    shared = sorted(
-        {name for index, mine in enumerate(groups) for other in groups[index + 1 :] for name in mine & other}
-    )
-    arrays = [_array_name(topology, volumes[copy["database_volume"]]) for copy in copies]
-    same_volume = [copy["server"] for copy in copies if copy["database_volume"] == copy["log_volume"]]
-    same_group = [
-        copy["server"] for copy in copies
-        if volumes[copy["database_volume"]]["disk_group"] == volumes[copy["log_volume"]]["disk_group"]
-    ]  # fmt: skip
-    return {
-        "copy_count": len(copies),
-        "size_gb": database["size_gb"],
-        "active_copy_count": sum(copy["active"] for copy in copies),
-        "arrays": arrays,
-        "array_count": len(set(arrays)),
-        **_listed("disk_groups_shared_by_copies", shared),
-        **_listed("copies_with_log_on_database_volume", same_volume),
-        **_listed("copies_with_log_on_database_drives", same_group),
     }
 
 
@@ -436,7 +316,7 @@ def _frame_facts(topology: Topology, network: str, stations: dict[str, float | N
         "network": network,
         "jumbo_frames_wanted": topology.content["jumbo_frames_wanted"],
         "stations_without_mtu": silent,
-        **(_listed("stations_below_jumbo", small) if complete else {}),
+        **(listed("stations_below_jumbo", small) if complete else {}),
         **({"frame_sizes_agree": not (small and large)} if complete else {}),
     }
 
@@ -448,7 +328,7 @@ def _host_loss(topology: Topology, loss: HostLoss) -> dict[str, Any]:
         "vcpus_per_thread_max": loss.vcpus_per_thread_max,
         "moved": list(loss.moved),
         "machine_count": len(topology.entries("machines")),
-        **_listed("stranded_machines", loss.stranded),
+        **listed("stranded_machines", loss.stranded),
     }
     for name, by_name, limits in (
         ("overloaded_hosts", loss.active_iops_by_host, hosts),
@@ -460,5 +340,5 @@ def _host_loss(topology: Topology, loss: HostLoss) -> dict[str, Any]:
                 for entry, iops in by_name.items()
                 if limits[entry]["iops_max"] is not None and iops > limits[entry]["iops_max"]
             ]
-            facts |= _listed(name, over)
+            facts |= listed(name, over)
     return facts
