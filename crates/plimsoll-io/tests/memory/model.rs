@@ -6,6 +6,7 @@
 //! because a disk that is kinder than its model tests nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use plimsoll_io::{Buffer, Durability, File, Loss, MemoryDisk, MemoryOptions, OpenMode, Random};
 
@@ -134,6 +135,7 @@ impl Model {
         let values: Vec<u32> = (first..=last).map(|_| self.take_value()).collect();
         let bytes: Vec<u8> = values.iter().flat_map(|value| sector_of(*value)).collect();
         let file = &mut self.files[index];
+        let length_before = file.length;
         let end = (last + 1) * SECTOR as u64;
         file.length = file.length.max(end);
         if is_durable {
@@ -163,6 +165,13 @@ impl Model {
                 file.file
                     .write(offset, Buffer::copy_of(&bytes), durability, label()),
             );
+            let is_synced_beside = self.random.below(2) == 0;
+            if is_synced_beside {
+                // The sync is submitted while the write is in flight, so it covers only what was before.
+                let file = &mut self.files[index];
+                file.settle(first..last + 1, length_before);
+                self.rig.sync(&file.file);
+            }
             self.check_images();
             let handle = self.rig.executor.handle();
             self.rig.run(async move { handle.sleep(1_000_000).await });
@@ -184,12 +193,7 @@ impl Model {
         let Some(index) = self.any_file() else { return };
         let file = &mut self.files[index];
         self.rig.sync(&file.file);
-        file.stable_length = file.length;
-        for sector in &mut file.sectors {
-            if let Some(last) = sector.at_risk.drain(..).next_back() {
-                sector.certain = last;
-            }
-        }
+        file.settle(0..0, file.length);
     }
 
     fn sync_directory(&mut self) {
@@ -242,6 +246,21 @@ impl Model {
 }
 
 impl ModelFile {
+    /// What a sync makes certain: everything but the newest write of the sectors with one in flight.
+    fn settle(&mut self, in_flight: Range<u64>, length: u64) {
+        self.stable_length = self.stable_length.max(length);
+        for (index, sector) in self.sectors.iter_mut().enumerate() {
+            let newest = in_flight
+                .contains(&(index as u64))
+                .then(|| sector.at_risk.pop())
+                .flatten();
+            if let Some(last) = sector.at_risk.drain(..).next_back() {
+                sector.certain = last;
+            }
+            sector.at_risk.extend(newest);
+        }
+    }
+
     fn check(&self, bytes: &[u8]) {
         let length = bytes.len() as u64;
         assert!(
