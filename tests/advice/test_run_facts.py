@@ -8,34 +8,52 @@ from typing import Any
 
 import pytest
 
+from plimsoll.plan import complete_plan
 from plimsoll.sizing.advice.engine import Advice, advise
 from plimsoll.sizing.advice.rules import read_rules
 from plimsoll.sizing.advice.run_facts import DESCRIBED_BY_PLAN, DESCRIBED_BY_RUN, plan_subject, read_json, run_subjects
+from plimsoll.sizing.located import read_located
 from plimsoll.sizing.mistakes import InputError
 
 PLAN: dict[str, Any] = {
+    "kind": "plan",
     "schema_version": 1,
-    "instances": [
-        {
-            "name": "one",
-            "directory": "/data/one",
-            "log_directory": "/log/one",
-            "databases": [{"size_bytes": 2**30}, {"size_bytes": 2**30}],
-            "copies_count": 1,
-            "circular_log": True,
-            "maintenance": {"throttle_ms": 20, "read_bytes": 262144},
-        }
-    ],
-    "phases": [
-        {"name": "prepare", "action": {"kind": "prepare"}},
-        {"name": "measure", "action": {"kind": "measure", "duration_s": 7200}},
-        {"name": "checksum", "action": {"kind": "checksum"}},
-    ],
+    "judgement": {"limits": "strict", "test": "performance", "required_iops": 900},
+    "run": {
+        "instances": [
+            {
+                "name": "one",
+                "directory": "/data/one",
+                "log_directory": "/log/one",
+                "databases": [{"size_bytes": 2**30}, {"size_bytes": 2**30}],
+                "copies_count": 1,
+                "circular_log": True,
+                "maintenance": {"throttle_ms": 20, "read_bytes": 262144},
+            }
+        ],
+        "phases": [
+            {"name": "prepare", "action": {"kind": "prepare"}},
+            {"name": "measure", "action": {"kind": "measure", "duration_s": 7200}},
+            {"name": "checksum", "action": {"kind": "checksum"}},
+        ],
+    },
 }
 VERDICT: dict[str, Any] = {
     "result": "pass",
+    "limits": "strict",
     "qualifying": True,
-    "checks": [{"name": "db_read_latency_ms", "status": "pass", "measured": 12.7, "limit": 20}],
+    "not_qualifying_because": [],
+    "achieved_iops": 1020.5,
+    "checks": [{"name": "database_read_latency_mean", "scope": "one", "status": "pass", "measured": 12.7, "limit": 20}],
+}
+SUMMARY: dict[str, Any] = {
+    "window": {"seconds": 7200.0},
+    "total": {"errors_in_run": 0},
+    "databases": [{"final_bytes": 2**30}, {"final_bytes": 2**30}],
+    "checksums": [{"name": "one/1", "bad": 0, "correctable": 0, "wrong_page_number": 0}],
+}
+ENVIRONMENT: dict[str, Any] = {
+    "targets": [{"mount_point": "/data", "size_bytes": 8 * 2**30, "rotational": False, "holds_system": False}]
 }
 RULES = read_rules()
 
@@ -44,7 +62,8 @@ def folder(tmp_path: Path, plan: dict[str, Any], verdict: dict[str, Any]) -> Pat
     """A run folder with a plan, a verdict and a summary."""
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     (tmp_path / "verdict.json").write_text(json.dumps(verdict))
-    (tmp_path / "summary.json").write_text(json.dumps({"capacity_utilisation_fraction": 0.25, "databases": []}))
+    (tmp_path / "summary.json").write_text(json.dumps(SUMMARY))
+    (tmp_path / "environment.json").write_text(json.dumps(ENVIRONMENT))
     return tmp_path
 
 
@@ -62,20 +81,24 @@ def test_ADV_01_a_finished_run_is_looked_at(tmp_path: Path) -> None:
     """A run at a quarter of the capacity passes its checks and still gets the warning of the ESRP note."""
     advice = advice_for(folder(tmp_path, PLAN, VERDICT))
     assert "BP-E11" in found(advice)
-    assert {"BP-S02", "BP-E14", "RUN-failed", "RUN-not-evaluated", "BP-Q62"} <= set(advice.met)
-    assert "BP-E10" in advice.met
+    assert {"BP-S02", "BP-E14", "BP-E10", "BP-E12", "BP-S04", "RUN-failed", "RUN-not-evaluated", "BP-Q62"} <= set(
+        advice.met
+    )
+    assert "BP-S01" in {rule.id for rule in advice.to_weigh}, "solid-state storage wants conditioning first"
+    assert advice.findings[0].evidence == {"capacity_utilisation_fraction": 0.25}
 
 
 @pytest.mark.parametrize(
     ("rule", "change"),
     [
-        ("BP-S02", lambda plan, verdict: plan["phases"][1]["action"].update(duration_s=60)),
-        ("BP-E14", lambda plan, verdict: plan["instances"][0].update(maintenance=None)),
-        ("BP-E10", lambda plan, verdict: plan["instances"][0].update(log_directory="/data/one")),
+        ("BP-S02", lambda plan, verdict: plan["run"]["phases"][1]["action"].update(duration_s=60)),
+        ("BP-E14", lambda plan, verdict: plan["run"]["instances"][0].update(maintenance=None)),
+        ("BP-E10", lambda plan, verdict: plan["run"]["instances"][0].update(log_directory="/data/one")),
         ("RUN-failed", lambda plan, verdict: verdict["checks"][0].update(status="fail")),
         ("RUN-not-evaluated", lambda plan, verdict: verdict["checks"][0].update(status="not_evaluated")),
         ("BP-Q62", lambda plan, verdict: verdict.update(qualifying=False)),
-        ("BP-S04", lambda plan, verdict: verdict.update(limit_set="lenient")),
+        ("BP-S04", lambda plan, verdict: verdict.update(limits="lenient")),
+        ("BP-E12", lambda plan, verdict: verdict.update(achieved_iops=700)),
     ],
 )
 def test_ADV_01_each_fault_of_a_run_is_found(tmp_path: Path, rule: str, change: Any) -> None:
@@ -85,17 +108,26 @@ def test_ADV_01_each_fault_of_a_run_is_found(tmp_path: Path, rule: str, change: 
     assert rule in found(advice_for(folder(tmp_path, plan, verdict)))
 
 
-def test_a_plan_written_by_a_person_has_the_same_facts() -> None:
-    """A plan file names its lists in the singular and puts the kind into the phase."""
-    plan = {
-        "kind": "plan",
-        "instance": [{"name": "one", "database": [{"size_bytes": 1}], "maintenance": {}}],
-        "phase": [{"kind": "measure", "duration_s": 3600}],
-    }
-    facts = plan_subject(plan, "plan.toml").facts
-    assert (facts["measured_h"], facts["database_count"], facts["maintenance_enabled"]) == (1.0, 1, True)
-    advice = advise(RULES, [plan_subject(plan, "plan.toml")], DESCRIBED_BY_PLAN)
-    assert "BP-S02" in found(advice)
+def test_a_plan_file_is_completed_before_it_is_looked_at(tmp_path: Path) -> None:
+    """What a plan leaves out has the default it would be run with."""
+    path = tmp_path / "plan.toml"
+    path.write_text(
+        'kind = "plan"\nschema_version = 1\n[[target]]\nname = "t"\npath = "/data"\n[[instance]]\nname = "one"\nbackend = "engine"\nmaintenance = false\n'
+    )
+    subject = plan_subject(complete_plan(read_located(path)), str(path))
+    assert (subject.facts["measured_h"], subject.facts["maintenance_enabled"]) == (2.0, False)
+    advice = advise(RULES, [subject], DESCRIBED_BY_PLAN)
+    assert {"BP-E14", "BP-E12"} <= found(advice)
+    assert "BP-S02" in advice.met
+
+
+def test_STO_12_a_target_that_holds_the_system_is_flagged(tmp_path: Path) -> None:
+    """The operating system's own I/O is in the figures."""
+    path = folder(tmp_path, PLAN, VERDICT)
+    assert "STO-12-run" in advice_for(path).met
+    target = ENVIRONMENT["targets"][0] | {"holds_system": True}
+    (path / "environment.json").write_text(json.dumps({"targets": [target]}))
+    assert "STO-12-run" in found(advice_for(path))
 
 
 def test_bad_run_folders_are_refused(tmp_path: Path) -> None:
@@ -111,5 +143,15 @@ def test_bad_run_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "verdict.json").write_bytes(b"\xff")
     with pytest.raises(InputError, match="not UTF-8"):
         read_json(tmp_path / "verdict.json")
-    (tmp_path / "verdict.json").write_text('{"checks": [3, {"name": "x"}], "result": 7, "qualifying": "perhaps"}')
-    assert run_subjects(tmp_path)[0].facts["checks_failed_count"] == 0
+    (tmp_path / "verdict.json").write_text('{"checks": [3, {"name": "x"}], "result": {}, "qualifying": null}')
+    for name in ("plan", "summary", "environment"):
+        (tmp_path / f"{name}.json").write_text(
+            '{"run": 3, "judgement": [], "window": 1, "total": "x", "targets": [null, {}]}'
+        )
+    facts = run_subjects(tmp_path)[-1].facts
+    assert facts == {
+        "checks_failed": [],
+        "checks_failed_count": 0,
+        "checks_not_evaluated": [],
+        "checks_not_evaluated_count": 0,
+    }

@@ -120,6 +120,7 @@ def _read_one(path: Path, described: Described) -> None:
         else:
             described.subjects.append(run_facts.plan_subject(run_facts.read_json(path), str(path)))
             described.scopes |= run_facts.DESCRIBED_BY_PLAN
+        described.keys_behind |= run_facts.KEYS_BEHIND
         return
     document = read_located(path)
     readers = {"catalogue": "plimsoll select --catalogue", "cost": "plimsoll cost", "rules": "plimsoll advise --rules"}
@@ -141,10 +142,12 @@ def _read_one(path: Path, described: Described) -> None:
         described.scopes |= requirement_facts.DESCRIBED
         described.suggestions += suggest(requirement_facts.figures_of(sizing), read_catalogue().rows)
     else:
+        from plimsoll.plan import complete_plan
         from plimsoll.sizing.advice import run_facts
 
-        described.subjects.append(run_facts.plan_subject(document.data, document.name))
+        described.subjects.append(run_facts.plan_subject(complete_plan(document), document.name))
         described.scopes |= run_facts.DESCRIBED_BY_PLAN
+        described.keys_behind |= run_facts.KEYS_BEHIND
 
 
 def advice_json(advice: Advice, suggestions: list[Suggestion]) -> dict[str, Any]:
