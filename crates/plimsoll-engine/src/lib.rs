@@ -3,20 +3,37 @@
 //! The engine takes its disk, clock and randomness as arguments and touches nothing else. On-disk facts come from the public
 //! ESE source and the public format description; where our files differ (log record bodies), `docs/file-format.md` says so.
 
+pub mod batch;
+pub mod btree;
+pub mod cache;
 pub mod catalog;
+pub mod checkpoint;
 mod checksum;
+pub mod create;
+pub mod cursor;
+pub mod database;
+pub mod edit;
+pub mod error;
+pub mod flushmap;
 mod format_error;
 mod geometry;
 mod header;
+pub mod instance;
 mod key;
+pub mod log;
 mod logtime;
 pub mod page;
 mod page_class;
 pub mod prepare;
 pub mod reader;
 mod record;
+pub mod replay;
 mod schema;
+pub mod space;
+pub mod store;
+pub mod transaction;
 pub mod verify;
+pub mod versions;
 
 pub use checksum::{
     block_checksum, copy_and_checksum, header_checksum, page_checksums, set_checksum, stored_checksums,

@@ -54,5 +54,5 @@ pub use random::Random;
 pub use real::{DurableBy, InFlight, Method, MethodChoice, RealDisk, RealDiskOptions};
 pub use recorded::{CompletedIo, Interval, Observer, PendingIo, Recorded, Series, SeriesKey, TracedIo};
 pub use sparse::{Content, Delta, Runs, Sparse};
-pub use sync::{Notify, Permit, Permits};
+pub use sync::{Notify, Permit, Permits, either};
 pub use throttled::{ThrottleLimits, Throttled};

@@ -173,3 +173,16 @@ impl Drop for Permit {
         state.wake_first();
     }
 }
+
+/// Completes when the first of two futures does; the other is dropped.
+pub async fn either(first: impl Future<Output = ()>, second: impl Future<Output = ()>) {
+    let (mut first, mut second) = (std::pin::pin!(first), std::pin::pin!(second));
+    std::future::poll_fn(|context| {
+        if first.as_mut().poll(context).is_ready() || second.as_mut().poll(context).is_ready() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await
+}

@@ -194,6 +194,14 @@ impl<'a> PageView<'a> {
         usize::from(u16_at(self.bytes, field::TAG_COUNT) & 0x0FFF)
     }
 
+    /// Bytes in use at the front (header and data) and at the back (tags) of the page.
+    pub fn used_ends(&self) -> (usize, usize) {
+        (
+            self.size.header_bytes() + self.data_end(),
+            self.tag_count() * TAG_BYTES,
+        )
+    }
+
     /// Number of nodes.
     pub fn lines(&self) -> usize {
         self.tag_count().saturating_sub(1)
@@ -320,6 +328,33 @@ impl<'a> PageView<'a> {
             }
         }
         Ok(low)
+    }
+
+    /// The quick checks every page has to pass when it is read: all nodes can be reached, and the free space fits.
+    pub fn check_bounds(&self) -> Result<(), PageFault> {
+        let count = self.tag_count();
+        if count == 0 || self.size.header_bytes() + count * TAG_BYTES > self.size.bytes() {
+            return Err(PageFault::TooManyTags { count });
+        }
+        let mut used_bytes = count * TAG_BYTES;
+        for tag in 0..count {
+            let (offset, length, _) = self.tag(tag)?;
+            if offset + length > self.data_end() {
+                return Err(PageFault::TagOutside { tag });
+            }
+            used_bytes += length;
+        }
+        let found = self
+            .data_area_bytes()
+            .checked_sub(used_bytes)
+            .ok_or(PageFault::Overlap)?;
+        if self.free_bytes() != found {
+            return Err(PageFault::FreeMiscounted {
+                counted: self.free_bytes(),
+                found,
+            });
+        }
+        (0..self.lines()).try_for_each(|line| self.node(line).map(|_| ()))
     }
 
     /// Checks the page's inner structure: tags, overlap, key order, free space.

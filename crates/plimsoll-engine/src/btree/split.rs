@@ -1,0 +1,327 @@
+//! Making room: one structural step with one new page. A full tree may need several steps; each leaves a sound tree, and the caller tries again.
+//!
+//! A leaf is split so that both sides, with the node to come, are about equally full; at the right end of the tree the new page takes only
+//! the new node, which keeps trees filled in key order dense.
+
+use super::{Path, Tree};
+use crate::PageNumber;
+use crate::batch::{Batch, Step, Stop};
+use crate::edit::{Edit, NewNode};
+use crate::error::EngineError;
+use crate::page::{PageMut, PageView, node_flags, page_flags};
+
+/// The node that needs room.
+#[derive(Clone, Copy, Debug)]
+pub struct Coming<'a> {
+    /// Its line on the leaf.
+    pub line: usize,
+    /// Its key.
+    pub key: &'a [u8],
+    /// Its data.
+    pub data: &'a [u8],
+}
+
+/// Bytes the largest node may take on a page of this size, its tag included.
+pub fn node_bytes_max(page_bytes: usize, header_bytes: usize) -> usize {
+    // A root keeps a 16-byte space header, another page a prefix; both have tag 0.
+    page_bytes - header_bytes - 4 - 16
+}
+
+/// Does one step towards room for `coming`, or for a node already there to grow, using the page `new_page`.
+pub fn make_room(
+    batch: &mut Batch<'_>,
+    tree: &Tree,
+    path: &Path,
+    coming: Option<Coming<'_>>,
+    new_page: PageNumber,
+) -> Step<()> {
+    let mut plan = match coming {
+        Some(coming) => plan_leaf_split(batch, path.leaf, coming)?,
+        None => plan_even_split(batch, path.leaf)?,
+    };
+    let mut page = path.leaf;
+    for (parent, parent_line) in path.branches.iter().rev() {
+        let cost = batch.with(*parent, |view| {
+            let external = view.external()?;
+            let cost = PageMut::node_cost_bytes(external, view.is_root(), &plan.separator, &[0; 4]);
+            Ok((cost, view.free_bytes()))
+        })?;
+        if cost.0 <= cost.1 {
+            return split(batch, tree, page, (*parent, *parent_line), &plan, new_page);
+        }
+        page = *parent;
+        plan = plan_branch_split(batch, page)?;
+    }
+    push_down_root(batch, tree, new_page)
+}
+
+struct SplitPlan {
+    /// Nodes from this line on move to the new page.
+    line: usize,
+    /// Strict upper bound of what stays.
+    separator: Vec<u8>,
+    /// External header of the new page.
+    prefix: Vec<u8>,
+}
+
+fn plan_leaf_split(batch: &Batch<'_>, leaf: PageNumber, coming: Coming<'_>) -> Step<SplitPlan> {
+    batch.with(leaf, |view| {
+        let lines = view.lines();
+        let appends = coming.line == lines && view.next() == 0;
+        let left_count = if appends { lines } else { balanced(&view, coming)? };
+        // `left_count` counts the coming node if it falls to the left.
+        let line = if coming.line < left_count {
+            left_count - 1
+        } else {
+            left_count
+        };
+        let key_of = |position: usize| -> Result<Vec<u8>, crate::page::PageFault> {
+            match position.cmp(&coming.line) {
+                std::cmp::Ordering::Less => Ok(view.node(position)?.key()),
+                std::cmp::Ordering::Equal => Ok(coming.key.to_vec()),
+                std::cmp::Ordering::Greater => Ok(view.node(position - 1)?.key()),
+            }
+        };
+        if left_count == 0 {
+            // An empty page is full only for a node that fits no page; the caller has refused those.
+            return Ok(SplitPlan {
+                line: 0,
+                separator: coming.key.to_vec(),
+                prefix: coming.key.to_vec(),
+            });
+        }
+        let (last_left, first_right) = (key_of(left_count - 1)?, key_of(left_count)?);
+        let separator = shortest_above(&last_left, &first_right);
+        Ok(SplitPlan {
+            line,
+            separator,
+            prefix: first_right,
+        })
+    })
+}
+
+/// Splits a leaf by the nodes it has.
+fn plan_even_split(batch: &Batch<'_>, leaf: PageNumber) -> Step<SplitPlan> {
+    batch.with(leaf, |view| {
+        let line = (view.lines() / 2).max(1);
+        let (last_left, first_right) = (view.node(line - 1)?.key(), view.node(line)?.key());
+        let separator = shortest_above(&last_left, &first_right);
+        Ok(SplitPlan {
+            line,
+            separator,
+            prefix: first_right,
+        })
+    })
+}
+
+/// How many nodes (the coming one among them) stay left so that both sides are about equally full; at least one on each side.
+fn balanced(view: &PageView<'_>, coming: Coming<'_>) -> Result<usize, crate::page::PageFault> {
+    let total = view.lines() + 1;
+    let mut costs = Vec::with_capacity(total);
+    for line in 0..view.lines() {
+        if line == coming.line {
+            costs.push(coming.key.len() + coming.data.len() + 6);
+        }
+        let node = view.node(line)?;
+        costs.push(node.suffix.len() + node.data.len() + 6);
+    }
+    if coming.line == view.lines() {
+        costs.push(coming.key.len() + coming.data.len() + 6);
+    }
+    let half = costs.iter().sum::<usize>() / 2;
+    let mut left_bytes = 0;
+    for (count, cost) in costs.iter().enumerate() {
+        left_bytes += cost;
+        if left_bytes >= half {
+            // The node that crosses the middle goes to the emptier side.
+            let overshoot = left_bytes - half;
+            let keep = if overshoot > cost / 2 { count } else { count + 1 };
+            return Ok(keep.clamp(1, total - 1));
+        }
+    }
+    Ok(total - 1)
+}
+
+/// The shortest prefix of `above` that is greater than `below`.
+pub fn shortest_above(below: &[u8], above: &[u8]) -> Vec<u8> {
+    let shared = below
+        .iter()
+        .zip(above)
+        .take_while(|(left, right)| left == right)
+        .count();
+    above[..(shared + 1).min(above.len())].to_vec()
+}
+
+fn plan_branch_split(batch: &Batch<'_>, branch: PageNumber) -> Step<SplitPlan> {
+    batch.with(branch, |view| {
+        let line = (view.lines() / 2).max(1);
+        let separator = view.node(line - 1)?.key();
+        Ok(SplitPlan {
+            line,
+            separator,
+            prefix: Vec::new(),
+        })
+    })
+}
+
+fn nodes_from(view: &PageView<'_>, line: usize) -> Result<Vec<NewNode>, crate::page::PageFault> {
+    let node_of = |line| {
+        let node = view.node(line)?;
+        Ok(NewNode {
+            flags: node.flags & !node_flags::COMPRESSED,
+            key: node.key(),
+            data: node.data.to_vec(),
+        })
+    };
+    (line..view.lines()).map(node_of).collect()
+}
+
+fn split(
+    batch: &mut Batch<'_>,
+    tree: &Tree,
+    page: PageNumber,
+    (parent, parent_line): (PageNumber, usize),
+    plan: &SplitPlan,
+    new_page: PageNumber,
+) -> Step<()> {
+    let (flags, previous, next, moved, is_leaf) = batch.with(page, |view| {
+        Ok((
+            view.flags(),
+            view.previous(),
+            view.next(),
+            nodes_from(&view, plan.line)?,
+            view.is_leaf(),
+        ))
+    })?;
+    let (new_previous, new_next) = if is_leaf { (page, next) } else { (0, 0) };
+    batch.edit(
+        new_page,
+        Edit::Format {
+            object: tree.object,
+            flags: flags & (page_flags::LEAF | page_flags::PARENT_OF_LEAF | page_flags::TREE_KIND),
+            previous: new_previous,
+            next: new_next,
+            external: plan.prefix.clone(),
+            nodes: moved,
+        },
+    )?;
+    batch.edit(
+        page,
+        Edit::Truncate {
+            line: plan.line as u16,
+        },
+    )?;
+    if is_leaf {
+        batch.edit(
+            page,
+            Edit::SetSiblings {
+                previous,
+                next: new_page,
+            },
+        )?;
+        if next != 0 {
+            let after_next = batch.with(next, |view| Ok(view.next()))?;
+            batch.edit(
+                next,
+                Edit::SetSiblings {
+                    previous: new_page,
+                    next: after_next,
+                },
+            )?;
+        }
+    } else {
+        blank_last_key(batch, page)?;
+    }
+    let entry = NewNode {
+        flags: 0,
+        key: plan.separator.clone(),
+        data: page.to_le_bytes().to_vec(),
+    };
+    batch.edit(
+        parent,
+        Edit::SetData {
+            line: parent_line as u16,
+            data: new_page.to_le_bytes().to_vec(),
+        },
+    )?;
+    batch.edit(
+        parent,
+        Edit::Insert {
+            line: parent_line as u16,
+            node: entry,
+        },
+    )
+}
+
+/// Gives the last entry of a branch page the empty key.
+pub(super) fn blank_last_key(batch: &mut Batch<'_>, branch: PageNumber) -> Step<()> {
+    let (line, data) = batch.with(branch, |view| {
+        let line = view
+            .lines()
+            .checked_sub(1)
+            .ok_or(crate::page::PageFault::NoChild { line: 0 })?;
+        Ok((line, view.node(line)?.data.to_vec()))
+    })?;
+    batch.edit(branch, Edit::Remove { line: line as u16 })?;
+    batch.edit(
+        branch,
+        Edit::Insert {
+            line: line as u16,
+            node: NewNode {
+                flags: 0,
+                key: Vec::new(),
+                data,
+            },
+        },
+    )
+}
+
+/// Moves everything below the root one level down; the root keeps one entry.
+fn push_down_root(batch: &mut Batch<'_>, tree: &Tree, new_page: PageNumber) -> Step<()> {
+    let (flags, external, nodes) = batch.with(tree.root, |view| {
+        Ok((view.flags(), view.external()?.to_vec(), nodes_from(&view, 0)?))
+    })?;
+    if nodes.is_empty() {
+        return Err(Stop::Failed(EngineError::NodeTooLarge {
+            bytes: batch.database().size().bytes(),
+        }));
+    }
+    let level = flags & (page_flags::LEAF | page_flags::PARENT_OF_LEAF);
+    let prefix = if level & page_flags::LEAF != 0 {
+        nodes[0].key.clone()
+    } else {
+        Vec::new()
+    };
+    batch.edit(
+        new_page,
+        Edit::Format {
+            object: tree.object,
+            flags: level | tree.kind,
+            previous: 0,
+            next: 0,
+            external: prefix,
+            nodes,
+        },
+    )?;
+    let root_level = if level & page_flags::LEAF != 0 {
+        page_flags::PARENT_OF_LEAF
+    } else {
+        0
+    };
+    let entry = NewNode {
+        flags: 0,
+        key: Vec::new(),
+        data: new_page.to_le_bytes().to_vec(),
+    };
+    batch.edit(
+        tree.root,
+        Edit::Format {
+            object: tree.object,
+            flags: page_flags::ROOT | root_level | tree.kind,
+            previous: 0,
+            next: 0,
+            external,
+            nodes: vec![entry],
+        },
+    )
+}

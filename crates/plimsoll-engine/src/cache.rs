@@ -1,0 +1,437 @@
+//! The page cache: frames, LRU-2 replacement, the pool of available frames, and who is dirty since when.
+//!
+//! A frame is found by database and page. It may be dropped when only the cache holds it and it is clean, so holding an `Rc<Frame>`
+//! is a pin. Pages touched twice outside one short burst are kept longer than pages touched once (LRU-2 with a correlated-touch
+//! window, as in ESE). Dirty frames are ordered by the log position that first dirtied them: the smallest holds the checkpoint back.
+//!
+//! Limits: the cache grows to its maximum on demand. A reader that finds no free frame waits for the cleaner: a page fault stall.
+//! Making a brand-new page never waits and may exceed the maximum by the few pages of one structural change.
+
+pub mod writeback;
+
+use std::cell::{Cell, Ref, RefCell, RefMut};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::rc::Rc;
+
+use plimsoll_io::{Buffer, Clock, NANOS_PER_MILLISECOND, Nanos, Notify, Purpose};
+
+use crate::PageNumber;
+use crate::database::Database;
+use crate::error::{EngineError, Result};
+use crate::log::Lsn;
+
+/// Touches closer together than this count as one.
+const CORRELATED_TOUCH_NS: Nanos = 128 * NANOS_PER_MILLISECOND;
+
+/// Which page of which database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PageKey {
+    /// Database number.
+    pub database: u8,
+    /// Page.
+    pub page: PageNumber,
+}
+
+/// A hash that is the same in every run. Nothing iterates over the map.
+#[derive(Default)]
+struct FixedHasher(u64);
+
+impl Hasher for FixedHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u8(*byte));
+    }
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(u64::from(value));
+    }
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x517C_C1B7_2722_0A95);
+        self.0 ^= self.0 >> 32;
+    }
+}
+
+/// Touch before last, last touch.
+type Priority = (Nanos, Nanos);
+type FrameMap = HashMap<PageKey, Rc<Frame>, BuildHasherDefault<FixedHasher>>;
+
+/// One page in memory.
+pub struct Frame {
+    key: PageKey,
+    bytes: RefCell<Buffer>,
+    dirty_since: Cell<Option<Lsn>>,
+    /// The page may be written once the log is durable up to here.
+    changed_upto: Cell<Lsn>,
+    changes: Cell<u64>,
+    writing: Cell<bool>,
+    touches: Cell<[Nanos; 2]>,
+    /// The start of the log record with the latest image of this page.
+    imaged_at: Cell<Lsn>,
+}
+
+impl Frame {
+    /// Which page this is.
+    pub fn key(&self) -> PageKey {
+        self.key
+    }
+
+    /// The page, for reading.
+    pub fn bytes(&self) -> Ref<'_, Buffer> {
+        self.bytes.borrow()
+    }
+
+    /// The page, for a change that the log already describes.
+    pub fn bytes_mut(&self) -> RefMut<'_, Buffer> {
+        self.bytes.borrow_mut()
+    }
+
+    /// Whether it differs from the file.
+    pub fn is_dirty(&self) -> bool {
+        self.dirty_since.get().is_some()
+    }
+
+    /// The start of the log record with the latest image of this page.
+    pub fn imaged_at(&self) -> Lsn {
+        self.imaged_at.get()
+    }
+
+    /// Notes that the log holds an image of this page.
+    pub fn set_imaged_at(&self, lsn: Lsn) {
+        self.imaged_at.set(lsn);
+    }
+
+    fn touch(&self, now: Nanos) {
+        let [last, before] = self.touches.get();
+        if now.saturating_sub(last) > CORRELATED_TOUCH_NS || last == 0 {
+            self.touches.set([now.max(1), last]);
+        } else {
+            self.touches.set([now.max(1), before]);
+        }
+    }
+
+    /// Smaller is dropped sooner: first by the touch before last, then by the last.
+    fn priority(&self) -> Priority {
+        let [last, before] = self.touches.get();
+        (before, last)
+    }
+}
+
+/// Sizes of the cache, in frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheLimits {
+    /// Kept even when idle; only reported, as the cache never shrinks below what it uses.
+    pub frames_min: usize,
+    /// Never exceeded but by the pages of one structural change.
+    pub frames_max: usize,
+    /// The cleaner starts when fewer frames than this are available.
+    pub available_start: usize,
+    /// And stops when this many are.
+    pub available_stop: usize,
+}
+
+impl CacheLimits {
+    /// Limits for a cache of `min` to `max` bytes, thresholds at 1 % and 2 % of the maximum.
+    pub fn from_bytes(bytes_min: u64, bytes_max: u64, page_bytes: usize) -> Self {
+        let frames_max = ((bytes_max / page_bytes as u64) as usize).max(16);
+        Self {
+            frames_min: (bytes_min / page_bytes as u64) as usize,
+            frames_max,
+            available_start: (frames_max / 100).max(2),
+            available_stop: (frames_max / 50).max(4),
+        }
+    }
+}
+
+/// Counters of the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStatistics {
+    /// Lookups that found the page.
+    pub hits: u64,
+    /// Lookups that had to read.
+    pub misses: u64,
+    /// Reads that waited because no frame was available.
+    pub page_fault_stalls: u64,
+    /// Frames dropped.
+    pub evictions: u64,
+    /// Times the cleaner ran with more lag than the checkpoint depth allows.
+    pub urgent_passes: u64,
+}
+
+/// See the module text.
+pub struct Cache {
+    clock: Rc<Clock>,
+    limits: CacheLimits,
+    frames: RefCell<FrameMap>,
+    loading: RefCell<BTreeMap<PageKey, Rc<Notify>>>,
+    dirty: RefCell<BTreeSet<(Lsn, PageKey)>>,
+    replacement: RefCell<BinaryHeap<Reverse<(Priority, PageKey)>>>,
+    frames_highest: Cell<usize>,
+    reserved: Cell<usize>,
+    abandoned: Cell<bool>,
+    /// Frames were freed or cleaned.
+    pub(crate) freed: Notify,
+    /// Frames are needed.
+    pub(crate) needed: Notify,
+    statistics: Cell<CacheStatistics>,
+}
+
+impl Cache {
+    /// An empty cache.
+    pub fn new(clock: Rc<Clock>, limits: CacheLimits) -> Self {
+        Self {
+            clock,
+            limits,
+            frames: RefCell::default(),
+            loading: RefCell::default(),
+            dirty: RefCell::default(),
+            replacement: RefCell::default(),
+            frames_highest: Cell::new(0),
+            reserved: Cell::new(0),
+            abandoned: Cell::new(false),
+            freed: Notify::new(),
+            needed: Notify::new(),
+            statistics: Cell::default(),
+        }
+    }
+
+    /// Its limits.
+    pub fn limits(&self) -> CacheLimits {
+        self.limits
+    }
+
+    /// Its counters.
+    pub fn statistics(&self) -> CacheStatistics {
+        self.statistics.get()
+    }
+
+    pub(crate) fn count(&self, change: impl FnOnce(&mut CacheStatistics)) {
+        let mut statistics = self.statistics.get();
+        change(&mut statistics);
+        self.statistics.set(statistics);
+    }
+
+    /// Frames in use.
+    pub fn frames_used(&self) -> usize {
+        self.frames.borrow().len()
+    }
+
+    /// The cache size as Jetstress reports it: it grows and does not shrink.
+    pub fn frames_highest(&self) -> usize {
+        self.frames_highest
+            .get()
+            .max(self.limits.frames_min.min(self.limits.frames_max))
+    }
+
+    /// Frames that can be had without dropping anything.
+    pub fn available(&self) -> usize {
+        self.limits
+            .frames_max
+            .saturating_sub(self.frames_used() + self.reserved.get())
+    }
+
+    /// Frames that differ from their files.
+    pub fn dirty_frames(&self) -> usize {
+        self.dirty.borrow().len()
+    }
+
+    /// The log position of the oldest change not yet in a file.
+    pub fn oldest_dirty(&self) -> Option<Lsn> {
+        self.dirty.borrow().first().map(|(lsn, _)| *lsn)
+    }
+
+    /// The page if it is in memory.
+    pub fn resident(&self, key: PageKey) -> Option<Rc<Frame>> {
+        let frame = self.frames.borrow().get(&key).cloned()?;
+        frame.touch(self.clock.now());
+        self.count(|statistics| statistics.hits += 1);
+        Some(frame)
+    }
+
+    /// The page if it is in memory, without counting as use.
+    pub fn peek(&self, key: PageKey) -> Option<Rc<Frame>> {
+        self.frames.borrow().get(&key).cloned()
+    }
+
+    /// The page, read from its file if need be. Concurrent callers share one read.
+    pub async fn load(&self, database: &Database, page: PageNumber, purpose: Purpose) -> Result<Rc<Frame>> {
+        let key = PageKey {
+            database: database.number(),
+            page,
+        };
+        loop {
+            if let Some(frame) = self.resident(key) {
+                return Ok(frame);
+            }
+            let loading = self.loading.borrow().get(&key).cloned();
+            match loading {
+                Some(loading) => loading.notified().await,
+                None => return self.load_first(database, key, purpose).await,
+            }
+        }
+    }
+
+    async fn load_first(&self, database: &Database, key: PageKey, purpose: Purpose) -> Result<Rc<Frame>> {
+        let _loading = LoadGuard::new(self, key);
+        self.count(|statistics| statistics.misses += 1);
+        let _reserved = self.reserve().await?;
+        let buffer = database
+            .read_page(key.page, purpose, purpose != Purpose::Redo)
+            .await?;
+        Ok(self.install(key, buffer))
+    }
+
+    /// Waits for a free frame and holds it until the guard is dropped.
+    async fn reserve(&self) -> Result<Reservation<'_>> {
+        if self.available() == 0 {
+            self.count(|statistics| statistics.page_fault_stalls += 1);
+            while self.available() == 0 {
+                if self.abandoned.get() {
+                    return Err(EngineError::Poisoned {
+                        reason: "no page can be written back any more".into(),
+                    });
+                }
+                let freed = self.freed.notified();
+                self.needed.notify_all();
+                freed.await;
+            }
+        }
+        self.reserved.set(self.reserved.get() + 1);
+        if self.available() < self.limits.available_start {
+            self.needed.notify_all();
+        }
+        Ok(Reservation { cache: self })
+    }
+
+    /// Tells waiting readers that no frame will be freed any more.
+    pub(crate) fn abandon(&self) {
+        self.abandoned.set(true);
+        self.freed.notify_all();
+    }
+
+    /// Puts a page into the cache.
+    pub fn install(&self, key: PageKey, buffer: Buffer) -> Rc<Frame> {
+        let frame = Rc::new(Frame {
+            key,
+            bytes: RefCell::new(buffer),
+            dirty_since: Cell::new(None),
+            changed_upto: Cell::new(Lsn::ZERO),
+            changes: Cell::new(0),
+            writing: Cell::new(false),
+            touches: Cell::new([0, 0]),
+            imaged_at: Cell::new(Lsn::ZERO),
+        });
+        frame.touch(self.clock.now());
+        self.replacement
+            .borrow_mut()
+            .push(Reverse((frame.priority(), key)));
+        self.frames.borrow_mut().insert(key, frame.clone());
+        self.frames_highest
+            .set(self.frames_highest.get().max(self.frames_used()));
+        frame
+    }
+
+    /// Notes a change that the log describes from `start` to `end`.
+    pub fn mark_dirty(&self, frame: &Rc<Frame>, start: Lsn, end: Lsn) {
+        frame.changes.set(frame.changes.get() + 1);
+        frame.changed_upto.set(frame.changed_upto.get().max(end));
+        if frame.dirty_since.get().is_none() {
+            frame.dirty_since.set(Some(start));
+            self.dirty.borrow_mut().insert((start, frame.key));
+        }
+    }
+
+    fn mark_clean(&self, frame: &Frame) {
+        if let Some(since) = frame.dirty_since.take() {
+            self.dirty.borrow_mut().remove(&(since, frame.key));
+        }
+    }
+
+    /// Drops all frames of a database; they must be clean or of no further use.
+    pub fn forget_database(&self, database: u8) {
+        self.dirty
+            .borrow_mut()
+            .retain(|(_, key)| key.database != database);
+        self.frames.borrow_mut().retain(|key, _| key.database != database);
+        self.freed.notify_all();
+    }
+
+    /// Takes the frame that should go first out of the replacement order. Pinned frames are put back.
+    fn next_victim(&self) -> Option<Rc<Frame>> {
+        let mut attempts = self.replacement.borrow().len();
+        let mut put_back = Vec::new();
+        let mut victim = None;
+        while attempts > 0 {
+            attempts -= 1;
+            let Some(Reverse((noted, key))) = self.replacement.borrow_mut().pop() else {
+                break;
+            };
+            let Some(frame) = self.frames.borrow().get(&key).cloned() else {
+                continue;
+            };
+            if frame.priority() > noted {
+                self.replacement
+                    .borrow_mut()
+                    .push(Reverse((frame.priority(), key)));
+                continue;
+            }
+            // Two holders are the map and this function: anything above is somebody's pin.
+            if Rc::strong_count(&frame) > 2 || frame.writing.get() {
+                put_back.push(Reverse((noted, key)));
+                continue;
+            }
+            victim = Some(frame);
+            break;
+        }
+        self.replacement.borrow_mut().extend(put_back);
+        victim
+    }
+
+    fn drop_frame(&self, frame: Rc<Frame>) {
+        self.frames.borrow_mut().remove(&frame.key);
+        self.count(|statistics| statistics.evictions += 1);
+    }
+
+    fn keep_frame(&self, frame: &Frame) {
+        self.replacement
+            .borrow_mut()
+            .push(Reverse((frame.priority(), frame.key)));
+    }
+}
+
+struct Reservation<'a> {
+    cache: &'a Cache,
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        self.cache.reserved.set(self.cache.reserved.get() - 1);
+        self.cache.freed.notify_all();
+    }
+}
+
+struct LoadGuard<'a> {
+    cache: &'a Cache,
+    key: PageKey,
+    loaded: Rc<Notify>,
+}
+
+impl<'a> LoadGuard<'a> {
+    fn new(cache: &'a Cache, key: PageKey) -> Self {
+        let loaded = Rc::new(Notify::new());
+        cache.loading.borrow_mut().insert(key, loaded.clone());
+        Self { cache, key, loaded }
+    }
+}
+
+impl Drop for LoadGuard<'_> {
+    fn drop(&mut self) {
+        self.cache.loading.borrow_mut().remove(&self.key);
+        self.loaded.notify_all();
+    }
+}

@@ -1,0 +1,320 @@
+//! Writing dirty pages back: for frames (available pool), for the checkpoint (depth), for shutdown (everything).
+//!
+//! A page may be written when the log is durable past its last change and the header says that recovery needs that much log. What is written is
+//! a copy with flush type and checksum set, so that sessions may go on changing the page; a page changed meanwhile
+//! stays dirty, from the first change after the copy on. Dirty neighbours go out in one write.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use plimsoll_io::{Handle, NANOS_PER_MILLISECOND, Permits, Purpose};
+
+use super::{Cache, Frame, PageKey};
+use crate::PageNumber;
+use crate::checksum::set_checksum;
+use crate::database::Database;
+use crate::error::{EngineError, Result};
+use crate::flushmap::FlushMap;
+use crate::log::Lsn;
+use crate::log::writer::Log;
+use crate::page::{PageMut, PageView};
+use crate::store::Databases;
+
+/// Bytes of the largest coalesced write.
+const COALESCED_BYTES_MAX: usize = 512 * 1024;
+/// How long the cleaner rests when nobody calls for it.
+const REST_NS: u64 = 10 * NANOS_PER_MILLISECOND;
+
+/// The log as far as writing pages back is concerned.
+pub enum WriteAhead {
+    /// The log being written.
+    Live(Rc<Log>),
+    /// The log being replayed: all of it is durable already.
+    Replay {
+        /// How far redo has come.
+        tip: Cell<Lsn>,
+        /// The first write error.
+        failed: RefCell<Option<String>>,
+    },
+}
+
+impl WriteAhead {
+    /// For redo.
+    pub fn replay() -> Self {
+        Self::Replay {
+            tip: Cell::new(Lsn::ZERO),
+            failed: RefCell::new(None),
+        }
+    }
+
+    /// The end of the log.
+    pub fn tip(&self) -> Lsn {
+        match self {
+            Self::Live(log) => log.tip(),
+            Self::Replay { tip, .. } => tip.get(),
+        }
+    }
+
+    /// Notes how far redo has come.
+    pub fn set_replayed(&self, upto: Lsn) {
+        if let Self::Replay { tip, .. } = self {
+            tip.set(upto);
+        }
+    }
+
+    async fn make_durable(&self, upto: Lsn) -> Result<()> {
+        match self {
+            Self::Live(log) => log.make_durable(upto).await,
+            Self::Replay { .. } => self.check(),
+        }
+    }
+
+    fn fail(&self, error: &EngineError) {
+        match self {
+            Self::Live(log) => log.fail(error),
+            Self::Replay { failed, .. } => {
+                failed.borrow_mut().get_or_insert_with(|| error.to_string());
+            }
+        }
+    }
+
+    /// Fails if writing has failed.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Live(log) => log.check(),
+            Self::Replay { failed, .. } => match &*failed.borrow() {
+                Some(reason) => Err(EngineError::Poisoned {
+                    reason: reason.clone(),
+                }),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// What the cleaner needs to know of the instance.
+pub struct Writeback {
+    /// The cache it cleans.
+    pub cache: Rc<Cache>,
+    /// The log that must be ahead of the pages.
+    pub log: WriteAhead,
+    /// Its executor.
+    pub handle: Handle,
+    /// Writes under way at once.
+    pub permits: Permits,
+    /// Pages changed in the newest generations, as many as this, are not written yet.
+    pub waypoint_generations: u32,
+    /// Purpose its writes are labelled with: redo during recovery.
+    pub purpose: Purpose,
+}
+
+impl Writeback {
+    /// Adjacent dirty frames around `key` that may be written now, in page order.
+    fn run_around(&self, database: &Database, key: PageKey) -> Vec<Rc<Frame>> {
+        let pages_max = (COALESCED_BYTES_MAX / database.size().bytes()) as u32;
+        let eligible = |page: PageNumber| {
+            let frame = self.cache.peek(PageKey {
+                database: key.database,
+                page,
+            })?;
+            (frame.is_dirty() && !frame.writing.get() && self.may_write(&frame)).then_some(frame)
+        };
+        let Some(middle) = eligible(key.page) else {
+            return Vec::new();
+        };
+        let mut run = std::collections::VecDeque::from([middle]);
+        let (mut left, mut right) = (key.page, key.page);
+        while (run.len() as u32) < pages_max && left > 1 {
+            let Some(frame) = eligible(left - 1) else { break };
+            run.push_front(frame);
+            left -= 1;
+        }
+        while (run.len() as u32) < pages_max {
+            let Some(frame) = eligible(right + 1) else { break };
+            run.push_back(frame);
+            right += 1;
+        }
+        run.into()
+    }
+
+    fn may_write(&self, frame: &Frame) -> bool {
+        frame.changed_upto.get().generation + self.waypoint_generations <= self.log.tip().generation
+            || self.waypoint_generations == 0
+    }
+
+    /// Starts writing the dirty run around `key`; returns once the write is under way, or false if there is nothing to write.
+    pub async fn start_write(self: &Rc<Self>, database: &Rc<Database>, key: PageKey) -> Result<bool> {
+        let permit = self.permits.acquire().await;
+        let run = self.run_around(database, key);
+        if run.is_empty() {
+            return Ok(false);
+        }
+        run.iter().for_each(|frame| frame.writing.set(true));
+        let (this, database) = (self.clone(), database.clone());
+        drop(self.handle.spawn(async move {
+            let result = this.write_run(&database, &run).await;
+            run.iter().for_each(|frame| frame.writing.set(false));
+            drop(run);
+            drop(permit);
+            if let Err(error) = result {
+                this.log.fail(&error);
+            }
+            this.cache.freed.notify_all();
+        }));
+        Ok(true)
+    }
+
+    async fn write_run(&self, database: &Database, run: &[Rc<Frame>]) -> Result<()> {
+        let page_bytes = database.size().bytes();
+        let mut buffer = database.file().allocate(run.len() * page_bytes);
+        for (frame, target) in run.iter().zip(buffer.chunks_exact_mut(page_bytes)) {
+            prepare_for_disk(frame, target, database);
+        }
+        let versions: Vec<u64> = run.iter().map(|frame| frame.changes.get()).collect();
+        let upto = run
+            .iter()
+            .map(|frame| frame.changed_upto.get())
+            .max()
+            .unwrap_or(Lsn::ZERO);
+        // Whatever changes these pages from here on lies behind the tip.
+        let resume_at = self.log.tip();
+        self.log.make_durable(upto).await?;
+        database.require_generation(upto.generation).await?;
+        database
+            .write_pages(run[0].key.page, buffer, self.purpose)
+            .await?;
+        for (frame, version) in run.iter().zip(versions) {
+            self.cache.mark_clean(frame);
+            if frame.changes.get() != version {
+                frame.dirty_since.set(Some(resume_at));
+                self.cache.dirty.borrow_mut().insert((resume_at, frame.key));
+            }
+        }
+        Ok(())
+    }
+
+    /// Frees frames until enough are available, writing dirty victims. Returns whether it had to stop for lack of victims.
+    pub async fn free_frames(self: &Rc<Self>, databases: &Databases) -> Result<bool> {
+        while self.cache.available() < self.cache.limits.available_stop {
+            let Some(frame) = self.cache.next_victim() else {
+                return Ok(true);
+            };
+            if !frame.is_dirty() {
+                self.cache.drop_frame(frame);
+                self.cache.freed.notify_all();
+                continue;
+            }
+            self.cache.keep_frame(&frame);
+            let key = frame.key;
+            drop(frame);
+            let Some(database) = databases.get(key.database) else {
+                return Ok(true);
+            };
+            // A dirty victim is written and dropped when its turn comes again.
+            let freed = self.cache.freed.notified();
+            if !self.start_write(&database, key).await? {
+                // It may not be written yet; another pass will find it or others.
+                return Ok(true);
+            }
+            freed.await;
+        }
+        Ok(false)
+    }
+
+    /// Starts writes of up to `count` of the pages that hold the checkpoint before `target`.
+    pub async fn advance(self: &Rc<Self>, target: Lsn, count: usize, databases: &Databases) -> Result<usize> {
+        let due: Vec<PageKey> = {
+            let dirty = self.cache.dirty.borrow();
+            let idle = |key: &PageKey| self.cache.peek(*key).is_some_and(|frame| !frame.writing.get());
+            let due = dirty
+                .iter()
+                .take_while(|(since, _)| *since < target)
+                .map(|(_, key)| *key);
+            due.filter(idle).take(count).collect()
+        };
+        let mut started = 0;
+        for key in &due {
+            if let Some(database) = databases.get(key.database) {
+                started += usize::from(self.start_write(&database, *key).await?);
+            }
+        }
+        Ok(started)
+    }
+
+    /// Writes everything that is dirty now and waits for it.
+    pub async fn write_everything(self: &Rc<Self>, databases: &Databases) -> Result<()> {
+        while self.cache.dirty_frames() > 0 {
+            self.log.check()?;
+            let everything = Lsn::new(u32::MAX, 0);
+            let freed = self.cache.freed.notified();
+            self.advance(everything, 64, databases).await?;
+            if self.cache.dirty_frames() > 0 {
+                freed.await;
+            }
+        }
+        self.log.check()
+    }
+
+    /// Keeps frames available and the checkpoint within `depth_generations` of the log's tip, until `stopping`.
+    pub async fn clean_until(
+        self: Rc<Self>,
+        databases: Rc<Databases>,
+        depth_generations: u32,
+        stopping: Rc<Cell<bool>>,
+    ) {
+        while !stopping.get() && self.log.check().is_ok() {
+            match self.clean_once(&databases, depth_generations).await {
+                Ok(true) => {}
+                Ok(false) => self.rest().await,
+                Err(error) => self.log.fail(&error),
+            }
+        }
+        if self.log.check().is_err() {
+            self.cache.abandon();
+        }
+    }
+
+    /// One pass; whether there may be more to do at once.
+    async fn clean_once(self: &Rc<Self>, databases: &Databases, depth_generations: u32) -> Result<bool> {
+        let starved = self.cache.available() < self.cache.limits.available_start;
+        let stuck = starved && self.free_frames(databases).await?;
+        let tip = self.log.tip();
+        let Some(oldest) = self.cache.oldest_dirty() else {
+            return Ok(false);
+        };
+        let target = Lsn {
+            generation: tip.generation.saturating_sub(depth_generations),
+            ..tip
+        };
+        if oldest >= target {
+            return Ok(false);
+        }
+        let lag = target.generation.saturating_sub(oldest.generation);
+        let urgent = lag * 4 > depth_generations;
+        if urgent {
+            self.cache.count(|statistics| statistics.urgent_passes += 1);
+        }
+        // The further behind, the more at once.
+        let count = if urgent { 64 } else { 1 + lag as usize * 4 };
+        let started = self.advance(target, count, databases).await?;
+        Ok(started > 0 && urgent && !stuck)
+    }
+
+    /// Rests until frames are needed or a while has passed.
+    pub async fn rest(&self) {
+        let timer = self.handle.sleep(REST_NS);
+        let needed = self.cache.needed.notified();
+        plimsoll_io::either(timer, needed).await;
+    }
+}
+
+/// Copies a page for the disk and gives it its next flush type and its checksum.
+fn prepare_for_disk(frame: &Frame, target: &mut [u8], database: &Database) {
+    let mut bytes = frame.bytes_mut();
+    let size = database.size();
+    let next_type =
+        FlushMap::next_type(database.flush_type(frame.key.page, PageView::new(&bytes, size).flush_type()));
+    PageMut::new(&mut bytes, size).set_flush_type(next_type);
+    target.copy_from_slice(&bytes);
+    set_checksum(target, frame.key.page);
+}

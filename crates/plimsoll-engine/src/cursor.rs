@@ -1,0 +1,234 @@
+//! Walking a tree in key order, either way, within bounds, as one transaction sees it.
+//!
+//! A cursor remembers only the last key it gave. It looks at one leaf at a time without waiting, so splits and merges between two looks cannot
+//! confuse it.
+
+use std::collections::VecDeque;
+use std::ops::Bound;
+
+use crate::PageNumber;
+use crate::batch::{Batch, Step};
+use crate::btree::{Tree, descend, descend_first, descend_last};
+use crate::error::Result;
+use crate::transaction::Transaction;
+use crate::versions::RowKey;
+
+/// Which way a cursor goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Rising keys.
+    Forward,
+    /// Falling keys.
+    Backward,
+}
+
+/// A range of keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    /// Lower end.
+    pub low: Bound<Vec<u8>>,
+    /// Upper end.
+    pub high: Bound<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// All keys.
+    pub fn all() -> Self {
+        Self {
+            low: Bound::Unbounded,
+            high: Bound::Unbounded,
+        }
+    }
+
+    /// All keys that start with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> Self {
+        let mut after = prefix.to_vec();
+        while after.last() == Some(&0xFF) {
+            after.pop();
+        }
+        let high = match after.last_mut() {
+            Some(last) => {
+                *last += 1;
+                Bound::Excluded(after)
+            }
+            None => Bound::Unbounded,
+        };
+        Self {
+            low: Bound::Included(prefix.to_vec()),
+            high,
+        }
+    }
+
+    fn holds(&self, key: &[u8]) -> bool {
+        let above = match &self.low {
+            Bound::Included(low) => key >= &low[..],
+            Bound::Excluded(low) => key > &low[..],
+            Bound::Unbounded => true,
+        };
+        let below = match &self.high {
+            Bound::Included(high) => key <= &high[..],
+            Bound::Excluded(high) => key < &high[..],
+            Bound::Unbounded => true,
+        };
+        above && below
+    }
+}
+
+/// Leaves looked at in one go before others may run.
+const LEAVES_PER_LOOK: usize = 4;
+
+/// See the module text.
+pub struct Cursor<'a> {
+    transaction: &'a Transaction,
+    tree: Tree,
+    range: KeyRange,
+    direction: Direction,
+    ready: VecDeque<(Vec<u8>, Vec<u8>)>,
+    at_end: bool,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor over the rows of a tree within `range`.
+    pub fn new(transaction: &'a Transaction, tree: Tree, range: KeyRange, direction: Direction) -> Self {
+        Self {
+            transaction,
+            tree,
+            range,
+            direction,
+            ready: VecDeque::new(),
+            at_end: false,
+        }
+    }
+
+    /// The next row: key and data.
+    pub async fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        while self.ready.is_empty() && !self.at_end {
+            self.look_on().await?;
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    async fn look_on(&mut self) -> Result<()> {
+        let work = self.transaction.work().clone();
+        let database = work.store.database(self.tree.database)?;
+        let (tree, direction, range) = (self.tree, self.direction, self.range.clone());
+        let (rows, last_seen, at_end) = work
+            .store
+            .look(&database, |batch| {
+                let mut rows = VecDeque::new();
+                let mut last_seen = None;
+                let mut leaf = start_leaf(batch, &tree, &range, direction)?;
+                for _ in 0..LEAVES_PER_LOOK {
+                    let found = leaf_rows(batch, leaf, &range, direction)?;
+                    for (key, current) in found.rows {
+                        let row = RowKey { tree, key };
+                        if let Some(data) = work.visible(&row, current.as_deref()) {
+                            rows.push_back((row.key.clone(), data));
+                        }
+                        last_seen = Some(row.key);
+                    }
+                    if found.beyond || found.next == 0 {
+                        return Ok((rows, last_seen, true));
+                    }
+                    leaf = found.next;
+                    if !rows.is_empty() {
+                        break;
+                    }
+                }
+                Ok((rows, last_seen, false))
+            })
+            .await?;
+        self.ready = rows;
+        self.at_end = at_end;
+        if let Some(key) = last_seen {
+            match self.direction {
+                Direction::Forward => self.range.low = Bound::Excluded(key),
+                Direction::Backward => self.range.high = Bound::Excluded(key),
+            }
+        } else if !at_end {
+            // Several leaves without a node in range: look on from where the next leaf begins.
+            self.skip_empty_leaves().await?;
+        }
+        Ok(())
+    }
+
+    /// Walks over a run of empty leaves in one look, however long.
+    async fn skip_empty_leaves(&mut self) -> Result<()> {
+        let work = self.transaction.work().clone();
+        let database = work.store.database(self.tree.database)?;
+        let (tree, direction, range) = (self.tree, self.direction, self.range.clone());
+        let next_key = work
+            .store
+            .look(&database, |batch| {
+                let mut leaf = start_leaf(batch, &tree, &range, direction)?;
+                loop {
+                    let found = leaf_rows(batch, leaf, &range, direction)?;
+                    if let Some((key, _)) = found.rows.into_iter().next() {
+                        return Ok(Some(key));
+                    }
+                    if found.beyond || found.next == 0 {
+                        return Ok(None);
+                    }
+                    leaf = found.next;
+                }
+            })
+            .await?;
+        match next_key {
+            Some(key) if self.direction == Direction::Forward => self.range.low = Bound::Included(key),
+            Some(key) => self.range.high = Bound::Included(key),
+            None => self.at_end = true,
+        }
+        Ok(())
+    }
+}
+
+fn start_leaf(batch: &Batch<'_>, tree: &Tree, range: &KeyRange, direction: Direction) -> Step<PageNumber> {
+    let bound = match direction {
+        Direction::Forward => &range.low,
+        Direction::Backward => &range.high,
+    };
+    let path = match (bound, direction) {
+        (Bound::Included(key) | Bound::Excluded(key), _) => descend(batch, tree, key)?,
+        (Bound::Unbounded, Direction::Forward) => descend_first(batch, tree)?,
+        (Bound::Unbounded, Direction::Backward) => descend_last(batch, tree)?,
+    };
+    Ok(path.leaf)
+}
+
+struct LeafRows {
+    /// Keys in range with their data, `None` if flagged deleted.
+    rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// The neighbour in the direction of travel.
+    next: PageNumber,
+    /// The range ends on this leaf.
+    beyond: bool,
+}
+
+fn leaf_rows(batch: &Batch<'_>, leaf: PageNumber, range: &KeyRange, direction: Direction) -> Step<LeafRows> {
+    batch.with(leaf, |view| {
+        let mut rows = Vec::new();
+        let mut beyond = false;
+        for line in 0..view.lines() {
+            let node = view.node(line)?;
+            let key = node.key();
+            if range.holds(&key) {
+                let data = (!node.is_deleted()).then(|| node.data.to_vec());
+                rows.push((key, data));
+            } else {
+                beyond |= match (direction, &range.low, &range.high) {
+                    (Direction::Forward, _, Bound::Included(high) | Bound::Excluded(high)) => key >= *high,
+                    (Direction::Backward, Bound::Included(low) | Bound::Excluded(low), _) => key <= *low,
+                    _ => false,
+                };
+            }
+        }
+        let next = match direction {
+            Direction::Forward => view.next(),
+            Direction::Backward => view.previous(),
+        };
+        if direction == Direction::Backward {
+            rows.reverse();
+        }
+        Ok(LeafRows { rows, next, beyond })
+    })
+}

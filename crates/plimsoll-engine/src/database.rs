@@ -1,0 +1,374 @@
+//! One open database file: its header pair, its flush map, and page I/O with every check a page has to pass.
+
+use std::cell::{Cell, RefCell};
+use std::path::{Path, PathBuf};
+
+use plimsoll_io::{Buffer, Context, Durability, File, Files, Notify, OpenMode, Purpose};
+
+use crate::error::{EngineError, PageDamage, Result};
+use crate::flushmap::{FlushMap, open_flush_map, save_flush_map};
+use crate::header::DatabaseHeader;
+use crate::page::PageView;
+use crate::page_class::{PageClass, classify, correct};
+use crate::{PageNumber, PageSize};
+
+/// What page checks found while the database was open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageStatistics {
+    /// Pages read and used.
+    pub pages_read: u64,
+    /// Pages written.
+    pub pages_written: u64,
+    /// Single flipped bits corrected.
+    pub corrected: u64,
+    /// Pages refused.
+    pub refused: u64,
+    /// Flush map pages that were damaged when the map was loaded.
+    pub flush_map_pages_damaged: u32,
+}
+
+/// An open database file. The instance owns the rest: cache, log, transactions.
+pub struct Database {
+    number: u8,
+    size: PageSize,
+    file: File,
+    context: Context,
+    header: RefCell<DatabaseHeader>,
+    header_busy: Cell<bool>,
+    header_free: Notify,
+    dbtime: Cell<u64>,
+    pages_owned: Cell<u32>,
+    flush_map: RefCell<FlushMap>,
+    flush_map_file: File,
+    unsynced: Cell<bool>,
+    statistics: Cell<PageStatistics>,
+}
+
+impl Database {
+    /// Opens a database file for writing, whatever its state; judging the state is the caller's part.
+    pub async fn open(files: &Files, path: &Path, number: u8, context: Context) -> Result<Database> {
+        let context = Context {
+            database: number,
+            ..context
+        };
+        let metadata = Context {
+            purpose: Purpose::Metadata,
+            ..context
+        };
+        let file = files.open(path, OpenMode::Write, metadata).await?;
+        match Self::with_file(files, file.clone(), path, number, context).await {
+            Ok(database) => Ok(database),
+            Err(error) => {
+                file.close(metadata).await?;
+                Err(error)
+            }
+        }
+    }
+
+    async fn with_file(
+        files: &Files,
+        file: File,
+        path: &Path,
+        number: u8,
+        context: Context,
+    ) -> Result<Database> {
+        let header_context = Context {
+            purpose: Purpose::Header,
+            ..context
+        };
+        let header = read_header(&file, header_context).await?;
+        let size = header.page_size().expect("a decoded header has a page size");
+        let pages_owned = (file.opened().length_bytes / size.bytes() as u64).saturating_sub(2) as u32;
+        let (flush_map_file, flush_map, damaged) =
+            open_flush_map(files, path, header.signature, pages_owned, header_context).await?;
+        Ok(Database {
+            number,
+            size,
+            file,
+            context,
+            dbtime: Cell::new(header.dbtime_max),
+            header: RefCell::new(header),
+            header_busy: Cell::new(false),
+            header_free: Notify::new(),
+            pages_owned: Cell::new(pages_owned),
+            flush_map: RefCell::new(flush_map),
+            flush_map_file,
+            unsynced: Cell::new(false),
+            statistics: Cell::new(PageStatistics {
+                flush_map_pages_damaged: damaged,
+                ..PageStatistics::default()
+            }),
+        })
+    }
+
+    /// Its number in the instance, from 1.
+    pub fn number(&self) -> u8 {
+        self.number
+    }
+
+    /// Its page size.
+    pub fn size(&self) -> PageSize {
+        self.size
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// A copy of the header as last written or changed.
+    pub fn header(&self) -> DatabaseHeader {
+        self.header.borrow().clone()
+    }
+
+    /// Pages the file has room for.
+    pub fn pages_owned(&self) -> u32 {
+        self.pages_owned.get()
+    }
+
+    /// What page checks found.
+    pub fn statistics(&self) -> PageStatistics {
+        self.statistics.get()
+    }
+
+    fn count(&self, change: impl FnOnce(&mut PageStatistics)) {
+        let mut statistics = self.statistics.get();
+        change(&mut statistics);
+        self.statistics.set(statistics);
+    }
+
+    /// The latest database time given out.
+    pub fn dbtime(&self) -> u64 {
+        self.dbtime.get()
+    }
+
+    /// The next database time.
+    pub fn next_dbtime(&self) -> u64 {
+        self.dbtime.set(self.dbtime.get() + 1);
+        self.dbtime.get()
+    }
+
+    /// Makes sure times given out later are above `dbtime`.
+    pub fn raise_dbtime(&self, dbtime: u64) {
+        self.dbtime.set(self.dbtime.get().max(dbtime));
+    }
+
+    /// A damaged-page error for this database.
+    pub fn damaged(&self, page: PageNumber, damage: PageDamage) -> EngineError {
+        EngineError::DamagedPage {
+            path: self.path().to_owned(),
+            page,
+            damage,
+        }
+    }
+
+    fn label(&self, purpose: Purpose) -> Context {
+        Context {
+            purpose,
+            ..self.context
+        }
+    }
+
+    /// Changes the header and writes both copies, the first made durable before the second is touched.
+    pub async fn update_header(&self, change: impl FnOnce(&mut DatabaseHeader)) -> Result<()> {
+        while self.header_busy.get() {
+            self.header_free.notified().await;
+        }
+        self.header_busy.set(true);
+        let bytes = {
+            let mut header = self.header.borrow_mut();
+            change(&mut header);
+            header.dbtime_max = header.dbtime_max.max(self.dbtime.get());
+            header.encode()
+        };
+        let result = self.write_header(&bytes).await;
+        self.header_busy.set(false);
+        self.header_free.notify_all();
+        result
+    }
+
+    async fn write_header(&self, bytes: &[u8]) -> Result<()> {
+        for copy in 0..2 {
+            let mut buffer = self.file.allocate(bytes.len());
+            buffer.copy_from_slice(bytes);
+            let offset = copy * bytes.len() as u64;
+            self.file
+                .write(offset, buffer, Durability::Durable, self.label(Purpose::Header))
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Makes the header say that recovery needs the log up to `generation`, before a page that depends on it is written.
+    pub async fn require_generation(&self, generation: u32) -> Result<()> {
+        if self.header.borrow().generation_max_required >= generation {
+            return Ok(());
+        }
+        self.update_header(|header| {
+            header.generation_max_required = header.generation_max_required.max(generation);
+            header.generation_max_committed = header.generation_max_committed.max(generation);
+        })
+        .await
+    }
+
+    /// Reads a page and checks it. `check_flush_type` is off during redo, where the map may be older than the file.
+    pub async fn read_page(
+        &self,
+        page: PageNumber,
+        purpose: Purpose,
+        check_flush_type: bool,
+    ) -> Result<Buffer> {
+        let buffer = self.file.allocate(self.size.bytes());
+        let mut buffer = self
+            .file
+            .read(self.size.offset_of(page), buffer, self.label(purpose))
+            .await?;
+        match self.check_page(page, &mut buffer, check_flush_type) {
+            Ok(()) => {
+                self.count(|statistics| statistics.pages_read += 1);
+                Ok(buffer)
+            }
+            Err(damage) => {
+                self.count(|statistics| statistics.refused += 1);
+                Err(self.damaged(page, damage))
+            }
+        }
+    }
+
+    /// Checks a page as read from its place; corrects single flipped bits in memory.
+    pub fn check_page(
+        &self,
+        page: PageNumber,
+        bytes: &mut [u8],
+        check_flush_type: bool,
+    ) -> std::result::Result<(), PageDamage> {
+        match classify(bytes, page) {
+            PageClass::Ok => {}
+            PageClass::Uninitialized => return Err(PageDamage::Uninitialized),
+            PageClass::Correctable { .. } => {
+                correct(bytes, page);
+                self.count(|statistics| statistics.corrected += 1);
+            }
+            PageClass::Bad { .. } => return Err(PageDamage::Checksum),
+            PageClass::WrongPageNumber { found, .. } => return Err(PageDamage::WrongPageNumber { found }),
+        }
+        let view = PageView::new(bytes, self.size);
+        view.check_bounds()?;
+        let found = view.flush_type();
+        let expected = self.flush_map.borrow().get(page);
+        if check_flush_type && expected != 0 && found != expected {
+            return Err(PageDamage::LostFlush { found, expected });
+        }
+        if expected == 0 || !check_flush_type {
+            self.flush_map.borrow_mut().set(page, found);
+        }
+        Ok(())
+    }
+
+    /// The flush type of a page's latest write: the map's, or else what the page says.
+    pub fn flush_type(&self, page: PageNumber, on_page: u8) -> u8 {
+        match self.flush_map.borrow().get(page) {
+            0 => on_page,
+            known => known,
+        }
+    }
+
+    /// Writes already framed pages (checksums set) that lie next to each other, starting with `first`.
+    pub async fn write_pages(&self, first: PageNumber, pages: Buffer, purpose: Purpose) -> Result<()> {
+        let count = (pages.len() / self.size.bytes()) as u64;
+        self.unsynced.set(true);
+        let written = self
+            .file
+            .write(
+                self.size.offset_of(first),
+                pages,
+                Durability::Volatile,
+                self.label(purpose),
+            )
+            .await?;
+        // A sync that ran meanwhile does not cover this write.
+        self.unsynced.set(true);
+        {
+            let mut map = self.flush_map.borrow_mut();
+            for (index, page) in written.chunks_exact(self.size.bytes()).enumerate() {
+                map.set(first + index as u32, PageView::new(page, self.size).flush_type());
+            }
+        }
+        self.count(|statistics| statistics.pages_written += count);
+        Ok(())
+    }
+
+    /// Makes everything written so far durable: pages first, then the flush map that speaks of them.
+    pub async fn sync(&self) -> Result<()> {
+        if self.unsynced.get() {
+            self.unsynced.set(false);
+            self.file.sync(self.label(Purpose::DatabaseWrite)).await?;
+        }
+        let changed = self.flush_map.borrow_mut().take_changed();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        save_flush_map(&self.flush_map_file, changed, self.label(Purpose::Header)).await
+    }
+
+    /// Extends the file so that it has room for `pages_owned` pages, durably.
+    pub async fn extend(&self, pages_owned: u32) -> Result<()> {
+        if pages_owned <= self.pages_owned.get() {
+            return Ok(());
+        }
+        self.file
+            .extend(
+                self.size.file_bytes(pages_owned),
+                self.label(Purpose::DatabaseWrite),
+            )
+            .await?;
+        self.file.sync(self.label(Purpose::DatabaseWrite)).await?;
+        self.pages_owned.set(self.pages_owned.get().max(pages_owned));
+        Ok(())
+    }
+
+    /// Closes both files.
+    pub async fn close(&self) -> Result<()> {
+        self.file.close(self.label(Purpose::Metadata)).await?;
+        self.flush_map_file.close(self.label(Purpose::Metadata)).await?;
+        Ok(())
+    }
+}
+
+/// Reads a header by the shadow rule.
+pub async fn read_header(file: &File, context: Context) -> Result<DatabaseHeader> {
+    let two_pages = 2 * PageSize::KIB_32.bytes() as u64;
+    let bytes = file.opened().length_bytes.min(two_pages) as usize;
+    let bad = |why: String| EngineError::BadHeader {
+        path: file.path().to_owned(),
+        why,
+    };
+    if bytes < 2 * PageSize::KIB_4.bytes() {
+        return Err(bad(format!("the file has only {bytes} bytes")));
+    }
+    let bytes = bytes / PageSize::KIB_4.bytes() * PageSize::KIB_4.bytes();
+    let start = file.read(0, file.allocate(bytes), context).await?;
+    DatabaseHeader::choose(&start)
+        .map(|(header, _)| header)
+        .map_err(|error| bad(error.to_string()))
+}
+
+/// Reads the header of a database that is not open.
+pub async fn peek_header(files: &Files, path: &Path, context: Context) -> Result<DatabaseHeader> {
+    let metadata = Context {
+        purpose: Purpose::Metadata,
+        ..context
+    };
+    let file = files.open(path, OpenMode::Read, metadata).await?;
+    let header = read_header(&file, context).await;
+    file.close(metadata).await?;
+    header
+}
+
+/// A path and the pages found damaged in it.
+pub type DamageList = Vec<(PathBuf, PageNumber, PageDamage)>;

@@ -1,0 +1,192 @@
+//! Everything that can go wrong in the engine, as values the caller can act on. The numbers in parentheses are the error
+//! numbers an ESE administrator knows.
+
+use std::path::PathBuf;
+
+use plimsoll_io::DiskError;
+
+use crate::PageNumber;
+use crate::page::PageFault;
+
+/// Result of an engine operation.
+pub type Result<T> = std::result::Result<T, EngineError>;
+
+/// Why a page cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PageDamage {
+    /// Checksum wrong and not correctable (-1018).
+    #[error("its checksum is wrong and not correctable (-1018): torn, overwritten or misplaced")]
+    Checksum,
+    /// All zero where data was expected (-1019).
+    #[error("it was never written (-1019)")]
+    Uninitialized,
+    /// The page says it is another page (-1118).
+    #[error("it carries the number of page {found} (-1118): a misdirected write")]
+    WrongPageNumber {
+        /// What the page says.
+        found: PageNumber,
+    },
+    /// The flush type differs from the flush map (-1119).
+    #[error("an earlier write of it was lost (-1119): flush type {found}, flush map says {expected}")]
+    LostFlush {
+        /// Type on the page.
+        found: u8,
+        /// Type in the flush map.
+        expected: u8,
+    },
+    /// Redo finds an older page than the log says (-566).
+    #[error(
+        "it is older than the log says (-566): database time {found:#x}, expected {expected:#x}; a write was lost"
+    )]
+    TooOld {
+        /// On the page.
+        found: u64,
+        /// In the log record.
+        expected: u64,
+    },
+    /// Redo finds a page that the log does not explain (-567).
+    #[error("it is newer than the log explains (-567): database time {found:#x} after {expected:#x}")]
+    TooNew {
+        /// On the page.
+        found: u64,
+        /// In the log record.
+        expected: u64,
+    },
+    /// The checksum is right, the content is not.
+    #[error("its structure is wrong: {0}")]
+    Structure(#[from] PageFault),
+    /// The page belongs to another object than the tree it was reached from.
+    #[error("it belongs to object {found}, not to {expected}")]
+    WrongObject {
+        /// On the page.
+        found: u32,
+        /// Of the tree.
+        expected: u32,
+    },
+    /// A link leads outside the database or around in circles.
+    #[error("the way to it is broken: {0}")]
+    Link(&'static str),
+}
+
+/// An engine error.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The disk reported an error.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A page is damaged; nothing of it was used.
+    #[error("page {page} of {path} cannot be used: {damage}; run `plimsoll verify` on it", path = path.display())]
+    DamagedPage {
+        /// Database file.
+        path: PathBuf,
+        /// Logical page number.
+        page: PageNumber,
+        /// What is wrong.
+        damage: PageDamage,
+    },
+    /// Several pages are damaged, found during recovery.
+    #[error("{count} pages of {path} are torn or lost, the first is {first}; recovery without page images cannot mend them: restore \
+             the database", path = path.display(), count = pages.len(), first = pages[0].0)]
+    DamagedPages {
+        /// Database file.
+        path: PathBuf,
+        /// Each page with its damage.
+        pages: Vec<(PageNumber, PageDamage)>,
+    },
+    /// A header cannot be used.
+    #[error("the header of {path} cannot be used: {why}", path = path.display())]
+    BadHeader {
+        /// File.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// Another transaction changed the row since this one began.
+    #[error("another transaction changed this row after this transaction began; roll back and try again")]
+    WriteConflict,
+    /// The key exists.
+    #[error("a row with this key exists already")]
+    KeyDuplicate,
+    /// No such row.
+    #[error("no row has this key")]
+    RowNotFound,
+    /// No such table, column or index.
+    #[error("there is no {what} named {name}")]
+    NoSuchObject {
+        /// "table", "index", "column".
+        what: &'static str,
+        /// Asked-for name.
+        name: String,
+    },
+    /// A row does not fit its table.
+    #[error("the row does not fit the table: {0}")]
+    BadRow(String),
+    /// Too many versions are kept for old transactions.
+    #[error(
+        "the version store is full ({bytes} bytes kept for the oldest transaction); commit or roll back long transactions"
+    )]
+    VersionStoreFull {
+        /// Bytes in use.
+        bytes: usize,
+    },
+    /// The node is larger than a page can hold.
+    #[error("a node of {bytes} bytes does not fit a page; store it as a long value")]
+    NodeTooLarge {
+        /// Bytes.
+        bytes: usize,
+    },
+    /// An earlier error makes further work unsafe.
+    #[error("the instance stopped after an earlier error: {reason}; reopen it to recover")]
+    Poisoned {
+        /// The first error.
+        reason: String,
+    },
+    /// The log is damaged (-501).
+    #[error("log file {path} is corrupt at offset {offset} (-501): {why}", path = path.display())]
+    LogCorrupt {
+        /// File.
+        path: PathBuf,
+        /// Byte offset in the file.
+        offset: u64,
+        /// What is wrong.
+        why: String,
+    },
+    /// A generation needed for recovery is missing (-528).
+    #[error("log generation {generation} is needed for recovery and missing (-528) in {path}", path = path.display())]
+    LogMissing {
+        /// Generation.
+        generation: u32,
+        /// Log directory.
+        path: PathBuf,
+    },
+    /// The log belongs to other databases or another engine (-514 and relatives).
+    #[error("log file {path} does not belong here: {why}", path = path.display())]
+    ForeignLog {
+        /// File.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The copy has gone another way than the log.
+    #[error("{path} has diverged from this log stream: {why}", path = path.display())]
+    Diverged {
+        /// Database.
+        path: PathBuf,
+        /// Evidence.
+        why: String,
+    },
+    /// Opened without recovery though not shut down cleanly (-550).
+    #[error("{path} was not shut down cleanly (-550); recover it with its log first", path = path.display())]
+    DirtyShutdown {
+        /// Database.
+        path: PathBuf,
+    },
+    /// An option has an impossible value.
+    #[error("option {name}: {why}")]
+    BadOption {
+        /// Option.
+        name: &'static str,
+        /// Why.
+        why: String,
+    },
+}

@@ -1,0 +1,409 @@
+//! An instance: one log stream, one cache, one to several databases; opened, recovered if need be, kept in order by background tasks, closed
+//! cleanly.
+
+pub mod open;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use plimsoll_io::{Context, JoinHandle, NANOS_PER_SECOND, Notify, either};
+
+use crate::btree::unlink::unlink_leaf;
+use crate::btree::{Tree, descend, find};
+use crate::cache::CacheLimits;
+use crate::cache::writeback::Writeback;
+use crate::checkpoint::write_checkpoint;
+use crate::database::Database;
+use crate::edit::RowChange;
+use crate::error::{EngineError, Result};
+use crate::header::DatabaseState;
+use crate::log::framing::Framing;
+use crate::log::names::LogNames;
+use crate::log::record::{LogRecord, RowRecord};
+use crate::log::{GENERATION_BYTES, Lsn};
+use crate::logtime::LogTime;
+use crate::replay::ReplayStatistics;
+use crate::space;
+use crate::store::{Progress, Store};
+use crate::transaction::Transaction;
+use crate::versions::RowKey;
+
+/// How an instance is set up. No value has a default here: the edition or the caller says.
+#[derive(Clone, Debug)]
+pub struct InstanceOptions {
+    /// Label of its I/O.
+    pub context: Context,
+    /// Where its log lies.
+    pub log: LogNames,
+    /// Its databases; the first is number 1.
+    pub databases: Vec<PathBuf>,
+    /// Log framing for generations to come.
+    pub framing: Framing,
+    /// Whether generations before the checkpoint are deleted.
+    pub circular: bool,
+    /// Log bytes that may wait to be written before changes have to wait.
+    pub log_buffer_bytes: u64,
+    /// Cache at rest.
+    pub cache_bytes_min: u64,
+    /// Cache at most.
+    pub cache_bytes_max: u64,
+    /// Log that a crash may leave to be redone, roughly.
+    pub checkpoint_depth_bytes: u64,
+    /// Bytes of versions kept at most.
+    pub version_store_bytes_max: usize,
+    /// Whether images of pages are logged so that torn writes can be mended.
+    pub page_images: bool,
+    /// Pages a database grows by.
+    pub extension_pages: u32,
+    /// Pages changed in this many newest generations are not written.
+    pub waypoint_generations: u32,
+    /// Page writes under way at once.
+    pub writes_outstanding_max: usize,
+}
+
+impl InstanceOptions {
+    fn checkpoint_depth_generations(&self) -> u32 {
+        (self.checkpoint_depth_bytes.div_ceil(GENERATION_BYTES)).max(1) as u32
+    }
+
+    fn cache_limits(&self, page_bytes: usize) -> CacheLimits {
+        CacheLimits::from_bytes(self.cache_bytes_min, self.cache_bytes_max, page_bytes)
+    }
+
+    fn check(&self) -> Result<()> {
+        let bad = |name: &'static str, why: String| Err(EngineError::BadOption { name, why });
+        if self.databases.is_empty() || self.databases.len() > 100 {
+            return bad(
+                "databases",
+                format!("an instance has 1 to 100 databases, not {}", self.databases.len()),
+            );
+        }
+        if self.cache_bytes_max < self.cache_bytes_min {
+            return bad("cache_bytes_max", "it is below the minimum".into());
+        }
+        if self.cache_bytes_max < 64 * 4096 {
+            return bad("cache_bytes_max", "a cache needs at least 256 KiB".into());
+        }
+        if self.log_buffer_bytes == 0 || self.writes_outstanding_max == 0 {
+            return bad(
+                "log_buffer_bytes",
+                "log buffer and outstanding writes must be above zero".into(),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What opening had to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// Whether a database had not been shut down cleanly.
+    pub recovered: bool,
+    /// Where redo started.
+    pub started_at: Lsn,
+    /// Where the log ended.
+    pub ended_at: Lsn,
+    /// What redo did.
+    pub replay: ReplayStatistics,
+    /// Transactions taken back.
+    pub rolled_back: usize,
+}
+
+/// See the module text.
+pub struct Instance {
+    store: Rc<Store>,
+    options: InstanceOptions,
+    writeback: Rc<Writeback>,
+    cleaner_stopping: Rc<Cell<bool>>,
+    stop: Rc<Notify>,
+    holds: RefCell<BTreeMap<String, u32>>,
+    checkpointing: Cell<bool>,
+    tasks: RefCell<Vec<JoinHandle<()>>>,
+}
+
+impl Instance {
+    /// What tasks of this instance share; for background jobs and measurement.
+    pub fn store(&self) -> &Rc<Store> {
+        &self.store
+    }
+
+    /// Its options.
+    pub fn options(&self) -> &InstanceOptions {
+        &self.options
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&self) -> Transaction {
+        Transaction::begin(&self.store)
+    }
+
+    /// A database by number.
+    pub fn database(&self, number: u8) -> Result<Rc<Database>> {
+        self.store.database(number)
+    }
+
+    /// Makes a new tree of `pages` pages below `parent` (1 for the database root).
+    pub async fn create_tree(
+        &self,
+        database: u8,
+        parent: u32,
+        object: u32,
+        kind: u32,
+        pages: u32,
+    ) -> Result<Tree> {
+        let target = self.database(database)?;
+        let root = self
+            .store
+            .change(&target, |batch| {
+                space::create_tree(batch, parent, object, kind, pages).map(Progress::Done)
+            })
+            .await?;
+        Ok(Tree {
+            database,
+            root,
+            object,
+            kind,
+        })
+    }
+
+    /// Keeps generations from `generation` on until the hold is changed or released; used by backups, copies and lag.
+    pub fn hold_log(&self, holder: &str, generation: u32) {
+        self.holds.borrow_mut().insert(holder.to_owned(), generation);
+    }
+
+    /// Ends a hold.
+    pub fn release_log(&self, holder: &str) {
+        self.holds.borrow_mut().remove(holder);
+    }
+
+    /// Moves the checkpoint as far as the pages written allow: files synced first, headers and checkpoint file after, old generations last.
+    pub async fn checkpoint(&self) -> Result<()> {
+        if self.checkpointing.replace(true) {
+            return Ok(());
+        }
+        let result = self.checkpoint_alone().await;
+        self.checkpointing.set(false);
+        result
+    }
+
+    async fn checkpoint_alone(&self) -> Result<()> {
+        let store = &self.store;
+        let oldest_writer = store.writers.borrow().values().min().copied();
+        let limits = [store.cache.oldest_dirty(), oldest_writer];
+        let target = limits
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(store.log.tip())
+            .min(store.log.durable());
+        let before = store.checkpoint.get();
+        if target <= before {
+            return store.log.check();
+        }
+        for database in store.databases.all() {
+            database.sync().await?;
+        }
+        store.log.check()?;
+        if target.generation > before.generation {
+            for database in store.databases.all() {
+                database
+                    .update_header(|header| header.generation_min_required = target.generation)
+                    .await?;
+            }
+        }
+        self.write_checkpoint_file(target).await?;
+        store.checkpoint.set(target);
+        if self.options.circular {
+            let held = self.holds.borrow().values().min().copied().unwrap_or(u32::MAX);
+            store.log.delete_before(target.generation.min(held)).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_checkpoint_file(&self, checkpoint: Lsn) -> Result<()> {
+        let store = &self.store;
+        let path = self.options.log.checkpoint();
+        let (signature, framing) = (store.log.signature(), store.log.framing());
+        write_checkpoint(&store.files, &path, checkpoint, signature, framing, store.context).await
+    }
+
+    fn start_tasks(self: &Rc<Self>) {
+        let handle = self.store.handle.clone();
+        let depth = self.options.checkpoint_depth_generations();
+        let cleaner = self.writeback.clone().clean_until(
+            self.store.databases.clone(),
+            depth,
+            self.cleaner_stopping.clone(),
+        );
+        let (checkpointer, tidier) = (self.clone(), self.clone());
+        let mut tasks = self.tasks.borrow_mut();
+        tasks.push(handle.spawn(cleaner));
+        tasks.push(handle.spawn(async move { checkpointer.checkpoint_regularly().await }));
+        tasks.push(handle.spawn(async move { tidier.tidy_regularly().await }));
+    }
+
+    async fn checkpoint_regularly(&self) {
+        while !self.store.stopping.get() {
+            let second = self.store.handle.sleep(NANOS_PER_SECOND);
+            either(second, self.stop.notified()).await;
+            if self.store.stopping.get() {
+                return;
+            }
+            if let Err(error) = self.checkpoint().await {
+                self.store.log.fail(&error);
+                return;
+            }
+        }
+    }
+
+    async fn tidy_regularly(&self) {
+        loop {
+            let more = self.store.tidy.notified();
+            if let Err(error) = self.tidy().await {
+                self.store.log.fail(&error);
+                return;
+            }
+            if self.store.stopping.get() {
+                return;
+            }
+            if self.store.leftovers.borrow().is_empty() {
+                either(more, self.stop.notified()).await;
+            }
+        }
+    }
+
+    /// Removes nodes that are deleted for everybody, and leaves that became empty.
+    async fn tidy(&self) -> Result<()> {
+        loop {
+            let next = self.store.leftovers.borrow_mut().pop_front();
+            let Some(row) = next else { return Ok(()) };
+            let database = self.store.database(row.tree.database)?;
+            let emptied = self
+                .store
+                .change(&database, |batch| self.remove_step(batch, &row))
+                .await?;
+            if emptied {
+                self.store
+                    .change(&database, |batch| unlink_step(batch, &row))
+                    .await?;
+            }
+            self.store.handle.yield_now().await;
+        }
+    }
+
+    fn remove_step(
+        &self,
+        batch: &mut crate::batch::Batch<'_>,
+        row: &RowKey,
+    ) -> crate::batch::Step<Progress<bool>> {
+        let (path, line) = find(batch, &row.tree, &row.key)?;
+        let Ok(line) = line else {
+            return Ok(Progress::Done(false));
+        };
+        let (deleted, lines) = batch.with(path.leaf, |view| {
+            Ok((view.node(line)?.is_deleted(), view.lines()))
+        })?;
+        if !deleted || self.store.versions.borrow().has_versions(row) {
+            return Ok(Progress::Done(false));
+        }
+        batch.row(RowRecord {
+            transaction: 0,
+            database: row.tree.database,
+            root: row.tree.root,
+            object: row.tree.object,
+            page: path.leaf,
+            dbtime: 0,
+            dbtime_before: 0,
+            line: line as u16,
+            compensation: false,
+            key: row.key.clone(),
+            change: RowChange::Remove,
+        })?;
+        Ok(Progress::Done(lines == 1))
+    }
+
+    /// Shuts down cleanly: transactions end, pages are written and synced, headers say clean.
+    ///
+    /// # Errors
+    /// When anything cannot be written: the databases are then left to be recovered.
+    pub async fn close(self: Rc<Self>) -> Result<()> {
+        let result = self.close_cleanly().await;
+        self.stop_tasks().await;
+        let closed = self.store.log.close().await;
+        for database in self.store.databases.take_all() {
+            self.store.cache.forget_database(database.number());
+            let closed = database.close().await;
+            if result.is_ok() {
+                closed?;
+            }
+        }
+        result.and(closed)
+    }
+
+    async fn close_cleanly(&self) -> Result<()> {
+        let store = &self.store;
+        while store.active.get() > 0 {
+            store.log.check()?;
+            store.ended.notified().await;
+        }
+        self.tidy().await?;
+        self.writeback.write_everything(&store.databases).await?;
+        while self.checkpointing.get() {
+            store.handle.yield_now().await;
+        }
+        self.stop_tasks().await;
+        for database in store.databases.all() {
+            database.sync().await?;
+            let appended = store.log.append(&LogRecord::Detach {
+                database: database.number(),
+            });
+            store.log.make_durable(appended.end).await?;
+            self.mark_clean(&database, appended.start).await?;
+        }
+        let appended = store.log.append(&LogRecord::Term);
+        store.log.make_durable(appended.end).await?;
+        self.write_checkpoint_file(appended.end).await
+    }
+
+    async fn mark_clean(&self, database: &Database, detached_at: Lsn) -> Result<()> {
+        let position = self.store.log.framing().position(detached_at);
+        let now = LogTime::from_utc_ns(self.store.handle.clock().anchor().utc_ns);
+        database
+            .update_header(|header| {
+                header.state = DatabaseState::Clean;
+                header.generation_min_required = 0;
+                header.generation_max_required = 0;
+                header.consistent_position = position;
+                header.consistent_time = now;
+                header.detach_position = position;
+                header.detach_time = now;
+            })
+            .await
+    }
+
+    async fn stop_tasks(&self) {
+        self.store.stopping.set(true);
+        self.cleaner_stopping.set(true);
+        let tasks = self.tasks.take();
+        for task in tasks {
+            self.stop.notify_all();
+            self.store.tidy.notify_all();
+            self.store.cache.needed.notify_all();
+            task.await;
+        }
+    }
+}
+
+/// Unlinks the leaf where `row` was, if it is empty.
+fn unlink_step(batch: &mut crate::batch::Batch<'_>, row: &RowKey) -> crate::batch::Step<Progress<()>> {
+    let path = descend(batch, &row.tree, &row.key)?;
+    let lines = batch.with(path.leaf, |view| Ok(view.lines()))?;
+    if lines == 0 {
+        for page in unlink_leaf(batch, &row.tree, &path)? {
+            space::free(batch, row.tree.root, page)?;
+        }
+    }
+    Ok(Progress::Done(()))
+}

@@ -1,0 +1,396 @@
+//! Opening an instance: lock the files, look at their headers, replay the log if one of them was not shut down cleanly, begin a new generation.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::rc::Rc;
+
+use plimsoll_io::{Files, Handle, Notify, Permits, Purpose, Random};
+
+use super::{Instance, InstanceOptions, RecoveryReport};
+use crate::PageSize;
+use crate::cache::Cache;
+use crate::cache::writeback::{WriteAhead, Writeback};
+use crate::checkpoint::read_checkpoint;
+use crate::database::Database;
+use crate::error::{EngineError, Result};
+use crate::header::DatabaseState;
+use crate::log::Lsn;
+use crate::log::header::GenerationHeader;
+use crate::log::reader::{Generation, GenerationFile, LogReader};
+use crate::log::record::LogRecord;
+use crate::log::writer::Log;
+use crate::logtime::{LogTime, Signature};
+use crate::replay::{Replayed, Replayer, replay_context};
+use crate::store::{Databases, Store};
+use crate::transaction::Transaction;
+use crate::versions::VersionStore;
+
+impl Instance {
+    /// Opens the databases, recovering them first if one of them was not shut down cleanly.
+    ///
+    /// # Errors
+    /// See [`EngineError`]; nothing was changed unless recovery had begun.
+    pub async fn open(
+        files: Files,
+        handle: Handle,
+        options: InstanceOptions,
+        random: &mut Random,
+    ) -> Result<(Rc<Instance>, RecoveryReport)> {
+        options.check()?;
+        let databases = open_databases(&files, &options).await?;
+        let reader = LogReader::new(
+            files.clone(),
+            options.log.clone(),
+            replay_context(options.context),
+        );
+        let generations = reader.generations().await?;
+        let dirty = databases.iter().any(|database| needs_recovery(database));
+        let (replayed, started_at) = if dirty {
+            let start = redo_start(&files, &options, &databases, &generations).await?;
+            (
+                replay(&files, &handle, &options, databases, &reader, &generations, start).await?,
+                start,
+            )
+        } else {
+            (
+                nothing_to_replay(&handle, &options, databases, &reader, &generations).await?,
+                Lsn::ZERO,
+            )
+        };
+        activate(
+            files,
+            handle,
+            options,
+            random,
+            replayed,
+            dirty,
+            started_at,
+            &generations,
+        )
+        .await
+    }
+}
+
+fn needs_recovery(database: &Database) -> bool {
+    !matches!(
+        database.header().state,
+        DatabaseState::Clean | DatabaseState::JustCreated
+    )
+}
+
+async fn open_databases(files: &Files, options: &InstanceOptions) -> Result<Vec<Rc<Database>>> {
+    let mut databases: Vec<Rc<Database>> = Vec::new();
+    for (index, path) in options.databases.iter().enumerate() {
+        let database = Rc::new(Database::open(files, path, index as u8 + 1, options.context).await?);
+        let size = databases.first().map_or(database.size(), |first| first.size());
+        databases.push(database.clone());
+        if database.size() != size {
+            close_all(&databases).await;
+            return Err(EngineError::BadHeader {
+                path: path.clone(),
+                why: format!(
+                    "its pages have {}, the first database's {size}; all databases of an instance share one page size",
+                    database.size()
+                ),
+            });
+        }
+    }
+    Ok(databases)
+}
+
+async fn close_all(databases: &[Rc<Database>]) {
+    for database in databases {
+        // The error that brought us here is the one to report.
+        let _ = database.close().await;
+    }
+}
+
+/// Where redo has to start: the checkpoint, or failing that the oldest generation a header asks for.
+async fn redo_start(
+    files: &Files,
+    options: &InstanceOptions,
+    databases: &[Rc<Database>],
+    generations: &[GenerationFile],
+) -> Result<Lsn> {
+    let dirty = || databases.iter().filter(|database| needs_recovery(database));
+    let oldest = dirty()
+        .map(|database| database.header().generation_min_required)
+        .min()
+        .unwrap_or(0);
+    let checkpoint = read_checkpoint(files, &options.log.checkpoint(), options.context).await?;
+    let of_this_stream =
+        |signature: Signature| dirty().all(|database| database.header().log_signature == signature);
+    let start = match checkpoint {
+        Some((checkpoint, signature)) if of_this_stream(signature) && checkpoint.generation >= oldest => {
+            checkpoint
+        }
+        _ => Lsn::new(oldest, 0),
+    };
+    let newest = dirty()
+        .map(|database| database.header().generation_max_required)
+        .max()
+        .unwrap_or(0);
+    for generation in start.generation..=newest.max(start.generation) {
+        if !generations.iter().any(|file| file.generation == generation) {
+            return Err(EngineError::LogMissing {
+                generation,
+                path: options.log.directory().to_owned(),
+            });
+        }
+    }
+    Ok(start)
+}
+
+async fn replay(
+    files: &Files,
+    handle: &Handle,
+    options: &InstanceOptions,
+    databases: Vec<Rc<Database>>,
+    reader: &LogReader,
+    generations: &[GenerationFile],
+    start: Lsn,
+) -> Result<Replayed> {
+    let size = databases[0].size();
+    let signatures: Vec<(Signature, std::path::PathBuf)> = databases
+        .iter()
+        .filter(|database| needs_recovery(database))
+        .map(|database| (database.header().log_signature, database.path().to_owned()))
+        .collect();
+    let limits = options.cache_limits(size.bytes());
+    let depth = options.checkpoint_depth_generations();
+    let mut replayer = Replayer::new(handle.clone(), files.clone(), databases, limits, depth);
+    for file in generations
+        .iter()
+        .filter(|file| file.generation >= start.generation)
+    {
+        let generation = reader.read_generation(&file.path).await?;
+        for (signature, path) in &signatures {
+            check_stream(*signature, &generation, path)?;
+        }
+        let from = if file.generation == start.generation {
+            start.offset
+        } else {
+            0
+        };
+        replayer.feed(generation, from).await?;
+    }
+    replayer.finish().await
+}
+
+fn check_stream(signature: Signature, generation: &Generation, database: &Path) -> Result<()> {
+    if generation.header.signature == signature {
+        return Ok(());
+    }
+    Err(EngineError::Diverged {
+        path: database.to_owned(),
+        why: format!("{} belongs to another log stream", generation.path.display()),
+    })
+}
+
+/// All databases are clean: only the end of the log matters, so that the stream goes on.
+async fn nothing_to_replay(
+    handle: &Handle,
+    options: &InstanceOptions,
+    databases: Vec<Rc<Database>>,
+    reader: &LogReader,
+    generations: &[GenerationFile],
+) -> Result<Replayed> {
+    let last = match generations.last() {
+        Some(file) => Some(reader.read_generation(&file.path).await?),
+        None => None,
+    };
+    let limits = options.cache_limits(databases[0].size().bytes());
+    let open = Rc::new(Databases::default());
+    databases.into_iter().for_each(|database| open.insert(database));
+    Ok(Replayed {
+        cache: Rc::new(Cache::new(handle.clock().clone(), limits)),
+        databases: open,
+        unfinished: Default::default(),
+        leftovers: Vec::new(),
+        transaction_max: 0,
+        last,
+        statistics: Default::default(),
+    })
+}
+
+fn next_header(
+    last: Option<&Generation>,
+    options: &InstanceOptions,
+    size: PageSize,
+    handle: &Handle,
+    random: &mut Random,
+) -> GenerationHeader {
+    let created = LogTime::from_utc_ns(handle.clock().anchor().utc_ns);
+    match last {
+        Some(last) => GenerationHeader {
+            generation: last.header.generation + 1,
+            previous_created: last.header.created,
+            previous_end: last.end(),
+            framing: options.framing,
+            flush: last.flush.max(last.header.flush) + 1,
+            circular: options.circular,
+            ..last.header.clone()
+        },
+        None => GenerationHeader {
+            generation: 1,
+            created,
+            previous_created: LogTime::default(),
+            previous_end: Lsn::ZERO,
+            signature: Signature::new(random.next_u64() as u32, created),
+            framing: options.framing,
+            page_size: size,
+            flush: 0,
+            circular: options.circular,
+        },
+    }
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "activation is one step; its inputs have nothing else in common"
+)]
+async fn activate(
+    files: Files,
+    handle: Handle,
+    options: InstanceOptions,
+    random: &mut Random,
+    replayed: Replayed,
+    recovered: bool,
+    started_at: Lsn,
+    generations: &[GenerationFile],
+) -> Result<(Rc<Instance>, RecoveryReport)> {
+    let size = replayed.databases.all()[0].size();
+    let ended_at = replayed.last.as_ref().map_or(Lsn::ZERO, Generation::end);
+    let header = next_header(replayed.last.as_ref(), &options, size, &handle, random);
+    let first_generation = header.generation;
+    let oldest = generations
+        .first()
+        .map_or(first_generation, |file| file.generation);
+    let log = Log::start(
+        files.clone(),
+        handle.clone(),
+        options.log.clone(),
+        options.context,
+        header,
+        oldest,
+        options.log_buffer_bytes,
+    )
+    .await?;
+    let checkpoint = if recovered {
+        started_at
+    } else {
+        Lsn::new(first_generation, 0)
+    };
+    let store = Rc::new(Store {
+        handle: handle.clone(),
+        files,
+        context: options.context,
+        cache: replayed.cache,
+        log: log.clone(),
+        databases: replayed.databases,
+        versions: RefCell::new(VersionStore::new(options.version_store_bytes_max)),
+        writers: RefCell::default(),
+        active: Cell::new(0),
+        next_transaction: Cell::new(replayed.transaction_max + 1),
+        leftovers: RefCell::default(),
+        tidy: Notify::new(),
+        ended: Notify::new(),
+        checkpoint: Cell::new(checkpoint),
+        page_images: options.page_images,
+        extension_pages: options.extension_pages,
+        growing: RefCell::default(),
+        grown: Notify::new(),
+        stopping: Cell::new(false),
+    });
+    let writeback = Rc::new(Writeback {
+        cache: store.cache.clone(),
+        log: WriteAhead::Live(log),
+        handle,
+        permits: Permits::new(options.writes_outstanding_max),
+        waypoint_generations: options.waypoint_generations,
+        purpose: Purpose::DatabaseWrite,
+    });
+    let instance = Rc::new(Instance {
+        store,
+        options,
+        writeback,
+        cleaner_stopping: Rc::new(Cell::new(false)),
+        stop: Rc::new(Notify::new()),
+        holds: RefCell::default(),
+        checkpointing: Cell::new(false),
+        tasks: RefCell::default(),
+    });
+    attach(&instance, first_generation, recovered).await?;
+    instance.start_tasks();
+    let rolled_back = replayed.unfinished.len();
+    take_back_unfinished(&instance, replayed.unfinished, recovered).await?;
+    instance.store.leave_over(replayed.leftovers);
+    let report = RecoveryReport {
+        recovered,
+        started_at,
+        ended_at,
+        replay: replayed.statistics,
+        rolled_back,
+    };
+    Ok((instance, report))
+}
+
+/// Logs that the databases belong to the stream and marks them dirty, before anything else changes them.
+async fn attach(instance: &Rc<Instance>, generation: u32, recovered: bool) -> Result<()> {
+    let store = &instance.store;
+    for database in store.databases.all() {
+        let signature = database.header().signature;
+        let appended = store.log.append(&LogRecord::Attach {
+            database: database.number(),
+            signature,
+        });
+        store.log.make_durable(appended.end).await?;
+        let position = store.log.framing().position(appended.start);
+        let now = LogTime::from_utc_ns(store.handle.clock().anchor().utc_ns);
+        let (log_signature, was_clean) = (store.log.signature(), !needs_recovery(&database));
+        let oldest_needed = if recovered {
+            store.checkpoint.get().generation
+        } else {
+            generation
+        };
+        database
+            .update_header(|header| {
+                header.state = DatabaseState::Dirty;
+                header.log_signature = log_signature;
+                header.attach_position = position;
+                header.attach_time = now;
+                header.detach_position = Default::default();
+                header.database_id = u32::from(database.number());
+                if was_clean {
+                    header.consistent_position = position;
+                    header.generation_min_required = oldest_needed;
+                }
+                header.generation_max_required = header.generation_max_required.max(generation);
+                header.generation_max_committed = header.generation_max_committed.max(generation);
+            })
+            .await?;
+    }
+    if !recovered {
+        instance.write_checkpoint_file(store.checkpoint.get()).await?;
+    }
+    Ok(())
+}
+
+async fn take_back_unfinished(
+    instance: &Rc<Instance>,
+    unfinished: std::collections::BTreeMap<u64, Vec<crate::transaction::UndoEntry>>,
+    recovered: bool,
+) -> Result<()> {
+    if recovered {
+        instance.store.log.append(&LogRecord::RecoveryUndo);
+    }
+    // All are known to the version store before the first is taken back: a row of one must not look dead to another.
+    let transactions: Vec<Transaction> = unfinished
+        .into_iter()
+        .map(|(id, undo)| Transaction::unfinished(&instance.store, id, undo))
+        .collect();
+    for transaction in transactions {
+        transaction.rollback().await?;
+    }
+    Ok(())
+}

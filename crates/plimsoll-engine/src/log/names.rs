@@ -1,0 +1,54 @@
+//! File names of a log stream with base name `E00`: the current generation `E00.log`, closed ones `E0000000001.log`, the next one
+//! being prepared `E00tmp.log`, the checkpoint `E00.chk`.
+
+use std::path::{Path, PathBuf};
+
+/// Where a log stream lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogNames {
+    directory: PathBuf,
+    base: String,
+}
+
+impl LogNames {
+    /// The stream `base` in `directory`.
+    pub fn new(directory: impl AsRef<Path>, base: &str) -> Self {
+        Self {
+            directory: directory.as_ref().to_owned(),
+            base: base.to_owned(),
+        }
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The generation being written.
+    pub fn current(&self) -> PathBuf {
+        self.directory.join(format!("{}.log", self.base))
+    }
+
+    /// A closed generation.
+    pub fn closed(&self, generation: u32) -> PathBuf {
+        self.directory.join(format!("{}{generation:08X}.log", self.base))
+    }
+
+    /// The next generation, formatted ahead.
+    pub fn prepared(&self) -> PathBuf {
+        self.directory.join(format!("{}tmp.log", self.base))
+    }
+
+    /// The checkpoint file.
+    pub fn checkpoint(&self) -> PathBuf {
+        self.directory.join(format!("{}.chk", self.base))
+    }
+
+    /// The generation a file name stands for, if it is a closed generation of this stream.
+    pub fn generation_of(&self, file_name: &str) -> Option<u32> {
+        let digits = file_name.strip_prefix(&self.base)?.strip_suffix(".log")?;
+        (digits.len() == 8)
+            .then(|| u32::from_str_radix(digits, 16).ok())
+            .flatten()
+    }
+}

@@ -1,0 +1,355 @@
+//! Reads a log stream back with no database attached.
+//!
+//! [`LogReader::read_generation`] loads one generation and judges every unit. The readable part of a generation ends at the first unit
+//! that is blank, bad or not full. What lies behind it decides what that end means: units of the very next flush are an
+//! unfinished write after the last acknowledged one; units of a later flush prove that acknowledged log is gone, which is an error.
+//! That a *closed* generation was read whole is checked against the next generation's header.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_io::{Context, DiskErrorKind, File, Files, OpenMode, Purpose};
+
+use super::framing::{Framing, UnitState};
+use super::header::GenerationHeader;
+use super::names::LogNames;
+use super::record::LogRecord;
+use super::{GENERATION_BYTES, HEADER_BYTES, Lsn};
+use crate::error::{EngineError, Result};
+
+/// Bytes of one read; with the header read apart a generation takes a handful.
+const READ_BYTES: usize = 256 * 1024;
+
+/// One generation, read and checked.
+#[derive(Clone, Debug)]
+pub struct Generation {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its header.
+    pub header: GenerationHeader,
+    /// Its record stream.
+    pub payload: Vec<u8>,
+    /// The last flush seen in the readable part.
+    pub flush: u32,
+    /// Units that were bad or unreadable behind the readable end: an unfinished flush.
+    pub torn_units: u32,
+    /// Units that were bad and read from their shadow.
+    pub shadows_used: u32,
+}
+
+impl Generation {
+    /// Where its readable part ends.
+    pub fn end(&self) -> Lsn {
+        Lsn::new(self.header.generation, self.payload.len() as u32)
+    }
+
+    /// The records from payload offset `from` on. `end` is where the last complete record ends.
+    pub fn records(&self, from: u32) -> Records<'_> {
+        Records {
+            generation: self,
+            offset: from as usize,
+        }
+    }
+}
+
+/// Iterator over the records of a generation: place of the record, the record.
+pub struct Records<'a> {
+    generation: &'a Generation,
+    offset: usize,
+}
+
+impl Records<'_> {
+    /// Where the next record starts, or where reading stopped.
+    pub fn place(&self) -> Lsn {
+        Lsn::new(self.generation.header.generation, self.offset as u32)
+    }
+}
+
+impl Iterator for Records<'_> {
+    type Item = Result<(Lsn, LogRecord)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let payload = &self.generation.payload;
+        while self.offset < payload.len() && payload[self.offset] == 0 {
+            self.offset += 1;
+        }
+        let at = self.place();
+        match LogRecord::decode(payload.get(self.offset..)?) {
+            Ok(Some((record, used_bytes))) => {
+                self.offset += used_bytes;
+                Some(Ok((at, record)))
+            }
+            Ok(None) => None,
+            // The tail of an unfinished flush may end inside a record: that record was never acknowledged.
+            Err("a record is longer than the log") => None,
+            Err(why) => {
+                let header = &self.generation.header;
+                let unit = header.framing.unit_of(at.offset);
+                let offset = u64::from(unit) * header.framing.unit_bytes() as u64;
+                self.offset = payload.len();
+                Some(Err(EngineError::LogCorrupt {
+                    path: self.generation.path.clone(),
+                    offset,
+                    why: why.into(),
+                }))
+            }
+        }
+    }
+}
+
+/// A generation file found in the log directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GenerationFile {
+    /// Its number, from the header of the current file or the name of a closed one.
+    pub generation: u32,
+    /// Its path.
+    pub path: PathBuf,
+}
+
+/// Reads log streams. See the module text.
+#[derive(Clone)]
+pub struct LogReader {
+    files: Files,
+    names: LogNames,
+    context: Context,
+}
+
+impl LogReader {
+    /// A reader of the stream `names`, labelling its I/O with `purpose`.
+    pub fn new(files: Files, names: LogNames, context: Context) -> Self {
+        Self {
+            files,
+            names,
+            context,
+        }
+    }
+
+    /// The names of this stream.
+    pub fn names(&self) -> &LogNames {
+        &self.names
+    }
+
+    /// All generations in order, the current one last. The numbers need not be contiguous: the caller says what it needs.
+    pub async fn generations(&self) -> Result<Vec<GenerationFile>> {
+        let metadata = Context {
+            purpose: Purpose::Metadata,
+            ..self.context
+        };
+        let entries = match self.files.list(self.names.directory(), metadata).await {
+            Ok(entries) => entries,
+            Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut found: Vec<GenerationFile> = entries
+            .iter()
+            .filter_map(|entry| self.names.generation_of(&entry.name))
+            .map(|generation| GenerationFile {
+                generation,
+                path: self.names.closed(generation),
+            })
+            .collect();
+        found.sort_by_key(|file| file.generation);
+        let current = self.names.current();
+        if self.files.exists(&current, metadata).await? {
+            let header = self.read_header(&current).await?;
+            found.push(GenerationFile {
+                generation: header.generation,
+                path: current,
+            });
+        }
+        Ok(found)
+    }
+
+    /// Reads only the header of a log file.
+    pub async fn read_header(&self, path: &Path) -> Result<GenerationHeader> {
+        let metadata = Context {
+            purpose: Purpose::Metadata,
+            ..self.context
+        };
+        let file = self.files.open(path, OpenMode::Read, metadata).await?;
+        let header = self.header_of(&file).await;
+        file.close(metadata).await?;
+        header
+    }
+
+    async fn header_of(&self, file: &File) -> Result<GenerationHeader> {
+        let corrupt = |why: String| EngineError::LogCorrupt {
+            path: file.path().to_owned(),
+            offset: 0,
+            why,
+        };
+        if file.opened().length_bytes != GENERATION_BYTES {
+            return Err(corrupt(format!(
+                "it has {} bytes, a generation has {GENERATION_BYTES}",
+                file.opened().length_bytes
+            )));
+        }
+        let buffer = file.read(0, file.allocate(HEADER_BYTES), self.context).await?;
+        GenerationHeader::decode(&buffer).map_err(|why| {
+            if why.contains("-514") {
+                EngineError::ForeignLog {
+                    path: file.path().to_owned(),
+                    why,
+                }
+            } else {
+                corrupt(why)
+            }
+        })
+    }
+
+    /// Reads and checks one generation.
+    pub async fn read_generation(&self, path: &Path) -> Result<Generation> {
+        let metadata = Context {
+            purpose: Purpose::Metadata,
+            ..self.context
+        };
+        let file = self.files.open(path, OpenMode::Read, metadata).await?;
+        let result = self.read_open_generation(&file).await;
+        file.close(metadata).await?;
+        result
+    }
+
+    async fn read_open_generation(&self, file: &File) -> Result<Generation> {
+        let header = self.header_of(file).await?;
+        let mut bytes = vec![0; GENERATION_BYTES as usize];
+        let mut offset = HEADER_BYTES;
+        while offset < bytes.len() {
+            let count = READ_BYTES.min(bytes.len() - offset);
+            let buffer = file
+                .read(offset as u64, file.allocate(count), self.context)
+                .await?;
+            bytes[offset..offset + count].copy_from_slice(&buffer);
+            offset += count;
+        }
+        judge(file.path(), header, &bytes)
+    }
+
+    /// Checks that `next` continues `previous` without a gap.
+    pub fn check_chain(previous: &Generation, next: &GenerationHeader, next_path: &Path) -> Result<()> {
+        let foreign = |why: String| EngineError::ForeignLog {
+            path: next_path.to_owned(),
+            why,
+        };
+        if next.signature != previous.header.signature {
+            return Err(foreign("its signature is another stream's".into()));
+        }
+        if next.generation != previous.header.generation + 1 {
+            return Err(EngineError::LogMissing {
+                generation: previous.header.generation + 1,
+                path: next_path.parent().unwrap_or(Path::new(".")).to_owned(),
+            });
+        }
+        if next.previous_created != previous.header.created {
+            return Err(foreign(
+                "it continues another history of this stream (creation times do not chain)".into(),
+            ));
+        }
+        if next.previous_end > previous.end() {
+            let unit = previous.header.framing.unit_of(previous.payload.len() as u32);
+            return Err(EngineError::LogCorrupt {
+                path: previous.path.clone(),
+                offset: u64::from(unit) * previous.header.framing.unit_bytes() as u64,
+                why: format!(
+                    "it can be read up to {}, but it ended at {}",
+                    previous.end(),
+                    next.previous_end
+                ),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn judge(path: &Path, header: GenerationHeader, bytes: &[u8]) -> Result<Generation> {
+    let framing = header.framing;
+    let unit_bytes = framing.unit_bytes();
+    let last_payload_unit = framing.first_unit() + framing.capacity_bytes() / framing.payload_bytes() as u32;
+    let unit_at = |index: u32| &bytes[index as usize * unit_bytes..(index as usize + 1) * unit_bytes];
+    let mut generation = Generation {
+        path: path.to_owned(),
+        flush: header.flush,
+        header,
+        payload: Vec::new(),
+        torn_units: 0,
+        shadows_used: 0,
+    };
+    let mut index = framing.first_unit();
+    while index < last_payload_unit {
+        let Some((flush, used_bytes, from)) = readable(framing, &generation.header, index, &unit_at) else {
+            break;
+        };
+        generation.flush = flush;
+        generation.shadows_used += u32::from(from != index);
+        generation
+            .payload
+            .extend_from_slice(&framing.payload(unit_at(from))[..used_bytes]);
+        index += 1;
+        if used_bytes < framing.payload_bytes() {
+            break;
+        }
+    }
+    check_beyond(&mut generation, index, framing, &unit_at)?;
+    Ok(generation)
+}
+
+/// The flush, used bytes and place of the unit that holds the payload of `index`: itself, or its shadow if it is torn.
+fn readable<'a>(
+    framing: Framing,
+    header: &GenerationHeader,
+    index: u32,
+    unit_at: &impl Fn(u32) -> &'a [u8],
+) -> Option<(u32, usize, u32)> {
+    match framing.decode(unit_at(index), header.generation, index) {
+        UnitState::Good {
+            flush,
+            used_bytes,
+            stands_for,
+        } if stands_for == index => Some((flush, used_bytes, index)),
+        // A shadow where a payload unit is expected: the flush that would have replaced it never started.
+        UnitState::Good { .. } | UnitState::Blank => None,
+        UnitState::Bad if framing.has_shadow() => {
+            match framing.decode(unit_at(index + 1), header.generation, index + 1) {
+                UnitState::Good {
+                    flush,
+                    used_bytes,
+                    stands_for,
+                } if stands_for == index => Some((flush, used_bytes, index + 1)),
+                _ => None,
+            }
+        }
+        UnitState::Bad => None,
+    }
+}
+
+/// Units behind the readable end may only come from the flush that was under way when the log stopped.
+fn check_beyond<'a>(
+    generation: &mut Generation,
+    end: u32,
+    framing: Framing,
+    unit_at: &impl Fn(u32) -> &'a [u8],
+) -> Result<()> {
+    for index in end..framing.units_per_file() {
+        match framing.decode(unit_at(index), generation.header.generation, index) {
+            UnitState::Blank => {}
+            UnitState::Bad => generation.torn_units += 1,
+            UnitState::Good {
+                flush, stands_for, ..
+            } => {
+                let is_shadow_of_end = stands_for + 1 == index && stands_for < end;
+                if flush > generation.flush + 1 && !is_shadow_of_end {
+                    return Err(EngineError::LogCorrupt {
+                        path: generation.path.clone(),
+                        offset: u64::from(end) * framing.unit_bytes() as u64,
+                        why: format!(
+                            "flush {} can be read, flush {flush} behind it was written later: acknowledged log is lost",
+                            generation.flush
+                        ),
+                    });
+                }
+                if !is_shadow_of_end {
+                    generation.torn_units += 1;
+                }
+            }
+        }
+    }
+    Ok(())
+}

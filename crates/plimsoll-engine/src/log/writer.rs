@@ -1,0 +1,613 @@
+//! Appending to the log and making it durable.
+//!
+//! Records go into memory at once; one writer task turns them into framed units. A flush covers everything appended when it starts, so
+//! that all waiting commits are released together (group commit). Every log write is durable by itself (write with
+//! data sync), onto blocks that were written when the generation was formatted, so that no file-system metadata changes.
+//!
+//! Rollover: the next generation, formatted ahead as `E00tmp.log`, gets its header; the full one is renamed to its number; the
+//! directory is synced; the new one becomes `E00.log`; the directory is synced. A cut anywhere leaves either the
+//! full generation under one of its two names, or both.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use plimsoll_io::{Context, DiskErrorKind, Durability, File, Files, Handle, Notify, OpenMode, Purpose};
+
+use super::framing::Framing;
+use super::header::GenerationHeader;
+use super::names::LogNames;
+use super::record::LogRecord;
+use super::{GENERATION_BYTES, HEADER_BYTES, Lsn};
+use crate::error::{EngineError, Result};
+use crate::logtime::LogTime;
+
+/// Bytes of one formatting write.
+const FORMAT_BYTES: usize = 128 * 1024;
+
+/// Where one record lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Its first byte.
+    pub start: Lsn,
+    /// The byte after it: durable up to here means the record is durable.
+    pub end: Lsn,
+}
+
+/// Counters of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogStatistics {
+    /// Payload bytes appended.
+    pub appended_bytes: u64,
+    /// Bytes written by flushes, framing and shadows included, formatting not.
+    pub written_bytes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Generations finished.
+    pub generations: u64,
+    /// Times a change had to wait because the log buffer was full ("log record stalls").
+    pub record_stalls: u64,
+    /// Times a rollover had to wait for the next generation to be formatted.
+    pub format_stalls: u64,
+}
+
+struct GenerationBuffer {
+    generation: u32,
+    payload: Vec<u8>,
+}
+
+struct State {
+    header: GenerationHeader,
+    file: File,
+    /// The generation being written, then those appended to meanwhile.
+    buffers: VecDeque<GenerationBuffer>,
+    durable: Lsn,
+    flush: u32,
+    prepared: Option<File>,
+    formatting: bool,
+    oldest_generation: u32,
+}
+
+/// The log being written. See the module text.
+pub struct Log {
+    files: Files,
+    handle: Handle,
+    names: LogNames,
+    context: Context,
+    buffer_bytes: u64,
+    state: RefCell<State>,
+    requested: Cell<Lsn>,
+    failed: RefCell<Option<String>>,
+    closing: Cell<bool>,
+    stopped: Cell<bool>,
+    work: Notify,
+    progress: Notify,
+    statistics: Cell<LogStatistics>,
+}
+
+impl Log {
+    /// Starts a generation after everything described by `header` (whose generation number, chain fields and signature the caller
+    /// has filled in) and the task that writes the log. Existing generations from `oldest_generation` on are kept.
+    pub async fn start(
+        files: Files,
+        handle: Handle,
+        names: LogNames,
+        context: Context,
+        mut header: GenerationHeader,
+        oldest_generation: u32,
+        buffer_bytes: u64,
+    ) -> Result<Rc<Log>> {
+        header.created = LogTime::from_utc_ns(handle.clock().anchor().utc_ns);
+        let file = format_generation(&files, &names, context).await?;
+        let metadata = Context {
+            purpose: Purpose::Metadata,
+            ..context
+        };
+        write_header(&file, &header, context).await?;
+        let current = names.current();
+        if files.exists(&current, metadata).await? {
+            files
+                .rename(&current, &names.closed(header.generation - 1), metadata)
+                .await?;
+            files.sync_directory(names.directory(), metadata).await?;
+        }
+        files.rename(&names.prepared(), &current, metadata).await?;
+        files.sync_directory(names.directory(), metadata).await?;
+        let generation = header.generation;
+        let state = State {
+            flush: header.flush,
+            header,
+            file,
+            buffers: VecDeque::from([GenerationBuffer {
+                generation,
+                payload: Vec::new(),
+            }]),
+            durable: Lsn::new(generation, 0),
+            prepared: None,
+            formatting: false,
+            oldest_generation: oldest_generation.min(generation),
+        };
+        let log = Rc::new(Log {
+            files,
+            handle: handle.clone(),
+            names,
+            context,
+            buffer_bytes,
+            state: RefCell::new(state),
+            requested: Cell::new(Lsn::ZERO),
+            failed: RefCell::new(None),
+            closing: Cell::new(false),
+            stopped: Cell::new(false),
+            work: Notify::new(),
+            progress: Notify::new(),
+            statistics: Cell::default(),
+        });
+        let writer = log.clone();
+        drop(handle.spawn(async move { writer.write_until_closed().await }));
+        Ok(log)
+    }
+
+    /// File names of the stream.
+    pub fn names(&self) -> &LogNames {
+        &self.names
+    }
+
+    /// The stream's signature.
+    pub fn signature(&self) -> crate::logtime::Signature {
+        self.state.borrow().header.signature
+    }
+
+    /// How the stream is framed.
+    pub fn framing(&self) -> Framing {
+        self.state.borrow().header.framing
+    }
+
+    /// Counters since the start.
+    pub fn statistics(&self) -> LogStatistics {
+        self.statistics.get()
+    }
+
+    fn count(&self, change: impl FnOnce(&mut LogStatistics)) {
+        let mut statistics = self.statistics.get();
+        change(&mut statistics);
+        self.statistics.set(statistics);
+    }
+
+    /// The end of everything appended.
+    pub fn tip(&self) -> Lsn {
+        let state = self.state.borrow();
+        let last = state
+            .buffers
+            .back()
+            .expect("there is always a generation to append to");
+        Lsn::new(last.generation, last.payload.len() as u32)
+    }
+
+    /// Everything before this survives a crash.
+    pub fn durable(&self) -> Lsn {
+        self.state.borrow().durable
+    }
+
+    /// The oldest generation still on disk.
+    pub fn oldest_generation(&self) -> u32 {
+        self.state.borrow().oldest_generation
+    }
+
+    /// Appended and not yet durable.
+    pub fn unflushed_bytes(&self) -> u64 {
+        let state = self.state.borrow();
+        let total: usize = state.buffers.iter().map(|buffer| buffer.payload.len()).sum();
+        let front_generation = state.buffers.front().map_or(0, |buffer| buffer.generation);
+        let written = if state.durable.generation == front_generation {
+            state.durable.offset
+        } else {
+            0
+        };
+        total as u64 - u64::from(written)
+    }
+
+    /// Fails if the log has failed.
+    pub fn check(&self) -> Result<()> {
+        match &*self.failed.borrow() {
+            Some(reason) => Err(EngineError::Poisoned {
+                reason: reason.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Stops everything after an error that makes further work unsafe.
+    pub fn fail(&self, error: &EngineError) {
+        self.failed.borrow_mut().get_or_insert_with(|| error.to_string());
+        self.work.notify_all();
+        self.progress.notify_all();
+    }
+
+    /// Waits while the log buffer is full.
+    pub async fn room(&self) -> Result<()> {
+        self.check()?;
+        if self.unflushed_bytes() < self.buffer_bytes {
+            return Ok(());
+        }
+        self.count(|statistics| statistics.record_stalls += 1);
+        while self.unflushed_bytes() >= self.buffer_bytes {
+            let progress = self.progress.notified();
+            self.request(self.tip());
+            progress.await;
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    /// Appends a record in memory. Never waits; a record never spans two generations.
+    pub fn append(&self, record: &LogRecord) -> Appended {
+        let bytes = record.encode();
+        let appended = {
+            let mut state = self.state.borrow_mut();
+            let capacity_bytes = state.header.framing.capacity_bytes() as usize;
+            assert!(bytes.len() <= capacity_bytes, "a record fits a generation");
+            let last = state
+                .buffers
+                .back()
+                .expect("there is always a generation to append to");
+            if last.payload.len() + bytes.len() > capacity_bytes {
+                let generation = last.generation + 1;
+                state.buffers.push_back(GenerationBuffer {
+                    generation,
+                    payload: Vec::new(),
+                });
+            }
+            let last = state
+                .buffers
+                .back_mut()
+                .expect("there is always a generation to append to");
+            let start = Lsn::new(last.generation, last.payload.len() as u32);
+            last.payload.extend_from_slice(&bytes);
+            Appended {
+                start,
+                end: Lsn::new(last.generation, last.payload.len() as u32),
+            }
+        };
+        self.count(|statistics| statistics.appended_bytes += bytes.len() as u64);
+        if self.unflushed_bytes() * 2 >= self.buffer_bytes {
+            self.request(appended.end);
+        }
+        appended
+    }
+
+    fn request(&self, upto: Lsn) {
+        if upto > self.requested.get() {
+            self.requested.set(upto);
+        }
+        self.work.notify_all();
+    }
+
+    /// Waits until everything before `upto` is durable.
+    pub async fn make_durable(&self, upto: Lsn) -> Result<()> {
+        loop {
+            self.check()?;
+            if self.durable() >= upto {
+                return Ok(());
+            }
+            let progress = self.progress.notified();
+            self.request(upto);
+            progress.await;
+        }
+    }
+
+    /// Makes everything appended durable and stops the writer.
+    pub async fn close(&self) -> Result<()> {
+        let result = self.make_durable(self.tip()).await;
+        self.closing.set(true);
+        while !self.stopped.get() {
+            let progress = self.progress.notified();
+            self.work.notify_all();
+            progress.await;
+        }
+        result
+    }
+
+    /// Deletes closed generations before `keep_from`. Which may go is the caller's decision.
+    pub async fn delete_before(&self, keep_from: u32) -> Result<()> {
+        let metadata = Context {
+            purpose: Purpose::Metadata,
+            ..self.context
+        };
+        loop {
+            let generation = self.state.borrow().oldest_generation;
+            if generation >= keep_from || generation >= self.durable().generation {
+                return Ok(());
+            }
+            match self.files.delete(&self.names.closed(generation), metadata).await {
+                Ok(()) => {}
+                Err(error) if error.kind == DiskErrorKind::NotFound => {}
+                Err(error) => return Err(error.into()),
+            }
+            self.state.borrow_mut().oldest_generation = generation + 1;
+        }
+    }
+
+    async fn write_until_closed(self: Rc<Self>) {
+        loop {
+            let work = self.work.notified();
+            if self.check().is_err() {
+                break;
+            }
+            if self.requested.get() <= self.durable() {
+                if self.closing.get() {
+                    break;
+                }
+                work.await;
+                continue;
+            }
+            if let Err(error) = self.flush().await {
+                self.fail(&error);
+                break;
+            }
+            self.progress.notify_all();
+            self.format_ahead();
+        }
+        self.finish().await;
+    }
+
+    async fn finish(&self) {
+        let metadata = Context {
+            purpose: Purpose::Metadata,
+            ..self.context
+        };
+        while self.state.borrow().formatting {
+            self.progress.notified().await;
+        }
+        let (file, prepared) = {
+            let mut state = self.state.borrow_mut();
+            (state.file.clone(), state.prepared.take())
+        };
+        // The handles are closed whatever that says: everything durable is durable already.
+        let _ = file.close(metadata).await;
+        if let Some(prepared) = prepared {
+            let _ = prepared.close(metadata).await;
+        }
+        self.stopped.set(true);
+        self.progress.notify_all();
+    }
+
+    /// Writes everything appended to the generation being written; rolls over if a later one has been started.
+    async fn flush(self: &Rc<Self>) -> Result<()> {
+        let (target, closed) = {
+            let state = self.state.borrow();
+            let front = state.buffers.front().expect("there is always a generation");
+            (
+                Lsn::new(front.generation, front.payload.len() as u32),
+                state.buffers.len() > 1,
+            )
+        };
+        if target > self.durable() {
+            self.write_units(target).await?;
+            self.state.borrow_mut().durable = target;
+            self.count(|statistics| statistics.flushes += 1);
+        }
+        if closed {
+            self.roll_over().await?;
+        }
+        Ok(())
+    }
+
+    async fn write_units(&self, target: Lsn) -> Result<()> {
+        let (framing, from_offset, file) = {
+            let mut state = self.state.borrow_mut();
+            state.flush += 1;
+            (state.header.framing, state.durable.offset, state.file.clone())
+        };
+        let payload_bytes = framing.payload_bytes() as u32;
+        let first = framing.unit_of(from_offset);
+        let last = framing.unit_of(target.offset - 1);
+        if !framing.has_shadow() {
+            return self.write_run(&file, first, last, target.offset, None).await;
+        }
+        let shadow = (!target.offset.is_multiple_of(payload_bytes)).then_some(last);
+        if from_offset.is_multiple_of(payload_bytes) {
+            return self.write_run(&file, first, last, target.offset, shadow).await;
+        }
+        // The first segment has a shadow from before: make the new version durable before the shadow is overwritten.
+        self.write_run(&file, first, first, target.offset, None).await?;
+        if last > first || shadow.is_some() {
+            self.write_run(&file, first + 1, last, target.offset, shadow)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Writes units `first..=last` (possibly none) and after them a shadow of unit `shadow`.
+    async fn write_run(
+        &self,
+        file: &File,
+        first: u32,
+        last: u32,
+        end_offset: u32,
+        shadow: Option<u32>,
+    ) -> Result<()> {
+        let (start, buffer) = self.frame(file, first, last, end_offset, shadow);
+        let bytes = buffer.len() as u64;
+        let context = Context {
+            purpose: Purpose::LogWrite,
+            ..self.context
+        };
+        file.write(start, buffer, Durability::Durable, context).await?;
+        self.count(|statistics| statistics.written_bytes += bytes);
+        Ok(())
+    }
+
+    fn frame(
+        &self,
+        file: &File,
+        first: u32,
+        last: u32,
+        end_offset: u32,
+        shadow: Option<u32>,
+    ) -> (u64, plimsoll_io::Buffer) {
+        let state = self.state.borrow();
+        let framing = state.header.framing;
+        let unit_bytes = framing.unit_bytes() as u64;
+        let alignment = u64::from(file.opened().alignment_bytes).max(unit_bytes);
+        // On a device with larger blocks the neighbours in the same block are written again as they are.
+        let start = (u64::from(first) * unit_bytes / alignment * alignment).max(HEADER_BYTES as u64);
+        let units_end = u64::from(last + 1 + u32::from(shadow.is_some())) * unit_bytes;
+        let end = units_end.next_multiple_of(alignment);
+        let mut buffer = file.allocate((end - start) as usize);
+        buffer.fill(0);
+        let payload = &state
+            .buffers
+            .front()
+            .expect("a generation is being written")
+            .payload;
+        let time = LogTime::from_utc_ns(self.handle.clock().anchor().utc_ns);
+        let generation = state.header.generation;
+        for index in (start / unit_bytes) as u32..=last {
+            let at = (u64::from(index) * unit_bytes - start) as usize;
+            let unit = &mut buffer[at..at + unit_bytes as usize];
+            framing.encode(
+                unit,
+                generation,
+                index,
+                state.flush,
+                unit_payload(framing, payload, index, end_offset),
+                time,
+            );
+        }
+        if let Some(shadowed) = shadow {
+            let at = (u64::from(last + 1) * unit_bytes - start) as usize;
+            let unit = &mut buffer[at..at + unit_bytes as usize];
+            let content = unit_payload(framing, payload, shadowed, end_offset);
+            framing.encode(unit, generation, shadowed, state.flush, content, time);
+        }
+        (start, buffer)
+    }
+
+    async fn roll_over(self: &Rc<Self>) -> Result<()> {
+        let metadata = Context {
+            purpose: Purpose::Metadata,
+            ..self.context
+        };
+        let prepared = self.prepared().await?;
+        let (old_file, header) = {
+            let state = self.state.borrow();
+            let mut header = state.header.clone();
+            header.previous_created = header.created;
+            header.previous_end = state.durable;
+            header.generation += 1;
+            header.flush = state.flush;
+            // Creation times chain the stream, so two generations never share one.
+            let now = LogTime::from_utc_ns(self.handle.clock().anchor().utc_ns);
+            header.created = now;
+            (state.file.clone(), header)
+        };
+        write_header(&prepared, &header, self.context).await?;
+        let current = self.names.current();
+        self.files
+            .rename(&current, &self.names.closed(header.generation - 1), metadata)
+            .await?;
+        self.files
+            .sync_directory(self.names.directory(), metadata)
+            .await?;
+        self.files
+            .rename(&self.names.prepared(), &current, metadata)
+            .await?;
+        self.files
+            .sync_directory(self.names.directory(), metadata)
+            .await?;
+        old_file.close(metadata).await?;
+        {
+            let mut state = self.state.borrow_mut();
+            state.durable = Lsn::new(header.generation, 0);
+            state.header = header;
+            state.file = prepared;
+            state.buffers.pop_front();
+        }
+        self.count(|statistics| statistics.generations += 1);
+        Ok(())
+    }
+
+    /// The formatted next generation: usually there, else formatted now.
+    async fn prepared(&self) -> Result<File> {
+        if self.state.borrow().prepared.is_none() {
+            self.count(|statistics| statistics.format_stalls += 1);
+        }
+        while self.state.borrow().formatting {
+            self.progress.notified().await;
+            self.check()?;
+        }
+        let prepared = self.state.borrow_mut().prepared.take();
+        match prepared {
+            Some(file) => Ok(file),
+            None => format_generation(&self.files, &self.names, self.context).await,
+        }
+    }
+
+    /// Formats the next generation in the background once this one is in real use.
+    fn format_ahead(self: &Rc<Self>) {
+        {
+            let mut state = self.state.borrow_mut();
+            let in_use = state.durable.offset >= state.header.framing.capacity_bytes() / 8;
+            if state.prepared.is_some() || state.formatting || !in_use || self.closing.get() {
+                return;
+            }
+            state.formatting = true;
+        }
+        let log = self.clone();
+        drop(self.handle.spawn(async move {
+            let formatted = format_generation(&log.files, &log.names, log.context).await;
+            match formatted {
+                Ok(file) => log.state.borrow_mut().prepared = Some(file),
+                Err(error) => log.fail(&error),
+            }
+            log.state.borrow_mut().formatting = false;
+            log.progress.notify_all();
+        }));
+    }
+}
+
+fn unit_payload(framing: Framing, payload: &[u8], index: u32, end_offset: u32) -> &[u8] {
+    let start = framing.payload_start(index) as usize;
+    let end = (start + framing.payload_bytes()).min(end_offset as usize);
+    &payload[start..end]
+}
+
+async fn write_header(file: &File, header: &GenerationHeader, context: Context) -> Result<()> {
+    let mut buffer = file.allocate(HEADER_BYTES);
+    buffer.copy_from_slice(&header.encode());
+    let context = Context {
+        purpose: Purpose::Header,
+        ..context
+    };
+    file.write(0, buffer, Durability::Durable, context).await?;
+    Ok(())
+}
+
+/// Makes `E00tmp.log`: full length, every block written, so that later writes change no metadata.
+async fn format_generation(files: &Files, names: &LogNames, context: Context) -> Result<File> {
+    let metadata = Context {
+        purpose: Purpose::Metadata,
+        ..context
+    };
+    let format = Context {
+        purpose: Purpose::LogFormat,
+        ..context
+    };
+    let path = names.prepared();
+    match files.delete(&path, metadata).await {
+        Ok(()) => {}
+        Err(error) if error.kind == DiskErrorKind::NotFound => {}
+        Err(error) => return Err(error.into()),
+    }
+    let file = files.open(&path, OpenMode::Create, metadata).await?;
+    file.extend(GENERATION_BYTES, format).await?;
+    let mut offset = 0;
+    while offset < GENERATION_BYTES {
+        let mut buffer = file.allocate(FORMAT_BYTES);
+        buffer.fill(0);
+        file.write(offset, buffer, Durability::Volatile, format).await?;
+        offset += FORMAT_BYTES as u64;
+    }
+    file.sync(format).await?;
+    Ok(file)
+}

@@ -1,0 +1,565 @@
+//! Redo, one generation at a time.
+//!
+//! A [`Replayer`] is fed generations in order. It can stop after any of them, be dropped and begun again, and is activated when there is
+//! nothing more to feed: only then are unfinished transactions taken back. Crash recovery is "feed all, activate"; a replica feeds as
+//! generations arrive.
+//!
+//! Redo of a change compares the page's database time with the record's: the same as before the change — do it; at or past it — it is in the
+//! file already; older — an earlier write was lost; between — the log does not explain the page. The last two, and pages that fail their checks,
+//! are collected as damage. A page image or a record that makes the page anew mends it.
+//!
+//! Redo mostly reads: pages flushed before the stop are found up to date. The pages of a run of records are therefore read ahead, many at once.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use plimsoll_io::{Context, Files, Handle, JoinHandle, Permits, Purpose};
+
+use crate::PageNumber;
+use crate::btree::Tree;
+use crate::cache::writeback::{WriteAhead, Writeback};
+use crate::cache::{Cache, CacheLimits, Frame, PageKey};
+use crate::database::Database;
+use crate::edit::RowChange;
+use crate::error::{EngineError, PageDamage, Result};
+use crate::log::Lsn;
+use crate::log::reader::{Generation, LogReader};
+use crate::log::record::{ImageRecord, LogRecord, PageEdits, RowRecord, StructureRecord};
+use crate::page::{PageMut, PageView, page_flags};
+use crate::store::Databases;
+use crate::transaction::UndoEntry;
+use crate::versions::RowKey;
+
+/// Records whose pages are read ahead together.
+const READ_AHEAD_RECORDS: usize = 256;
+/// Reads under way at once.
+const READ_AHEAD_READS: usize = 64;
+/// Deleted rows remembered for tidying after activation.
+const LEFTOVERS_MAX: usize = 100_000;
+
+/// What redo has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplayStatistics {
+    /// Generations fed.
+    pub generations: u64,
+    /// Payload bytes fed.
+    pub bytes: u64,
+    /// Records seen.
+    pub records: u64,
+    /// Page changes made.
+    pub applied: u64,
+    /// Page changes found in the file already.
+    pub skipped: u64,
+    /// Pages mended from an image or made anew over damage.
+    pub mended: u64,
+}
+
+/// What activation needs.
+pub(crate) struct Replayed {
+    pub cache: Rc<Cache>,
+    pub databases: Rc<Databases>,
+    pub unfinished: BTreeMap<u64, Vec<UndoEntry>>,
+    pub leftovers: Vec<RowKey>,
+    pub transaction_max: u64,
+    pub last: Option<Generation>,
+    pub statistics: ReplayStatistics,
+}
+
+/// See the module text.
+pub struct Replayer {
+    handle: Handle,
+    cache: Rc<Cache>,
+    databases: Rc<Databases>,
+    writeback: Rc<Writeback>,
+    stopping: Rc<Cell<bool>>,
+    cleaner: JoinHandle<()>,
+    unfinished: BTreeMap<u64, Vec<UndoEntry>>,
+    deleted: BTreeMap<u64, Vec<RowKey>>,
+    leftovers: Vec<RowKey>,
+    transaction_max: u64,
+    damage: BTreeMap<PageKey, PageDamage>,
+    last: Option<Generation>,
+    statistics: ReplayStatistics,
+}
+
+impl Replayer {
+    /// A replayer over open databases.
+    pub fn new(
+        handle: Handle,
+        _files: Files,
+        databases: Vec<Rc<Database>>,
+        limits: CacheLimits,
+        depth_generations: u32,
+    ) -> Replayer {
+        let open = Rc::new(Databases::default());
+        databases.into_iter().for_each(|database| open.insert(database));
+        let cache = Rc::new(Cache::new(handle.clock().clone(), limits));
+        let writeback = Rc::new(Writeback {
+            cache: cache.clone(),
+            log: WriteAhead::replay(),
+            handle: handle.clone(),
+            permits: Permits::new(16),
+            waypoint_generations: 0,
+            purpose: Purpose::Redo,
+        });
+        let stopping = Rc::new(Cell::new(false));
+        let cleaner = writeback.clone();
+        let cleaner = handle.spawn(cleaner.clean_until(open.clone(), depth_generations, stopping.clone()));
+        Replayer {
+            handle,
+            cache,
+            databases: open,
+            writeback,
+            stopping,
+            cleaner,
+            unfinished: BTreeMap::new(),
+            deleted: BTreeMap::new(),
+            leftovers: Vec::new(),
+            transaction_max: 0,
+            damage: BTreeMap::new(),
+            last: None,
+            statistics: ReplayStatistics::default(),
+        }
+    }
+
+    /// Progress.
+    pub fn statistics(&self) -> ReplayStatistics {
+        self.statistics
+    }
+
+    /// How far redo has come.
+    pub fn position(&self) -> Lsn {
+        self.last.as_ref().map_or(Lsn::ZERO, Generation::end)
+    }
+
+    /// Redoes the records of a generation from payload offset `from` on.
+    pub async fn feed(&mut self, generation: Generation, from: u32) -> Result<()> {
+        if let Some(last) = &self.last {
+            LogReader::check_chain(last, &generation.header, &generation.path)?;
+        }
+        let records: Vec<(Lsn, LogRecord)> = generation.records(from).collect::<Result<_>>()?;
+        for run in records.chunks(READ_AHEAD_RECORDS) {
+            self.writeback.log.check()?;
+            let _pages = self.read_ahead(run).await;
+            for (index, (start, record)) in run.iter().enumerate() {
+                let end = run
+                    .get(index + 1)
+                    .map_or(Lsn::new(start.generation, start.offset + 1), |(next, _)| *next);
+                // A page written back while this record waits for another page has to be redone from this record on.
+                self.writeback.log.set_replayed(*start);
+                self.redo(*start, end, record).await?;
+                if index % 16 == 15 {
+                    self.handle.yield_now().await;
+                }
+            }
+        }
+        self.writeback.log.set_replayed(generation.end());
+        self.statistics.generations += 1;
+        self.statistics.bytes += generation.payload.len() as u64;
+        self.statistics.records += records.len() as u64;
+        self.last = Some(generation);
+        Ok(())
+    }
+
+    /// Reads the pages that records will need, many at once, and holds on to a cache-friendly number of them.
+    async fn read_ahead(&self, run: &[(Lsn, LogRecord)]) -> Vec<Rc<Frame>> {
+        let wanted: BTreeSet<PageKey> = run.iter().flat_map(|(_, record)| pages_read_by(record)).collect();
+        let room = self.cache.limits().frames_max / 4;
+        let reads = Rc::new(Permits::new(READ_AHEAD_READS));
+        let found: Rc<RefCell<Vec<Rc<Frame>>>> = Rc::default();
+        let mut joins = Vec::new();
+        for key in wanted.into_iter().take(room) {
+            let Some(database) = self.databases.get(key.database) else {
+                continue;
+            };
+            if key.page > database.pages_owned() || self.cache.peek(key).is_some() {
+                continue;
+            }
+            let (cache, reads, found) = (self.cache.clone(), reads.clone(), found.clone());
+            joins.push(self.handle.spawn(async move {
+                let _permit = reads.acquire().await;
+                // What cannot be read is judged when its record is redone.
+                if let Ok(frame) = cache.load(&database, key.page, Purpose::Redo).await {
+                    found.borrow_mut().push(frame);
+                }
+            }));
+        }
+        for join in joins {
+            join.await;
+        }
+        found.take()
+    }
+
+    async fn redo(&mut self, start: Lsn, end: Lsn, record: &LogRecord) -> Result<()> {
+        match record {
+            LogRecord::Row(row) => {
+                self.note_undo(row);
+                self.redo_row(start, end, row).await
+            }
+            LogRecord::Structure(structure) => self.redo_structure(start, end, structure).await,
+            LogRecord::Image(image) => self.redo_image(start, end, image).await,
+            LogRecord::Commit { transaction } => {
+                self.unfinished.remove(transaction);
+                let deleted = self.deleted.remove(transaction).unwrap_or_default();
+                if self.leftovers.len() < LEFTOVERS_MAX {
+                    self.leftovers.extend(deleted);
+                }
+                Ok(())
+            }
+            LogRecord::RolledBack { transaction } => {
+                self.unfinished.remove(transaction);
+                self.deleted.remove(transaction);
+                Ok(())
+            }
+            LogRecord::Attach { database, signature } => self.check_attach(*database, *signature),
+            LogRecord::Detach { .. } | LogRecord::RecoveryUndo | LogRecord::Term => Ok(()),
+        }
+    }
+
+    fn check_attach(&self, number: u8, signature: crate::logtime::Signature) -> Result<()> {
+        match self.databases.get(number) {
+            Some(database) if database.header().signature != signature => Err(EngineError::Diverged {
+                path: database.path().to_owned(),
+                why: "the log speaks of a database with another signature under this number".into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn note_undo(&mut self, row: &RowRecord) {
+        if row.transaction == 0 {
+            return;
+        }
+        self.transaction_max = self.transaction_max.max(row.transaction);
+        let tree = Tree {
+            database: row.database,
+            root: row.root,
+            object: row.object,
+            kind: 0,
+        };
+        let key = RowKey {
+            tree,
+            key: row.key.clone(),
+        };
+        let undo = self.unfinished.entry(row.transaction).or_default();
+        if row.compensation {
+            undo.pop();
+            if row.change == RowChange::Delete {
+                self.leftovers.push(key);
+            }
+            return;
+        }
+        if row.change == RowChange::Delete {
+            self.deleted.entry(row.transaction).or_default().push(key.clone());
+        }
+        if let Some(inverse) = row.change.inverse() {
+            undo.push(UndoEntry { row: key, inverse });
+        }
+    }
+
+    fn database(&self, number: u8) -> Result<Rc<Database>> {
+        self.databases.get(number).ok_or(EngineError::NoSuchObject {
+            what: "database",
+            name: number.to_string(),
+        })
+    }
+
+    /// The page, or what is wrong with it. Errors of the disk itself end recovery.
+    async fn load(
+        &self,
+        database: &Database,
+        page: PageNumber,
+    ) -> Result<std::result::Result<Rc<Frame>, PageDamage>> {
+        if page == 0 || page > database.pages_owned() {
+            return Ok(Err(PageDamage::Link("the log names a page outside the file")));
+        }
+        match self.cache.load(database, page, Purpose::Redo).await {
+            Ok(frame) => Ok(Ok(frame)),
+            Err(EngineError::DamagedPage { damage, .. }) => Ok(Err(damage)),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn redo_row(&mut self, start: Lsn, end: Lsn, row: &RowRecord) -> Result<()> {
+        let database = self.database(row.database)?;
+        database.raise_dbtime(row.dbtime);
+        let key = PageKey {
+            database: row.database,
+            page: row.page,
+        };
+        if self.damage.contains_key(&key) {
+            return Ok(());
+        }
+        let frame = match self.load(&database, row.page).await? {
+            Ok(frame) => frame,
+            Err(damage) => return self.note_damage(key, damage),
+        };
+        if !self.is_due(&frame, key, row.dbtime_before, row.dbtime) {
+            return Ok(());
+        }
+        {
+            let mut bytes = frame.bytes_mut();
+            let mut page = PageMut::new(&mut bytes, database.size());
+            if page.view().lines() + usize::from(matches!(row.change, RowChange::Insert { .. }))
+                <= usize::from(row.line)
+            {
+                drop(bytes);
+                return self.note_damage(
+                    key,
+                    PageDamage::Link("the log names a line the page does not have"),
+                );
+            }
+            row.change.apply(&mut page, usize::from(row.line), &row.key);
+            page.set_dbtime(row.dbtime);
+        }
+        self.cache.mark_dirty(&frame, start, end);
+        self.statistics.applied += 1;
+        Ok(())
+    }
+
+    /// Whether a change has still to be made; notes damage if the page's database time makes no sense.
+    fn is_due(&mut self, frame: &Frame, key: PageKey, before: u64, after: u64) -> bool {
+        let size = self.databases.get(key.database).map(|database| database.size());
+        let Some(size) = size else { return false };
+        let found = PageView::new(&frame.bytes(), size).dbtime();
+        if found >= after {
+            self.statistics.skipped += 1;
+            return false;
+        }
+        if found == before {
+            return true;
+        }
+        let damage = if found < before {
+            PageDamage::TooOld {
+                found,
+                expected: before,
+            }
+        } else {
+            PageDamage::TooNew {
+                found,
+                expected: before,
+            }
+        };
+        self.damage.insert(key, damage);
+        false
+    }
+
+    fn note_damage(&mut self, key: PageKey, damage: PageDamage) -> Result<()> {
+        self.damage.insert(key, damage);
+        Ok(())
+    }
+
+    async fn redo_structure(&mut self, start: Lsn, end: Lsn, structure: &StructureRecord) -> Result<()> {
+        let database = self.database(structure.database)?;
+        database.raise_dbtime(structure.dbtime);
+        if structure.pages_owned > database.pages_owned() {
+            database.extend(structure.pages_owned).await?;
+        }
+        for edits in &structure.pages {
+            self.redo_edits(&database, start, end, structure.dbtime, edits)
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn redo_edits(
+        &mut self,
+        database: &Rc<Database>,
+        start: Lsn,
+        end: Lsn,
+        dbtime: u64,
+        edits: &PageEdits,
+    ) -> Result<()> {
+        let key = PageKey {
+            database: database.number(),
+            page: edits.page,
+        };
+        let makes_anew = edits.edits.first().is_some_and(crate::edit::Edit::makes_anew);
+        let loaded = if self.damage.contains_key(&key) {
+            Err(self.damage[&key].clone())
+        } else {
+            self.load(database, edits.page).await?
+        };
+        let frame = match loaded {
+            Ok(frame) if makes_anew => {
+                if PageView::new(&frame.bytes(), database.size()).dbtime() >= dbtime {
+                    self.statistics.skipped += 1;
+                    return Ok(());
+                }
+                frame
+            }
+            Ok(frame) => {
+                if !self.is_due(&frame, key, edits.dbtime_before, dbtime) {
+                    return Ok(());
+                }
+                frame
+            }
+            Err(damage) if makes_anew => {
+                self.statistics.mended += u64::from(damage != PageDamage::Uninitialized);
+                self.damage.remove(&key);
+                self.blank_frame(database, key)
+            }
+            Err(damage) => return self.note_damage(key, damage),
+        };
+        {
+            let mut bytes = frame.bytes_mut();
+            let mut page = PageMut::new(&mut bytes, database.size());
+            edits
+                .edits
+                .iter()
+                .for_each(|edit| edit.apply(&mut page, edits.page));
+            page.set_dbtime(dbtime);
+        }
+        if makes_anew {
+            frame.set_imaged_at(start);
+        }
+        self.cache.mark_dirty(&frame, start, end);
+        self.statistics.applied += 1;
+        Ok(())
+    }
+
+    fn blank_frame(&self, database: &Database, key: PageKey) -> Rc<Frame> {
+        match self.cache.peek(key) {
+            Some(frame) => frame,
+            None => {
+                let mut buffer = database.file().allocate(database.size().bytes());
+                buffer.fill(0);
+                self.cache.install(key, buffer)
+            }
+        }
+    }
+
+    async fn redo_image(&mut self, start: Lsn, end: Lsn, image: &ImageRecord) -> Result<()> {
+        let database = self.database(image.database)?;
+        let size = database.size();
+        let key = PageKey {
+            database: image.database,
+            page: image.page,
+        };
+        let mut content = vec![0; size.bytes()];
+        if image.front.len() + image.back.len() > content.len() {
+            return self.note_damage(key, PageDamage::Link("an image longer than a page"));
+        }
+        content[..image.front.len()].copy_from_slice(&image.front);
+        let back_start = content.len() - image.back.len();
+        content[back_start..].copy_from_slice(&image.back);
+        let image_dbtime = PageView::new(&content, size).dbtime();
+        let known_damaged = self.damage.contains_key(&key);
+        let frame = match self.load(&database, image.page).await? {
+            Ok(frame) if !known_damaged && PageView::new(&frame.bytes(), size).dbtime() >= image_dbtime => {
+                frame.set_imaged_at(start);
+                return Ok(());
+            }
+            Ok(frame) => frame,
+            Err(_) => self.blank_frame(&database, key),
+        };
+        frame.bytes_mut().copy_from_slice(&content);
+        frame.set_imaged_at(start);
+        self.cache.mark_dirty(&frame, start, end);
+        self.damage.remove(&key);
+        self.statistics.mended += 1;
+        Ok(())
+    }
+
+    /// Stops the background work and gives everything to activation.
+    pub(crate) async fn finish(mut self) -> Result<Replayed> {
+        // Root pages may have to be read, which may need frames freed.
+        self.restore_kinds().await?;
+        self.stopping.set(true);
+        self.cache.needed.notify_all();
+        (&mut self.cleaner).await;
+        self.writeback.log.check()?;
+        if let Some((first, _)) = self.damage.iter().next() {
+            let number = first.database;
+            let database = self.database(number)?;
+            let pages = self.damage.iter().filter(|(key, _)| key.database == number);
+            let pages = pages.map(|(key, damage)| (key.page, damage.clone())).collect();
+            return Err(EngineError::DamagedPages {
+                path: database.path().to_owned(),
+                pages,
+            });
+        }
+        // Writes under way finish before anything else touches these pages.
+        while self.writeback.permits.free() < 16 {
+            let freed = self.cache.freed.notified();
+            freed.await;
+        }
+        self.writeback.log.check()?;
+        Ok(Replayed {
+            cache: self.cache.clone(),
+            databases: self.databases.clone(),
+            unfinished: std::mem::take(&mut self.unfinished),
+            leftovers: std::mem::take(&mut self.leftovers),
+            transaction_max: self.transaction_max,
+            last: self.last.take(),
+            statistics: self.statistics,
+        })
+    }
+
+    /// The log names trees by root and object; their kind is on the root page.
+    async fn restore_kinds(&mut self) -> Result<()> {
+        let mut kinds: BTreeMap<PageKey, u32> = BTreeMap::new();
+        let rows = self.unfinished.values().flatten().map(|entry| entry.row.tree);
+        let roots: BTreeSet<PageKey> = rows
+            .chain(self.leftovers.iter().map(|row| row.tree))
+            .map(|tree| PageKey {
+                database: tree.database,
+                page: tree.root,
+            })
+            .collect();
+        for key in roots {
+            let database = self.database(key.database)?;
+            if let Ok(frame) = self.load(&database, key.page).await? {
+                let flags = PageView::new(&frame.bytes(), database.size()).flags();
+                kinds.insert(key, flags & page_flags::TREE_KIND);
+            }
+        }
+        let kind_of = |tree: &Tree| {
+            kinds
+                .get(&PageKey {
+                    database: tree.database,
+                    page: tree.root,
+                })
+                .copied()
+                .unwrap_or(0)
+        };
+        for entry in self.unfinished.values_mut().flatten() {
+            entry.row.tree.kind = kind_of(&entry.row.tree);
+        }
+        for row in &mut self.leftovers {
+            row.tree.kind = kind_of(&row.tree);
+        }
+        Ok(())
+    }
+}
+
+fn pages_read_by(record: &LogRecord) -> Vec<PageKey> {
+    match record {
+        LogRecord::Row(row) => vec![PageKey {
+            database: row.database,
+            page: row.page,
+        }],
+        LogRecord::Structure(structure) => structure
+            .pages
+            .iter()
+            .map(|edits| PageKey {
+                database: structure.database,
+                page: edits.page,
+            })
+            .collect(),
+        LogRecord::Image(image) => vec![PageKey {
+            database: image.database,
+            page: image.page,
+        }],
+        _ => Vec::new(),
+    }
+}
+
+/// A label for reading the log during recovery.
+pub fn replay_context(context: Context) -> Context {
+    Context {
+        purpose: Purpose::LogRead,
+        ..context
+    }
+}

@@ -1,0 +1,254 @@
+//! What everything inside a running instance shares, and the loop that carries a step through page faults and file growth.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use plimsoll_io::{Context, Files, Handle, Notify, Purpose};
+
+use crate::PageNumber;
+use crate::batch::{Batch, Step, Stop};
+use crate::btree::{Tree, descend_last};
+use crate::cache::{Cache, Frame};
+use crate::database::Database;
+use crate::error::{EngineError, Result};
+use crate::log::Lsn;
+use crate::log::writer::Log;
+use crate::page::page_flags;
+use crate::space::{SpaceHeader, grow_database};
+use crate::versions::{RowKey, VersionStore};
+
+/// What a step came to.
+pub enum Progress<R> {
+    /// Finished.
+    Done(R),
+    /// One structural change was made; the step has to be looked at again.
+    Again,
+}
+
+/// The databases of an instance by number.
+#[derive(Default)]
+pub struct Databases {
+    open: RefCell<BTreeMap<u8, Rc<Database>>>,
+}
+
+impl Databases {
+    /// Adds a database.
+    pub fn insert(&self, database: Rc<Database>) {
+        self.open.borrow_mut().insert(database.number(), database);
+    }
+
+    /// A database.
+    pub fn get(&self, number: u8) -> Option<Rc<Database>> {
+        self.open.borrow().get(&number).cloned()
+    }
+
+    /// All of them in order.
+    pub fn all(&self) -> Vec<Rc<Database>> {
+        self.open.borrow().values().cloned().collect()
+    }
+
+    /// Takes all away.
+    pub fn take_all(&self) -> Vec<Rc<Database>> {
+        std::mem::take(&mut *self.open.borrow_mut())
+            .into_values()
+            .collect()
+    }
+}
+
+/// See the module text.
+pub struct Store {
+    /// The executor.
+    pub handle: Handle,
+    /// The disk's files.
+    pub files: Files,
+    /// The label of this instance's I/O.
+    pub context: Context,
+    /// The page cache.
+    pub cache: Rc<Cache>,
+    /// The log.
+    pub log: Rc<Log>,
+    /// The databases.
+    pub databases: Rc<Databases>,
+    /// Versions of rows.
+    pub versions: RefCell<VersionStore>,
+    /// First log position of every transaction that has changed something.
+    pub writers: RefCell<BTreeMap<u64, Lsn>>,
+    /// Transactions begun and not ended.
+    pub active: Cell<usize>,
+    /// The next transaction number.
+    pub next_transaction: Cell<u64>,
+    /// Rows that may be left over as deleted nodes.
+    pub leftovers: RefCell<VecDeque<RowKey>>,
+    /// Something was added to the leftovers, or the instance is stopping.
+    pub tidy: Notify,
+    /// A transaction ended.
+    pub ended: Notify,
+    /// Redo would start here.
+    pub checkpoint: Cell<Lsn>,
+    /// Whether page images are logged.
+    pub page_images: bool,
+    /// Pages a database file grows by.
+    pub extension_pages: u32,
+    /// Databases that are growing.
+    pub growing: RefCell<Vec<u8>>,
+    /// A database has grown.
+    pub grown: Notify,
+    /// The instance is closing.
+    pub stopping: Cell<bool>,
+}
+
+impl Store {
+    /// The database of a tree.
+    pub fn database(&self, number: u8) -> Result<Rc<Database>> {
+        self.databases.get(number).ok_or(EngineError::NoSuchObject {
+            what: "database",
+            name: number.to_string(),
+        })
+    }
+
+    fn batch<'a>(&'a self, database: &'a Database) -> Batch<'a> {
+        let images_after = self.page_images.then(|| self.checkpoint.get());
+        Batch::new(&self.cache, &self.log, database, images_after)
+    }
+
+    /// Carries a changing step to its end. The step runs again from the start after every wait, so it must not have side effects until it is
+    /// certain to finish.
+    pub async fn change<R>(
+        &self,
+        database: &Rc<Database>,
+        mut step: impl FnMut(&mut Batch<'_>) -> Step<Progress<R>>,
+    ) -> Result<R> {
+        let mut pins: Vec<Rc<Frame>> = Vec::new();
+        loop {
+            self.log.room().await?;
+            let mut batch = self.batch(database);
+            match step(&mut batch) {
+                Ok(Progress::Done(result)) => {
+                    batch.commit();
+                    return Ok(result);
+                }
+                Ok(Progress::Again) => {
+                    batch.commit();
+                    pins.clear();
+                }
+                Err(stop) => {
+                    drop(batch);
+                    self.resume(database, stop, &mut pins).await?;
+                }
+            }
+        }
+    }
+
+    /// Carries a looking step to its end.
+    pub async fn look<R>(
+        &self,
+        database: &Rc<Database>,
+        mut step: impl FnMut(&Batch<'_>) -> Step<R>,
+    ) -> Result<R> {
+        let mut pins: Vec<Rc<Frame>> = Vec::new();
+        loop {
+            let batch = self.batch(database);
+            match step(&batch) {
+                Ok(result) => return Ok(result),
+                Err(stop) => {
+                    drop(batch);
+                    self.resume(database, stop, &mut pins).await?;
+                }
+            }
+        }
+    }
+
+    async fn resume(&self, database: &Rc<Database>, stop: Stop, pins: &mut Vec<Rc<Frame>>) -> Result<()> {
+        match stop {
+            Stop::Fault(page) => {
+                pins.push(self.cache.load(database, page, Purpose::DatabaseRead).await?);
+                Ok(())
+            }
+            Stop::Grow { pages } => {
+                pins.clear();
+                self.grow(database, pages).await
+            }
+            Stop::Failed(error) => Err(error),
+        }
+    }
+
+    /// Makes the file and the root's space larger. One at a time per database; who comes second looks again.
+    async fn grow(&self, database: &Rc<Database>, pages: u32) -> Result<()> {
+        let number = database.number();
+        if self.growing.borrow().contains(&number) {
+            self.grown.notified().await;
+            return self.log.check();
+        }
+        self.growing.borrow_mut().push(number);
+        let result = self.grow_alone(database, pages).await;
+        self.growing.borrow_mut().retain(|growing| *growing != number);
+        self.grown.notify_all();
+        result
+    }
+
+    async fn grow_alone(&self, database: &Rc<Database>, pages: u32) -> Result<()> {
+        let last = Box::pin(self.look(database, last_owned_page)).await?;
+        // Extent trees may take a few pages of the new extent for themselves.
+        let grow_by = (pages + 8).next_multiple_of(self.extension_pages.max(1));
+        database.extend(last + grow_by).await?;
+        let mut pins: Vec<Rc<Frame>> = Vec::new();
+        loop {
+            self.log.room().await?;
+            let mut batch = self.batch(database);
+            match grow_database(&mut batch, last + 1, grow_by) {
+                Ok(()) => {
+                    batch.commit();
+                    return Ok(());
+                }
+                Err(Stop::Fault(page)) => {
+                    drop(batch);
+                    pins.push(self.cache.load(database, page, Purpose::DatabaseRead).await?);
+                }
+                Err(Stop::Grow { .. }) => unreachable!("the new extent is larger than its trees can need"),
+                Err(Stop::Failed(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// Queues rows whose nodes may be removed for good.
+    pub fn leave_over(&self, rows: Vec<RowKey>) {
+        if !rows.is_empty() {
+            self.leftovers.borrow_mut().extend(rows);
+            self.tidy.notify_all();
+        }
+    }
+}
+
+/// The last page that the database root owns.
+fn last_owned_page(batch: &Batch<'_>) -> Step<PageNumber> {
+    let header = batch.with(1, |view| Ok(SpaceHeader::from_bytes(view.external()?)))?;
+    let header = header.ok_or_else(|| {
+        batch.damaged(
+            1,
+            crate::error::PageDamage::Link("the database root has no space header"),
+        )
+    })?;
+    let owned = Tree {
+        database: batch.database().number(),
+        root: header.owned_root_or_bitmap,
+        object: 1,
+        kind: page_flags::SPACE,
+    };
+    let path = descend_last(batch, &owned)?;
+    let key = batch.with(path.leaf, |view| match view.lines() {
+        0 => Ok(Vec::new()),
+        lines => Ok(view.node(lines - 1)?.key()),
+    })?;
+    let last = key
+        .len()
+        .checked_sub(4)
+        .and_then(|start| key[start..].try_into().ok())
+        .map(u32::from_be_bytes);
+    last.ok_or_else(|| {
+        batch.damaged(
+            path.leaf,
+            crate::error::PageDamage::Link("the database owns no extent"),
+        )
+    })
+}

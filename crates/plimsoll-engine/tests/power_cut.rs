@@ -1,0 +1,203 @@
+//! Power cuts in virtual time. The power fails at a random moment of a busy run; what the disk lost is drawn; the databases are recovered, sometimes
+//! with a second cut during recovery; then the auditor compares. The promise: every acknowledged commit is there, and the state is exactly
+//! that of an unbroken run of commits.
+
+mod support;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use plimsoll_engine::PageSize;
+use plimsoll_engine::log::framing::Framing;
+use plimsoll_io::{Clock, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, Random};
+use support::*;
+
+#[derive(Default)]
+struct Tally {
+    cuts: u64,
+    cuts_in_recovery: u64,
+    commits_kept: u64,
+    commits_lost: u64,
+}
+
+fn setup_for(random: &mut Random) -> Setup {
+    let framing = if random.chance(0.5) {
+        Framing::Sectors512
+    } else {
+        Framing::Segments4096
+    };
+    let size = [
+        PageSize::KIB_4,
+        PageSize::KIB_4,
+        PageSize::KIB_8,
+        PageSize::KIB_32,
+    ][random.below(4) as usize];
+    Setup {
+        size,
+        framing,
+        page_images: true,
+        cache_frames: 64 + random.below(200),
+        databases: 1 + random.below(2) as u8,
+        checkpoint_generations: 1 + random.below(3),
+    }
+}
+
+fn memory_for(random: &mut Random) -> MemoryOptions {
+    let latency = Latency::Exponential {
+        fixed_ns: 20_000,
+        mean_ns: 20_000 + random.below(2_000_000),
+    };
+    MemoryOptions {
+        latency: LatencyPlan::of(latency),
+        ..MemoryOptions::default()
+    }
+}
+
+/// Runs sessions on the disk until the power fails or `transactions` each are done.
+fn run_until_cut(
+    disk: &Rc<MemoryDisk>,
+    setup: &Setup,
+    field: &Rc<RefCell<Option<Field>>>,
+    ledger: &Rc<RefCell<Ledger>>,
+    seed: u64,
+    round: u64,
+) {
+    let (setup, field, ledger) = (setup.clone(), field.clone(), ledger.clone());
+    run_until_power_lost(disk, move |files, handle| async move {
+        let Ok((instance, _)) = open(&files, &handle, &setup, seed ^ round).await else {
+            return;
+        };
+        if field.borrow().is_none() {
+            let bytes_max = setup.size.bytes() as u64 / 8;
+            let Ok(created) = create_field(&instance, &setup, 1_500, bytes_max).await else {
+                return;
+            };
+            // The trees exist for sure only once the log has them.
+            if instance
+                .store()
+                .log
+                .make_durable(instance.store().log.tip())
+                .await
+                .is_err()
+            {
+                return;
+            }
+            *field.borrow_mut() = Some(created);
+        }
+        let field = field.borrow().clone().expect("it was just set");
+        let mut joins = Vec::new();
+        for session in 0..4u64 {
+            let (instance, field, ledger) = (instance.clone(), field.clone(), ledger.clone());
+            let mut random = Random::from_seed(seed).child(&format!("round {round} session {session}"));
+            joins.push(handle.spawn(async move {
+                let weights = Weights::swarm(&mut random);
+                for number in 0..150 {
+                    let serial = round * 1_000_000 + session * 1_000 + number;
+                    if one_transaction(&instance, &field, &weights, serial, &mut random, &ledger)
+                        .await
+                        .is_err()
+                    {
+                        return;
+                    }
+                }
+            }));
+        }
+        for join in joins {
+            join.await;
+        }
+    });
+}
+
+/// One world: several rounds of work, cut, recovery and audit on the same databases.
+fn world(seed: u64, rounds: u64, tally: &mut Tally) {
+    let mut random = Random::from_seed(seed).child("world");
+    let setup = setup_for(&mut random);
+    let memory = memory_for(&mut random);
+    let clock = Rc::new(Clock::simulated());
+    let mut disk = new_disk(&clock, seed, memory);
+    let creating = setup.clone();
+    run_on(&clock, &disk, move |files, _| async move {
+        create_databases(&files, &creating).await.unwrap()
+    })
+    .unwrap();
+    let field: Rc<RefCell<Option<Field>>> = Rc::default();
+    let ledger: Rc<RefCell<Ledger>> = Rc::default();
+    for round in 0..rounds {
+        let kept_before = ledger.borrow().committed.len();
+        let now = disk.clock().now();
+        disk.power_cut_at(now + 1 + random.below(3_000_000_000));
+        run_until_cut(&disk, &setup, &field, &ledger, seed, round);
+        disk.power_cut();
+        disk = disk.crash_image(Loss::Drawn, &mut random);
+        tally.cuts += 1;
+        while random.chance(0.4) {
+            // The power fails again while recovery is at work.
+            let now = disk.clock().now();
+            disk.power_cut_at(now + 1 + random.below(300_000_000));
+            let recovering = setup.clone();
+            run_until_power_lost(&disk, move |files, handle| async move {
+                let _ = open(&files, &handle, &recovering, seed).await;
+            });
+            disk.power_cut();
+            disk = disk.crash_image(Loss::Drawn, &mut random);
+            tally.cuts += 1;
+            tally.cuts_in_recovery += 1;
+        }
+        let Some(known) = field.borrow().clone() else {
+            continue;
+        };
+        let (auditing, books) = (setup.clone(), ledger.borrow().clone());
+        let clock = disk.clock().clone();
+        let survived = run_on(&clock, &disk, move |files, handle| async move {
+            let (instance, _) = open(&files, &handle, &auditing, seed + 77)
+                .await
+                .unwrap_or_else(|error| panic!("seed {seed} round {round}: {error}"));
+            let survived = audit(&instance, &known, &books).await.unwrap();
+            instance.close().await.unwrap();
+            survived
+        })
+        .unwrap_or_else(|_| panic!("seed {seed} round {round}: recovery hangs"));
+        let mut books = ledger.borrow_mut();
+        tally.commits_kept += (survived - kept_before) as u64;
+        tally.commits_lost += (books.committed.len() - survived) as u64;
+        books.committed.truncate(survived);
+    }
+}
+
+fn many(first_seed: u64, worlds: u64) -> Tally {
+    let mut tally = Tally::default();
+    for seed in first_seed..first_seed + worlds {
+        println!("seed {seed}");
+        world(seed, 4, &mut tally);
+    }
+    println!(
+        "{} power cuts, {} of them in recovery; {} commits kept, {} unacknowledged ones lost",
+        tally.cuts, tally.cuts_in_recovery, tally.commits_kept, tally.commits_lost
+    );
+    tally
+}
+
+#[test]
+fn two_hundred_power_cuts_lose_nothing_acknowledged() {
+    let tally = many(1, 34);
+    assert!(tally.cuts >= 200, "only {} cuts", tally.cuts);
+    assert!(
+        tally.cuts_in_recovery > 20 && tally.commits_lost > 0,
+        "the cuts must hurt to prove anything"
+    );
+}
+
+#[test]
+#[ignore = "slow: `make slow` runs it in release"]
+fn ten_thousand_power_cuts_lose_nothing_acknowledged() {
+    let first_seed = std::env::var("SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or(1000);
+    let mut cuts = 0;
+    let mut seed = first_seed;
+    while cuts < 10_000 {
+        cuts += many(seed, 50).cuts;
+        seed += 50;
+    }
+}
