@@ -1,5 +1,6 @@
 """The door to the Rust side: plain data in, column buffers and JSON out."""
 
+from os import PathLike
 from typing import final
 
 __version__: str
@@ -33,6 +34,9 @@ class Run:
 
     def outcome(self) -> str:
         """How the run ended, as JSON; waits for the end."""
+
+def probe(path: str | PathLike[str]) -> str:
+    """Everything that is known about a path, as JSON. Never writes."""
 
 def columns() -> list[tuple[str, str, str, str]]:
     """The columns of a sample table: name, numpy type, unit, meaning."""

@@ -1,6 +1,6 @@
 """The circumstances of a run: machine, operating system, storage and software, as plain data.
 
-Everything is read from /proc, /sys and the interpreter; nothing needs privileges, and what is unknown stays None.
+Read from /proc, /sys, the interpreter and the probe of the storage; nothing needs privileges, and what is unknown stays None.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def collect(target_paths: list[Path]) -> dict[str, Any]:
     cpus = len(os.sched_getaffinity(0))
     load = os.getloadavg()
     storages = [describe(path) for path in target_paths]
-    warnings = [warning for storage in storages for warning in storage.warnings()]
+    warnings = [warning for storage in storages for warning in storage.warnings]
     if load[0] > BUSY_LOAD_PER_CPU * cpus:
         warnings.append(f"the machine is busy: load {load[0]:.1f} on {cpus} CPUs before the run began")
     return {
@@ -53,7 +53,7 @@ def collect(target_paths: list[Path]) -> dict[str, Any]:
             "load_average": list(load),
             "command": Path(sys.argv[0]).name,
         },
-        "targets": [storage.as_json() for storage in storages],
+        "targets": [storage.facts for storage in storages],
         "warnings": list(dict.fromkeys(warnings)),
     }
 

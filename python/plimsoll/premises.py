@@ -82,7 +82,7 @@ def inspect(run: dict[str, Any]) -> Forecast:
                 database["existing_records"] = records
     for target in run["targets"]:
         storage = describe(Path(target["path"]))
-        forecast.warnings += storage.warnings()
+        forecast.warnings += storage.warnings
         needed = forecast.bytes_needed.get(storage.mount_point, 0)
         if needed > storage.free_bytes:
             problems.append(

@@ -1,6 +1,6 @@
 """Carries out a plan: opens the native door, and writes what comes out of it into the run folder.
 
-The only module that imports `plimsoll._native`. The Rust side measures on a thread of its own; here samples become
+The Rust side measures on a thread of its own; here samples become
 Parquet and events become lines, while a signal asks for a clean stop. Nothing is timed here.
 """
 

@@ -183,7 +183,7 @@ impl Customer {
         };
         let recorder = &self.setting.recorder;
         match result {
-            OperationResult::Done => recorder.record(key(kind.name()), response_ns, 0),
+            OperationResult::Done => recorder.record(key(kind.name()), response_ns),
             OperationResult::Missing => recorder.count(key("missing_record"), 1),
             OperationResult::Conflict => recorder.count(key("write_conflict"), 1),
         }

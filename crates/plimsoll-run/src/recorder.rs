@@ -99,17 +99,10 @@ impl Recorder {
         self.slots.borrow_mut().entry(key).or_default();
     }
 
-    /// Counts a completed transfer or operation.
-    pub fn record(&self, key: Key, latency_ns: Nanos, bytes: u64) {
+    /// Counts a completed operation.
+    pub fn record(&self, key: Key, latency_ns: Nanos) {
         let mut slots = self.slots.borrow_mut();
-        let figures = &mut slots.entry(key).or_default().sample;
-        figures.latencies.record(latency_ns);
-        figures.bytes += bytes;
-    }
-
-    /// Counts a failed one.
-    pub fn record_error(&self, key: Key) {
-        self.slots.borrow_mut().entry(key).or_default().sample.errors += 1;
+        slots.entry(key).or_default().sample.latencies.record(latency_ns);
     }
 
     /// Counts an event without a duration.
@@ -120,14 +113,12 @@ impl Recorder {
     }
 
     /// Adds a distribution measured elsewhere.
-    pub fn merge(&self, key: Key, latencies: &Histogram) {
-        self.slots
-            .borrow_mut()
-            .entry(key)
-            .or_default()
-            .sample
-            .latencies
-            .merge(latencies);
+    pub fn merge(&self, key: Key, latencies: &Histogram, bytes: u64, errors: u64) {
+        let mut slots = self.slots.borrow_mut();
+        let figures = &mut slots.entry(key).or_default().sample;
+        figures.latencies.merge(latencies);
+        figures.bytes += bytes;
+        figures.errors += errors;
     }
 
     /// Sets a level.

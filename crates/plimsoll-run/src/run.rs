@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use plimsoll_io::{Clock, Disk, Executor, Files};
+use plimsoll_io::{Clock, Disk, Executor, Files, Recorded};
 
 use crate::RunError;
 use crate::events::Level;
@@ -10,7 +10,6 @@ use crate::outcome::{
     Anchor, Ending, ErrorReport, OUTCOME_SCHEMA_VERSION, PhaseOutcome, PhaseResult, RunOutcome,
 };
 use crate::phase;
-use crate::recorded_disk::RecordedDisk;
 use crate::recorder::{PhaseFigures, Recorder};
 use crate::sampler::Sampler;
 use crate::setting::{Output, Setting, StopSignal};
@@ -27,7 +26,7 @@ pub fn execute(
 ) -> RunOutcome {
     let spec = Rc::new(spec);
     let recorder = Rc::new(Recorder::default());
-    let recorded = Rc::new(RecordedDisk::new(disk.clone(), clock.clone(), recorder.clone()));
+    let recorded = Rc::new(Recorded::new(disk.clone(), clock.clone()));
     let executor = Executor::new(clock.clone(), recorded.clone());
     let setting = Setting {
         files: Files::new(recorded.clone()),

@@ -1,10 +1,11 @@
 //! Closes a sample at a fixed beat and at every phase boundary, and adds the levels that nobody records: cache, queue,
-//! database length, how busy the load generator itself is.
+//! database length, how busy the load generator itself is. What the disk did is taken from the recorded disk, the one
+//! place where disk latency is measured.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use plimsoll_io::{NANOS_PER_MILLISECOND, Nanos};
+use plimsoll_io::{NANOS_PER_MILLISECOND, Nanos, OperationKind, PendingIo, SeriesKey};
 
 use crate::events::Level;
 use crate::recorder::Key;
@@ -24,6 +25,8 @@ pub struct Sampler {
 struct Before {
     time: Nanos,
     page_fault_stalls: Vec<u64>,
+    /// Operations up to here were looked at for hanging.
+    hung_until: Nanos,
 }
 
 impl Sampler {
@@ -32,6 +35,7 @@ impl Sampler {
         let before = Before {
             time: setting.handle.now(),
             page_fault_stalls: vec![0; spec.instances.len()],
+            hung_until: 0,
         };
         Sampler {
             spec,
@@ -61,6 +65,7 @@ impl Sampler {
         if interval_ns == 0 {
             return;
         }
+        self.note_disk();
         self.note_instances();
         self.note_executor(interval_ns);
         self.before.borrow_mut().time = now;
@@ -87,31 +92,90 @@ impl Sampler {
                 recorder.set_level(key, database.size_bytes as f64);
             }
         }
+        let pending = self.setting.disk.in_flight_longer_than(0);
         for number in 0..self.spec.instances.len() {
-            let in_flight = self.setting.disk.in_flight_of(number as u16);
+            let in_flight = pending
+                .iter()
+                .filter(|io| usize::from(io.key.instance.0) == number)
+                .count();
             recorder.set_level(Key::new(number as u32, 0, "in_flight"), in_flight as f64);
+        }
+    }
+
+    fn note_disk(&self) {
+        for (series_key, series) in self.setting.disk.take_interval().series {
+            let key = key_of(&series_key);
+            self.setting.recorder.merge(
+                key,
+                &series.latency,
+                series.bytes,
+                errors_of(&series_key, series.errors),
+            );
         }
     }
 
     fn note_executor(&self, interval_ns: Nanos) {
         let statistics = self.setting.handle.take_statistics();
         let recorder = &self.setting.recorder;
-        recorder.merge(Key::new(0, 0, "reap_gap"), &statistics.reap_gap);
+        recorder.merge(Key::new(0, 0, "reap_gap"), &statistics.reap_gap, 0, 0);
         let busy = statistics.busy_ns as f64 / interval_ns as f64;
         recorder.set_level(Key::new(0, 0, "executor_busy"), busy);
     }
 
+    /// Reports operations that have been at the disk for too long, each once.
     fn report_hung(&self) {
         let patience_ns = self.spec.hung_after_ms * NANOS_PER_MILLISECOND;
         let deadline = self.setting.handle.now().saturating_sub(patience_ns);
-        for hung in self.setting.disk.report_hung(deadline) {
-            let text = format!(
-                "a {} ({}) has not completed for more than {} ms",
-                hung.doing,
-                hung.context.purpose.name(),
-                self.spec.hung_after_ms
+        let looked_until = std::mem::replace(&mut self.before.borrow_mut().hung_until, deadline);
+        for io in self.setting.disk.in_flight_longer_than(patience_ns) {
+            if io.submitted < looked_until {
+                continue;
+            }
+            self.setting.recorder.count(
+                Key {
+                    metric: hung_metric(),
+                    ..key_of(&io.key)
+                },
+                1,
             );
-            self.setting.tell(Level::Error, "hung_io", text);
+            self.setting
+                .tell(Level::Error, "hung_io", sentence_on(&io, self.spec.hung_after_ms));
         }
+    }
+}
+
+fn hung_metric() -> u32 {
+    Key::new(0, 0, "hung").metric
+}
+
+fn sentence_on(io: &PendingIo, hung_after_ms: u64) -> String {
+    let path = io
+        .path
+        .as_ref()
+        .map_or(String::new(), |path| format!(" of {}", path.display()));
+    format!(
+        "a {}{path} at offset {} ({}) has not completed for more than {hung_after_ms} ms",
+        io.key.kind.name(),
+        io.offset,
+        io.key.purpose.name(),
+    )
+}
+
+/// The metric that operations of a kind and purpose count for.
+fn key_of(series: &SeriesKey) -> Key {
+    let metric = match series.kind {
+        OperationKind::Read | OperationKind::Write => series.purpose.name(),
+        OperationKind::SyncFile | OperationKind::SyncDirectory => "sync",
+        _ => "metadata",
+    };
+    Key::new(u32::from(series.instance.0), u32::from(series.database), metric)
+}
+
+/// Failures that count as errors of the storage. Opening asks whether a path exists; that it does not is an answer.
+fn errors_of(series: &SeriesKey, errors: u64) -> u64 {
+    if series.kind == OperationKind::Open {
+        0
+    } else {
+        errors
     }
 }

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-use plimsoll_io::{Clock, Files, Handle, NANOS_PER_MILLISECOND, Nanos};
+use plimsoll_io::{Clock, Disk, Files, Handle, NANOS_PER_MILLISECOND, Nanos, Recorded};
 use plimsoll_measure::Row;
 
 use crate::RunError;
 use crate::events::{Event, Level};
-use crate::recorded_disk::RecordedDisk;
 use crate::recorder::Recorder;
 
 /// How often a waiting phase looks whether it should stop.
@@ -48,8 +47,8 @@ pub struct Output {
 pub struct Setting {
     /// The disk under test, recorded.
     pub files: Files,
-    /// The same disk, to ask what is in flight.
-    pub disk: Rc<RecordedDisk>,
+    /// The same disk, to ask what it did and what is in flight.
+    pub disk: Rc<Recorded<Rc<dyn Disk>>>,
     /// Tasks, timers, time.
     pub handle: Handle,
     /// Where figures go.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 
-use plimsoll_io::{Clock, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Random, Tracking};
+use plimsoll_io::{Clock, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Purpose, Random, Tracking};
 use plimsoll_measure::{Row, metric_code};
 use plimsoll_run::{Ending, Event, Output, RunOutcome, RunSpec, StopSignal, execute};
 use serde_json::{Value, json};
@@ -258,4 +258,37 @@ fn unknown_keys_and_impossible_values_are_refused() {
         assert!(error.to_string().contains(word), "{error}");
         assert_eq!(error.family(), "config");
     }
+}
+
+/// An I/O that hangs must be in the log before it completes, once, and in the figures.
+#[test]
+fn hanging_io_is_reported_before_it_completes() {
+    let minute = Latency::Constant(60_000_000_000);
+    let options = MemoryOptions {
+        latency: LatencyPlan::of(Latency::Constant(1000)).with_purpose(Purpose::LogWrite, minute),
+        tracking: Tracking::Nothing,
+        ..MemoryOptions::default()
+    };
+    let disk = MemoryDisk::new(Rc::new(Clock::simulated()), Random::from_seed(1), options);
+    disk.create_directory("/data/one");
+    let mut short = spec();
+    short["sample_interval_ms"] = json!(5000);
+    let ran = run_on(&disk, &short, &StopSignal::default());
+    let hung: Vec<_> = ran
+        .events
+        .iter()
+        .filter(|event| event.kind == "hung_io")
+        .collect();
+    assert_eq!(
+        hung.len(),
+        3,
+        "each of three sessions hangs in its first durable commit"
+    );
+    assert!(hung[0].text.contains("/data/one/raw.log"), "{}", hung[0].text);
+    assert!(
+        hung.iter()
+            .all(|event| (30..45).contains(&(event.time_ns / 1_000_000_000)))
+    );
+    let counted: u64 = (0..5).map(|phase| total(&ran.rows, phase, "hung").0).sum();
+    assert_eq!(counted, 3);
 }

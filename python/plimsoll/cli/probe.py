@@ -4,32 +4,47 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from plimsoll.cli import course
-from plimsoll.storage import describe
+from plimsoll.storage import StorageError, describe
 
 
 def probe(
-    path: Annotated[Path, typer.Argument(help="A directory or file; it need not exist yet.")],
+    path: Annotated[Path, typer.Argument(help="A directory, file or block device; it need not exist yet.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Name the file system, the device and what about them a test must know. Never writes."""
     try:
         storage = describe(path)
-    except OSError as error:
-        course.stop_with(course.EXIT_USAGE, f"{path}: {error.strerror}")
-    facts = storage.as_json()
+    except StorageError as error:
+        course.stop_with(course.EXIT_USAGE, str(error))
     if as_json:
-        typer.echo(json.dumps({**facts, "warnings": storage.warnings()}, indent=2))
+        typer.echo(json.dumps(storage.facts, indent=2))
         return
-    for name, value in facts.items():
-        shown = f"{value >> 20} MiB" if name in ("size_bytes", "free_bytes") else value
-        if isinstance(value, bool):
-            shown = "yes" if value else "no"
-        label = name.removesuffix("_bytes").replace("_", " ")
-        typer.echo(f"  {label:<18}{'not known' if value is None else shown}")
-    for warning in storage.warnings():
+    facts = storage.facts
+    _lines("path", {key: facts[key] for key in ("path", "looked_at", "exists", "writable", "lockable_memory_bytes")})
+    for name in ("file_system", "device", "direct_io"):
+        _lines(name.replace("_", " "), facts[name] or {})
+    for method in facts["methods"]:
+        verdict = method["refusal"] or "; ".join(["works", *method["remarks"]])
+        typer.echo(f"  {method['name']:<26}{verdict}")
+    for warning in storage.warnings:
         typer.echo(f"  warning: {warning}")
+
+
+def _lines(title: str, values: dict[str, Any]) -> None:
+    """A group of names and values, unknown ones included."""
+    typer.echo(title)
+    for name, value in values.items():
+        if name.endswith("_bytes") and isinstance(value, int) and value >= 1 << 20:
+            shown = f"{value >> 20:,} MiB"
+        elif isinstance(value, bool):
+            shown = "yes" if value else "no"
+        elif isinstance(value, list):
+            shown = ", ".join(map(str, value)) or "none"
+        else:
+            shown = "not known" if value is None else str(value)
+        typer.echo(f"  {name.removesuffix('_bytes').replace('_', ' '):<26}{shown}")

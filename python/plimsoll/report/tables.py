@@ -264,9 +264,12 @@ def _machine(environment: dict[str, Any]) -> Table:
 def _targets(environment: dict[str, Any]) -> list[Table]:
     tables = []
     for target in environment["targets"]:
-        rows = []
-        for key, value in target.items():
-            label = key.removesuffix("_bytes").replace("_", " ").capitalize()
-            rows.append([label, _mib(value) if key in ("size_bytes", "free_bytes") else value])
+        rows: list[list[Any]] = []
+        for group in ("file_system", "device", "direct_io"):
+            for key, value in (target[group] or {}).items():
+                label = f"{group.replace('_', ' ')}: {key.removesuffix('_bytes').replace('_', ' ')}".capitalize()
+                large = key in ("size_bytes", "free_bytes")
+                text = ", ".join(map(str, value)) if isinstance(value, list) else value
+                rows.append([label, _mib(value) if large else text])
         tables.append(Table(f"Storage under {target['path']}", [], rows))
     return tables
