@@ -1,5 +1,7 @@
 """The data files: every row has a source and a basis, every name its unit, and what is changed takes effect."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +9,8 @@ from sizing_designs import make
 
 from plimsoll.sizing.guidance import BASES, cite, editions, profiles, read_data
 from plimsoll.sizing.plaindata import as_plain_data
-from plimsoll.sizing.requirement_fields import EDITIONS
+from plimsoll.sizing.reference import rewritten
+from plimsoll.sizing.requirement_fields import EDITIONS, QUANTITIES
 from plimsoll.sizing.size import COMPARED_EDITIONS, size
 from plimsoll.units import unit_of_name
 
@@ -50,8 +53,6 @@ def test_a_changed_figure_changes_the_sizing() -> None:
     figure = {"value": 2.0, "source": "test", "basis": "assumed"}
     extra = {"edition": [{"name": "exchange_2010", "figures": {"database_overhead_factor": figure}}]}
     changed = editions(extra=extra)["exchange_2010"]
-    from dataclasses import replace
-
     usual, other = size(make()), size(replace(make(), guidance=changed))
     ratio = other.results["total_database_size_gb"].value / usual.results["total_database_size_gb"].value
     assert ratio == pytest.approx(2 / 1.2)
@@ -66,6 +67,14 @@ def test_modern_guidance_stands_beside_that_of_2010() -> None:
     assert rows["exchange_2013"].iops_per_user < rows["exchange_2010"].iops_per_user
     assert "recalled" in rows["exchange_2013"].bases
     assert set(rows["exchange_2010"].bases) <= {"read", "derived"}
+
+
+def test_the_reference_page_is_that_of_the_fields() -> None:
+    """A key that is not documented is found by reading the source, which is not how people find keys."""
+    page = (Path(__file__).parents[2] / "docs/reference/sizing.md").read_text()
+    assert rewritten(page) == page, "run python -m plimsoll.sizing.reference docs/reference/sizing.md"
+    for table, quantities in QUANTITIES.items():
+        assert all(f"| `{key}` |" in page for key in quantities), table
 
 
 def numbers_without_units(value: Any, path: str = "") -> list[str]:

@@ -61,6 +61,43 @@ def test_logs_grow_with_retention_lag_and_moves(
     assert log_volume(longer, most) >= log_volume(shorter, fewer) * (1 - 1e-12)
 
 
+# Beside the users: each of these tables asks for more when its number rises.
+RESERVES = {
+    ("storage", "snapshot_reserve_fraction"): ("snapshot_reserve_gb", "total_capacity_gb"),
+    ("storage", "replication_reserve_fraction"): ("replication_reserve_gb", "total_capacity_gb"),
+    ("storage", "clone_count"): ("clone_capacity_gb", "total_capacity_gb"),
+    ("databases", "recovery_count"): ("recovery_database_capacity_gb", "total_capacity_gb"),
+    ("databases", "offline_maintenance_count"): ("offline_maintenance_capacity_gb", "total_capacity_gb"),
+    ("databases", "count_min"): ("database_count",),
+    ("backup", "interval_days"): ("log_space_days", "log_volume_size_gb", "replay_h"),
+    ("backup", "replay_time_per_log_s"): ("replay_h",),
+}
+
+
+@given(designs(), st.sampled_from(list(RESERVES)), st.integers(1, 8), st.integers(1, 8))
+def test_more_reserve_is_never_less_space(design: dict[str, Any], where: tuple[str, str], one: int, other: int) -> None:
+    table, key = where
+    lower, upper = sorted((one, other))
+    small = size(make(**design, **{table: {key: lower}})).results
+    large = size(make(**design, **{table: {key: upper}})).results
+    for figure in RESERVES[where]:
+        assert large[figure].value >= small[figure].value * (1 - 1e-12), figure
+
+
+@given(designs(), st.integers(2, 6))
+def test_more_copies_never_need_less(design: dict[str, Any], copies: int) -> None:
+    """Another copy costs its space and the reading of its logs; it costs no database I/O of the active one."""
+    servers = max(design["copies"]["servers"], copies)
+    lower, upper = sorted((design["copies"]["count"], copies))
+    small, large = (
+        size(make(**design | {"copies": {"mode": "dag", "count": count, "servers": servers}})).results
+        for count in (lower, upper)
+    )
+    for figure in ("total_capacity_all_copies_gb", "log_iops", "section_3_3_2_log_iops", "replication_gb_per_day"):
+        assert large[figure].value >= small[figure].value * (1 - 1e-12), figure
+    assert large["database_iops"].value == small["database_iops"].value
+
+
 @given(designs())
 def test_totals_are_the_sums_of_their_parts(design: dict[str, Any]) -> None:
     sizing = size(make(**design))

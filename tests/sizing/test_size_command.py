@@ -93,6 +93,7 @@ def test_options_are_laid_over_a_file(tmp_path: Path) -> None:
         ((*OPTIONS, "--log-rule", "table_18"), "table_17"),
         ((*OPTIONS, "--xlsx", "/no/such/folder/a.xlsx"), "is not a folder"),
         ((*OPTIONS, "--html", "/"), "is a folder"),
+        (("--users", "9000000", "--quota-mb", "9000000", "--messages-per-day", "50"), "databases, at most 5,000"),
         (("absent.toml",), "cannot be read"),
         (("--users", "many"), "--users"),
     ],

@@ -96,6 +96,12 @@ def test_database_count_by_size_users_and_backup() -> None:
     assert database_count(11504.66, 2048, backup_window_database_gb=window).value == 8
 
 
+def test_mailbox_moves_write_logs(exchange_2010: Guidance) -> None:
+    """ENG-24: moving a tenth of the mailboxes while logs are held takes a tenth more space for them."""
+    still, moving = (log_volume(5000, 12, 150, 75, 3, exchange_2010, moved) for moved in (0, 0.1))
+    assert moving.log_volume_size.value == pytest.approx(1.1 * still.log_volume_size.value)
+
+
 def test_message_size_factor_steps() -> None:
     """CAL-04."""
     assert [message_size_factor(size_kb).value for size_kb in (1, 75, 75.01, 150, 150.01, 1000)] == [

@@ -176,10 +176,14 @@ def _write(
     plan: Path | None,
 ) -> None:
     """Size and write everything that was asked for."""
+    from plimsoll.sizing.size import OversizedDesignError
     from plimsoll.sizing.size import size as size_storage
 
     try:
         sizing = size_storage(requirements, as_published or "formulas")
+    except OversizedDesignError as error:
+        hint = "check the number of users, the quota and the largest database, and their units"
+        raise InputError(requirements.name, [Mistake(0, "", str(error), hint)]) from error
     except ValueError as error:
         hint = "leave --as-published out"
         raise InputError(requirements.name, [Mistake(0, "--as-published", str(error), hint)]) from error

@@ -87,48 +87,31 @@ def givens(requirements: Requirements, moved_fraction: float = 0.0, moved_source
     def answer(name: str, value: float, title: str, key: str) -> Step:
         return given(name, value, title, stated(requirements, key))
 
-    def or_figure(name: str, value: float | None, title: str, key: str, figure: str) -> Step:
+    def or_figure(name: str, value: float | None, title: str, figure: str) -> Step:
         if value is not None:
-            return answer(name, value, title, key)
+            return given(name, value, title, requirements.name)
         published = guidance.step(figure)
         return given(name, published.value, title, published.source, published.note)
 
     moved = logs.mailboxes_moved_fraction
+    share, source = (moved_fraction, moved_source) if moved is None else (moved, requirements.name)
+    largest, per_log = requirements.databases.max_size_gb, backup.replay_time_per_log_s
     return Givens(
-        answer("copy_count", copies.count, "Copies of each database", "copies.count"),
-        answer("server_count", copies.servers, "Servers", "copies.servers"),
-        or_figure(
-            "max_database_size_gb",
-            requirements.databases.max_size_gb,
-            "Largest database",
-            "databases.max_size",
-            f"max_database_{copies.mode}_gb",
+        copy_count=answer("copy_count", copies.count, "Copies of each database", "copies.count"),
+        server_count=answer("server_count", copies.servers, "Servers", "copies.servers"),
+        max_database_size=or_figure(
+            "max_database_size_gb", largest, "Largest database", f"max_database_{copies.mode}_gb"
         ),
-        answer("backup_interval_days", backup.interval_days, "Days between backups", "backup.interval"),
-        answer("replay_lag_days", copies.replay_lag_days, "Replay lag of a lagged copy", "copies.replay_lag"),
-        or_figure(
-            "retention_days", logs.retention_days, "Days without truncation", "logs.retention", "log_retention_days"
+        backup_interval=answer("backup_interval_days", backup.interval_days, "Days between backups", "backup.interval"),
+        replay_lag=answer(
+            "replay_lag_days", copies.replay_lag_days, "Replay lag of a lagged copy", "copies.replay_lag"
         ),
-        given(
-            "mailboxes_moved_fraction",
-            moved_fraction if moved is None else moved,
-            "Mailboxes moved while logs are held",
-            moved_source if moved is None else requirements.name,
+        retention=or_figure("retention_days", logs.retention_days, "Days without truncation", "log_retention_days"),
+        moved=given("mailboxes_moved_fraction", share, "Mailboxes moved while logs are held", source),
+        backup_rate=or_figure(
+            "backup_read_mb_per_s", backup.read_rate_mb_per_s, "Backup read rate of one database", "backup_mb_per_s"
         ),
-        or_figure(
-            "backup_read_mb_per_s",
-            backup.read_rate_mb_per_s,
-            "Backup read rate of one database",
-            "backup.read_rate",
-            "backup_mb_per_s",
-        ),
-        or_figure(
-            "replay_per_log_s",
-            backup.replay_time_per_log_s,
-            "Replay of one log",
-            "backup.replay_time_per_log",
-            "replay_s_per_log",
-        ),
+        replay_per_log=or_figure("replay_per_log_s", per_log, "Replay of one log", "replay_s_per_log"),
     )
 
 
@@ -206,46 +189,71 @@ def _count_of(requirements: Requirements, shared: Givens, total: Step, users: St
     return database_count(total, shared.max_database_size, users, most, by_window, least)
 
 
-def _user_iops(requirements: Requirements, users: Users, messages: Step, count: Step) -> DatabaseIops:
-    guidance = requirements.guidance
+@dataclass(frozen=True)
+class UserSteps:
+    """The answers of a `[users]` table as steps."""
+
+    count: Step
+    quota: Step
+    messages: Step
+    message: Step
+    extra: Step
+
+    @classmethod
+    def of(cls, requirements: Requirements, users: Users) -> "UserSteps":
+        """Name every answer once."""
+
+        def answer(name: str, value: float, title: str, where: str) -> Step:
+            return given(name, value, title, stated(requirements, f"users.{where}"))
+
+        rate = "profile" if users.profile else "messages"
+        return cls(
+            grown(requirements, "user_count", users.count, "Users", "users.count", users.growth_fraction),
+            answer("mailbox_quota_mb", users.mailbox_quota_mb, "Mailbox quota", "mailbox_quota"),
+            answer("messages_per_day", users.messages_per_day, "Messages per user in a day", rate),
+            answer("message_kb", users.message_size_kb, "Mean message size", "message_size"),
+            answer("extra_iops_per_user", users.extra_iops_per_user, "Further I/O per user", "extra_iops"),
+        )
+
+
+@dataclass(frozen=True)
+class UserRates:
+    """The I/O of all users: database I/O, and log I/O by each published rule and by the one chosen."""
+
+    database: DatabaseIops
+    log_rules: dict[str, Step]
+    log_iops: Step
+
+
+def user_rates(requirements: Requirements, users: Users, steps: UserSteps, copies: Step) -> UserRates:
+    """Tables 16 and 17 for the users of a requirements file."""
+    guidance, chosen = requirements.guidance, requirements.logs.iops_rule
     one = iops_per_user(
-        messages,
+        steps.messages,
         guidance,
         standalone=requirements.copies.standalone,
         online_clients=users.client_mode == "online",
-        extra_iops_per_user=given(
-            "extra_iops_per_user",
-            users.extra_iops_per_user,
-            "Further I/O per user",
-            stated(requirements, "users.extra"),
-        ),
+        extra_iops_per_user=steps.extra,
     )
-    return database_iops(count, one, guidance)
+    rates = database_iops(steps.count, one, guidance)
+    rules = {name: rule(rates.database_iops, copies, guidance) for name, rule in LOG_RULES.items()}
+    log_iops = derive("log_iops", rules[chosen], "Log IOPS", rules[chosen].source, f"rule {chosen}")
+    return UserRates(rates, rules, log_iops)
 
 
 def _for_users(requirements: Requirements, users: Users) -> Core:
     guidance, shared = requirements.guidance, givens(requirements)
-    count = grown(requirements, "user_count", users.count, "Users", "users.count", users.growth_fraction)
-    key = "users.profile" if users.profile else "users.messages"
-    messages = given(
-        "messages_per_day", users.messages_per_day, "Messages per user in a day", stated(requirements, key)
-    )
-    message = given(
-        "message_kb", users.message_size_kb, "Mean message size", stated(requirements, "users.message_size")
-    )
-    quota = given("mailbox_quota_mb", users.mailbox_quota_mb, "Mailbox quota", stated(requirements, "users.mailbox"))
-    mailbox = mailbox_size(quota, messages, message, guidance)
-    total = total_database_size(count, mailbox.mailbox_size, guidance)
-    databases = _count_of(requirements, shared, total, count)
+    load = UserSteps.of(requirements, users)
+    mailbox = mailbox_size(load.quota, load.messages, load.message, guidance)
+    total = total_database_size(load.count, mailbox.mailbox_size, guidance)
+    databases = _count_of(requirements, shared, total, load.count)
     volumes = database_volumes(total, databases, guidance)
     days = log_space_days(shared.retention, shared.backup_interval, shared.replay_lag)
-    logs = log_volume(count, databases, messages, message, days, guidance, shared.moved)
-    rates = _user_iops(requirements, users, messages, count)
-    rules = {name: rule(rates.database_iops, shared.copy_count, guidance) for name, rule in LOG_RULES.items()}
-    chosen = rules[requirements.logs.iops_rule]
+    logs = log_volume(load.count, databases, load.messages, load.message, days, guidance, shared.moved)
+    rates = user_rates(requirements, users, load, shared.copy_count)
     return Core(
-        user_count=count,
-        load=(count, mailbox.white_space, mailbox.dumpster, mailbox.mailbox_size),
+        user_count=load.count,
+        load=(load.count, mailbox.white_space, mailbox.dumpster, mailbox.mailbox_size),
         total_database_size=total,
         max_database_size=shared.max_database_size,
         database_count=databases,
@@ -255,39 +263,63 @@ def _for_users(requirements: Requirements, users: Users) -> Core:
         log_growth=logs.daily_growth,
         log_space_days=days,
         log_volume_size=logs.log_volume_size,
-        iops=(rates.iops_per_user, rates.iops_per_user_with_headroom),
-        database_iops=rates.database_iops,
-        log_iops=derive("log_iops", chosen, "Log IOPS", chosen.source, f"rule {requirements.logs.iops_rule}"),
-        log_rules=rules,
+        iops=(rates.database.iops_per_user, rates.database.iops_per_user_with_headroom),
+        database_iops=rates.database.database_iops,
+        log_iops=rates.log_iops,
+        log_rules=rates.log_rules,
         capacity=capacity_of(requirements, shared, databases, volumes.database_volume_size, logs.log_volume_size),
-        cache_per_user=profile_cache(messages, guidance),
+        cache_per_user=profile_cache(load.messages, guidance),
     )
 
 
-def _for_transactions(requirements: Requirements, load: Transactions) -> Core:
+@dataclass(frozen=True)
+class TransactionSteps:
+    """The answers of a `[transactions]` table as steps."""
+
+    rate: Step
+    ios: Step
+    data: Step
+    logged: Step
+    busy: Step
+    growth: Step
+
+    @classmethod
+    def of(cls, requirements: Requirements, load: Transactions) -> "TransactionSteps":
+        """Name every answer once."""
+        more, source = load.growth_fraction, requirements.name
+        busy = stated(requirements, "transactions.busy")
+        return cls(
+            grown(requirements, "transactions_per_second", load.per_second, "Transactions", "transactions.per", more),
+            given("database_ios_per_transaction_count", load.database_ios_each, "Database I/O of one", source),
+            given("data_size_gb", load.data_size_gb, "Data", source),
+            given("log_size_each_kb", load.log_size_each_kb, "Log bytes of one", source),
+            given("busy_time_h", load.busy_time_h, "Hours a day at that rate", busy),
+            given("data_growth_fraction", more, "Growth of data", stated(requirements, "transactions.growth")),
+        )
+
+
+def _transaction_iops(load: TransactionSteps, copies: Step, guidance: Guidance) -> tuple[Step, Step]:
+    """Database I/O as stated for each transaction, and a log write for each, none saved by group commit."""
+    headroom = guidance.step("iops_headroom_factor")
+    database = derive(
+        "database_iops", load.rate * load.ios * headroom, "Database IOPS", "plimsoll: I/O of each transaction"
+    )
+    read_back = (copies - 1) * guidance.step("log_read_fraction")
+    source = "plimsoll: one log write for each transaction, none saved by group commit"
+    return database, derive("log_iops", load.rate * (1 + read_back) * headroom, "Log IOPS", source)
+
+
+def _for_transactions(requirements: Requirements, transactions: Transactions) -> Core:
     guidance, shared = requirements.guidance, givens(requirements)
-    rate = grown(
-        requirements,
-        "transactions_per_second",
-        load.per_second,
-        "Transactions",
-        "transactions.per",
-        load.growth_fraction,
-    )
-    ios = given("database_ios_per_transaction_count", load.database_ios_each, "Database I/O of one", requirements.name)
-    data = given("data_size_gb", load.data_size_gb, "Data", requirements.name)
-    logged = given("log_size_each_kb", load.log_size_each_kb, "Log bytes of one", requirements.name)
-    busy = given("busy_time_h", load.busy_time_h, "Hours a day at that rate", stated(requirements, "transactions.busy"))
-    growth = given(
-        "data_growth_fraction", load.growth_fraction, "Growth of data", stated(requirements, "transactions.gr")
-    )
+    load = TransactionSteps.of(requirements, transactions)
     overhead = guidance.step("database_overhead_factor")
-    total = derive("total_database_size_gb", data * (1 + growth) * overhead, "Total database size", overhead.source)
+    size = load.data * (1 + load.growth) * overhead
+    total = derive("total_database_size_gb", size, "Total database size", overhead.source)
     databases = _count_of(requirements, shared, total, None)
     volumes = database_volumes(total, databases, guidance)
     daily = derive(
         "log_growth_mb_per_day",
-        rate * logged / BYTES_PER_KB * busy * SECONDS_PER_HOUR / databases,
+        load.rate * load.logged / BYTES_PER_KB * load.busy * SECONDS_PER_HOUR / databases,
         "Logs of one database in a day",
         "plimsoll: bytes logged at the stated rate",
     )
@@ -298,17 +330,10 @@ def _for_transactions(requirements: Requirements, load: Transactions) -> Core:
         "Log volume size",
         "dell_eql, Table 15, LVS, with the log bytes stated",
     )
-    headroom = guidance.step("iops_headroom_factor")
-    total_iops = derive("database_iops", rate * ios * headroom, "Database IOPS", "plimsoll: I/O of each transaction")
-    log_iops = derive(
-        "log_iops",
-        rate * (1 + (shared.copy_count - 1) * guidance.step("log_read_fraction")) * headroom,
-        "Log IOPS",
-        "plimsoll: one log write for each transaction, none saved by group commit",
-    )
+    rate, log_rate = _transaction_iops(load, shared.copy_count, guidance)
     return Core(
         user_count=None,
-        load=(rate, data),
+        load=(load.rate, load.data),
         total_database_size=total,
         max_database_size=shared.max_database_size,
         database_count=databases,
@@ -319,9 +344,9 @@ def _for_transactions(requirements: Requirements, load: Transactions) -> Core:
         log_space_days=days,
         log_volume_size=log_size,
         iops=(),
-        database_iops=total_iops,
-        log_iops=log_iops,
-        log_rules={"one_write_each": log_iops},
+        database_iops=rate,
+        log_iops=log_rate,
+        log_rules={"one_write_each": log_rate},
         capacity=capacity_of(requirements, shared, databases, volumes.database_volume_size, log_size),
         cache_per_user=None,
     )

@@ -170,7 +170,6 @@ def total_capacity(
     Returns:
         Every part and the totals, GB.
     """
-    extra = reserves or Reserves()
     count = amount(number_of_databases, "database_count", "Databases")
     database = amount(database_volume_size_gb, "database_volume_size_gb", "Database volume size")
     log = amount(log_volume_size_gb, "log_volume_size_gb", "Log volume size")
@@ -179,31 +178,7 @@ def total_capacity(
         "volume_capacity_gb", count * (database + log), "Database and log volumes of one copy", "dell_eql, section 3.4"
     )
 
-    def share(name: str, fraction: Amount, title: str) -> Step:
-        part = amount(fraction, f"{name}_fraction", f"{title}, share of the volumes")
-        return derive(f"{name}_gb", volumes * part, title, "dell_eql, section 3.4.1, step 2")
-
-    snapshots = share("snapshot_reserve", extra.snapshot_fraction, "Snapshot reserve")
-    replication = share("replication_reserve", extra.replication_fraction, "Array replication reserve")
-    clones = derive(
-        "clone_capacity_gb",
-        volumes * amount(extra.clone_count, "clone_count", "Clones of all volumes"),
-        "Clones",
-        "dell_eql, section 3.4.1, step 2",
-    )
-    recovery = derive(
-        "recovery_database_capacity_gb",
-        database * amount(extra.recovery_database_count, "recovery_database_count", "Databases recovered at once"),
-        "Recovery databases",
-        "dell_eql, Table 14 options",
-    )
-    maintained = amount(extra.offline_maintenance_count, "offline_maintenance_count", "Databases maintained offline")
-    offline = derive(
-        "offline_maintenance_capacity_gb",
-        database * guidance.step("offline_maintenance_factor") * maintained,
-        "Offline maintenance",
-        "dell_eql, Table 14 options",
-    )
+    snapshots, replication, clones, recovery, offline = _reserved(volumes, database, guidance, reserves or Reserves())
     total = derive(
         "total_capacity_gb",
         volumes + snapshots + replication + clones + recovery + offline,
@@ -214,3 +189,26 @@ def total_capacity(
         "total_capacity_all_copies_gb", total * copies, "Capacity of all copies", "emc_esrp, best practices"
     )
     return Capacity(volumes, snapshots, replication, clones, recovery, offline, total, everywhere)
+
+
+def _reserved(
+    volumes: Step, database: Step, guidance: Guidance, reserves: Reserves
+) -> tuple[Step, Step, Step, Step, Step]:
+    """The terms beyond the volumes: snapshots, replication, clones, recovery databases, offline maintenance."""
+
+    def share(name: str, fraction: Amount, title: str) -> Step:
+        part = amount(fraction, f"{name}_fraction", f"{title}, share of the volumes")
+        return derive(f"{name}_gb", volumes * part, title, "dell_eql, section 3.4.1, step 2")
+
+    clones = amount(reserves.clone_count, "clone_count", "Clones of all volumes")
+    recovered = amount(reserves.recovery_database_count, "recovery_database_count", "Databases recovered at once")
+    maintained = amount(reserves.offline_maintenance_count, "offline_maintenance_count", "Databases maintained offline")
+    options = "dell_eql, Table 14 options"
+    offline = database * guidance.step("offline_maintenance_factor") * maintained
+    return (
+        share("snapshot_reserve", reserves.snapshot_fraction, "Snapshot reserve"),
+        share("replication_reserve", reserves.replication_fraction, "Array replication reserve"),
+        derive("clone_capacity_gb", volumes * clones, "Clones", "dell_eql, section 3.4.1, step 2"),
+        derive("recovery_database_capacity_gb", database * recovered, "Recovery databases", options),
+        derive("offline_maintenance_capacity_gb", offline, "Offline maintenance", options),
+    )

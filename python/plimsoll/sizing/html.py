@@ -14,7 +14,7 @@ from plimsoll.sizing.guidance import DATA
 from plimsoll.sizing.plaindata import cited_sources
 from plimsoll.sizing.size import Sizing, UsersTable
 from plimsoll.sizing.steps import Step
-from plimsoll.sizing.text import precise, shown, shown_step
+from plimsoll.sizing.text import drives_line, precise, shown, shown_step
 from plimsoll.units import SIZE_NOTE
 
 CHART_WIDTH, CHART_HEIGHT, CHART_LEFT, CHART_BOTTOM = 640, 340, 80, 48
@@ -93,13 +93,13 @@ def _answer(sizing: Sizing) -> Iterator[str]:
         (shown_step(figures["total_capacity_all_copies_gb"]), "for all copies"),
         (shown_step(figures["database_iops"]), "of database I/O, headroom included"),
         (shown_step(figures["log_iops"]), "of log I/O, never added to the array's"),
-        (sizing.proposal.raid, f"on {sizing.proposal.drive_class} drives"),
+        (sizing.volumes[0].raid, f"on {sizing.proposal.drive_class} drives"),
     ]
     yield '<div class="answer">'
     for big, small in cards:
         yield f"<div><b>{escape(big)}</b>{escape(small)}</div>"
     yield "</div>"
-    yield f"<p>Drives and RAID level: the design {escape(sizing.proposal.reason)}.</p>"
+    yield f"<p>{escape(drives_line(sizing))}.</p>"
 
 
 def _findings(sizing: Sizing) -> Iterator[str]:

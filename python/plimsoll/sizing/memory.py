@@ -50,7 +50,7 @@ def server_memory(users_per_server_count: Amount, profile_cache_mb_per_user: Amo
     Returns:
         GB of 1024^3 bytes.
     """
-    users = amount(users_per_server_count, "users_per_server_worst_count", "Users on a server, another one lost")
+    users = amount(users_per_server_count, "users_per_server_worst_count", "Users on a server, worst case")
     cache = amount(profile_cache_mb_per_user, "profile_cache_mb_per_user", "Database cache by profile, per user")
     need = (users * cache + guidance.step("system_memory_mb")) / BYTES_PER_KB
     if "server_memory_min_gb" in guidance.figures:
@@ -70,7 +70,7 @@ def processor_demand(users_per_server_count: Amount, guidance: Guidance) -> Step
     """
     if "cpu_megacycles_per_user" not in guidance.figures:
         return None
-    users = amount(users_per_server_count, "users_per_server_worst_count", "Users on a server, another one lost")
+    users = amount(users_per_server_count, "users_per_server_worst_count", "Users on a server, worst case")
     each = guidance.step("cpu_megacycles_per_user")
     return derive("server_cpu_megacycles", users * each, "Processor demand per server", each.source)
 

@@ -13,12 +13,12 @@ The paper's second total, 15,780 GB, follows from a log volume rounded up to 49 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from plimsoll.sizing.core import Core, capacity_of, core_figures, givens, grown, stated
+from plimsoll.sizing.core import Core, Givens, UserSteps, capacity_of, core_figures, givens, user_rates
 from plimsoll.sizing.databases import database_count
-from plimsoll.sizing.iops import LOG_RULES, database_iops, iops_per_user
-from plimsoll.sizing.logs import log_space_days, message_size_factor
+from plimsoll.sizing.guidance import Guidance
+from plimsoll.sizing.logs import LogVolume, log_space_days, message_size_factor
 from plimsoll.sizing.mailbox import MailboxSize, mailbox_size, profile_cache
-from plimsoll.sizing.requirements import Requirements, Users
+from plimsoll.sizing.requirements import Requirements
 from plimsoll.sizing.steps import Expression, Step, derive, given, round_half_up
 from plimsoll.units import BYTES_PER_KB
 
@@ -82,72 +82,59 @@ def dell_2010(requirements: Requirements) -> Core:
     if users is None:
         raise ValueError("the Dell example sizes mailbox users, not transactions")
     shared = givens(requirements, DELL_MOVED_FRACTION, "dell_eql, section 3.4.2, assumptions")
-    count = grown(requirements, "user_count", users.count, "Users", "users.count", users.growth_fraction)
-    messages = given("messages_per_day", users.messages_per_day, "Messages per user in a day", requirements.name)
-    message = given("message_kb", users.message_size_kb, "Mean message size", requirements.name)
-    quota = given("mailbox_quota_mb", users.mailbox_quota_mb, "Mailbox quota", requirements.name)
-    exact = mailbox_size(quota, messages, message, guidance, stage="_unrounded")
-    printed = _printed_mailbox(exact)
-    unrounded = exact.mailbox_size
-    total = _rounded("total_database_size_gb", count * unrounded / BYTES_PER_KB, "Total database size", "Table 18, DBS")
+    load = UserSteps.of(requirements, users)
+    exact = mailbox_size(load.quota, load.messages, load.message, guidance, stage="_unrounded")
+    mailbox = _printed_mailbox(exact)
+    unrounded = load.count * exact.mailbox_size / BYTES_PER_KB
+    total = _rounded("total_database_size_gb", unrounded, "Total database size", "Table 18, DBS")
     least = given("minimum_database_count", 1, "Fewest databases", "default")
     databases = database_count(total, shared.max_database_size, minimum_count=least)
     size = _rounded("database_size_gb", total / databases, "Size of one database", "Table 18, IDBS")
     index, free = guidance.step("content_index_factor"), guidance.step("volume_overhead_factor")
     volume = _rounded("database_volume_size_gb", size * index * free, "Database volume size", "Table 18, DVS")
-    each = _rounded("users_per_database_count", count / databases, "Users per database", "Table 19, NDB")
-    per_user = derive(
-        "logs_per_user_per_day",
-        messages * guidance.step("logs_per_message_ratio"),
-        "Logs of one user in a day",
-        "dell_eql, Table 19, NL",
-    )
-    factor = message_size_factor(message)
-    growth = derive(
-        "log_growth_mb_per_day",
-        each * per_user * factor * guidance.step("log_file_mb"),
-        "Logs of one database in a day",
-        "dell_eql, Table 19, TLC",
-    )
-    days = log_space_days(shared.retention, shared.backup_interval, shared.replay_lag)
-    held = growth * (1 + shared.moved) * days * guidance.step("log_overhead_factor") / BYTES_PER_KB
-    log = _rounded("log_volume_size_gb", held, "Log volume size", "Table 19, LVS")
-    one = _one_user(requirements, users, messages)
-    rates = database_iops(count, one, guidance)
-    rules = {name: rule(rates.database_iops, shared.copy_count, guidance) for name, rule in LOG_RULES.items()}
-    chosen = rules[requirements.logs.iops_rule]
+    logs = _printed_logs(load, databases, shared, guidance)
+    rates = user_rates(requirements, users, load, shared.copy_count)
     return Core(
-        user_count=count,
-        load=(count, printed.white_space, printed.dumpster, printed.mailbox_size),
+        user_count=load.count,
+        load=(load.count, mailbox.white_space, mailbox.dumpster, mailbox.mailbox_size),
         total_database_size=total,
         max_database_size=shared.max_database_size,
         database_count=databases,
         database_size=size,
         database_volume_size=volume,
-        log_details=(each, per_user, factor),
-        log_growth=growth,
-        log_space_days=days,
-        log_volume_size=log,
-        iops=(rates.iops_per_user, rates.iops_per_user_with_headroom),
-        database_iops=rates.database_iops,
-        log_iops=derive("log_iops", chosen, "Log IOPS", chosen.source, f"rule {requirements.logs.iops_rule}"),
-        log_rules=rules,
-        capacity=capacity_of(requirements, shared, databases, volume, log),
-        cache_per_user=profile_cache(messages, guidance),
+        log_details=(logs.users_per_database, logs.logs_per_user, logs.message_size_factor),
+        log_growth=logs.daily_growth,
+        log_space_days=logs.space_days,
+        log_volume_size=logs.log_volume_size,
+        iops=(rates.database.iops_per_user, rates.database.iops_per_user_with_headroom),
+        database_iops=rates.database.database_iops,
+        log_iops=rates.log_iops,
+        log_rules=rates.log_rules,
+        capacity=capacity_of(requirements, shared, databases, volume, logs.log_volume_size),
+        cache_per_user=profile_cache(load.messages, guidance),
     )
 
 
-def _one_user(requirements: Requirements, users: Users, messages: Step) -> Step:
-    extra = given(
-        "extra_iops_per_user", users.extra_iops_per_user, "Further I/O per user", stated(requirements, "users.extra")
+def _printed_logs(load: UserSteps, databases: Step, shared: Givens, guidance: Guidance) -> LogVolume:
+    """Table 19: users rounded before they are multiplied, and mailbox moves on top."""
+    users = _rounded("users_per_database_count", load.count / databases, "Users per database", "Table 19, NDB")
+    per_user = derive(
+        "logs_per_user_per_day",
+        load.messages * guidance.step("logs_per_message_ratio"),
+        "Logs of one user in a day",
+        "dell_eql, Table 19, NL",
     )
-    return iops_per_user(
-        messages,
-        requirements.guidance,
-        standalone=requirements.copies.standalone,
-        online_clients=users.client_mode == "online",
-        extra_iops_per_user=extra,
+    factor = message_size_factor(load.message)
+    growth = derive(
+        "log_growth_mb_per_day",
+        users * per_user * factor * guidance.step("log_file_mb"),
+        "Logs of one database in a day",
+        "dell_eql, Table 19, TLC",
     )
+    days = log_space_days(shared.retention, shared.backup_interval, shared.replay_lag)
+    held = growth * (1 + shared.moved) * days * guidance.step("log_overhead_factor") / BYTES_PER_KB
+    volume = _rounded("log_volume_size_gb", held, "Log volume size", "Table 19, LVS")
+    return LogVolume(users, per_user, factor, growth, days, volume)
 
 
 def _rounded(name: str, expression: Expression, title: str, place: str) -> Step:

@@ -67,8 +67,12 @@ _FREE = Number(-1e300, 1e300)  # the range was checked with the unit, in the wor
 USERS = {
     "count": Field(_count(10_000_000, 1), required=True, meaning="how many users there are"),
     "mailbox_quota_mb": Field(_FREE, required=True, meaning='what one mailbox may hold: mailbox_quota = "2 GB"'),
-    "messages_per_day": Field(Number(0.1, 100_000), meaning="messages sent and received by one user in a day"),
-    "profile": Field(Text(), meaning="a named profile in place of messages_per_day"),
+    "messages_per_day": Field(
+        Number(0.1, 100_000), meaning="messages sent and received by one user in a day; or a profile"
+    ),
+    "profile": Field(
+        Text(), meaning="a named profile in place of messages_per_day: light, average, heavy, very heavy, vnxe"
+    ),
     "message_size_kb": Field(_FREE, default=75.0, meaning="mean size of a message"),
     "client_mode": Field(Text(("cached", "online")), default="cached", meaning="whether clients keep a local copy"),
     "extra_iops_per_user": Field(Number(0, 100), default=0.0, meaning="mobile, desktop search, third-party clients"),
@@ -77,15 +81,19 @@ USERS = {
 TRANSACTIONS = {
     "per_second": Field(Number(0.001, 1e9), required=True, meaning="transactions a second at the busiest time"),
     "database_ios_each": Field(Number(0, 10_000), required=True, meaning="database I/O of one transaction"),
-    "write_fraction": Field(Number(0, 1), default=0.5, meaning="share of writes in the database I/O"),
     "data_size_gb": Field(_FREE, required=True, meaning='all data: data_size = "500 GB"'),
     "log_size_each_kb": Field(_FREE, required=True, meaning="log bytes that one transaction writes"),
     "busy_time_h": Field(_FREE, default=8.0, meaning="hours a day at that rate"),
     "growth_fraction": Field(_FREE, default=0.0, meaning="growth of data and rate"),
 }
 COPIES = {
-    "mode": Field(Text(("dag", "standalone")), meaning="a database availability group, or one server by itself"),
-    "count": Field(_count(16, 1), meaning="copies of each database, the active one included"),
+    "mode": Field(
+        Text(("dag", "standalone")),
+        meaning="a database availability group, or one server by itself; a group where there are several copies",
+    ),
+    "count": Field(
+        _count(16, 1), meaning="copies of each database, the active one included; 2 in a group, 1 standalone"
+    ),
     "servers": Field(_count(1000, 1), meaning="mailbox servers; as many as copies when left out"),
     "layout": Field(
         Text(("active/active", "active/passive")), default="active/active", meaning="where active copies run"
@@ -163,9 +171,15 @@ MACHINE = {
     "hypervisor_failover": Field(Flag(), default=False, meaning="whether the hypervisor moves or restarts it"),
 }
 FIELDS = {
-    "schema_version": Field(_count(SCHEMA_VERSION, SCHEMA_VERSION), default=SCHEMA_VERSION, meaning="1"),
+    "schema_version": Field(
+        _count(SCHEMA_VERSION, SCHEMA_VERSION), default=SCHEMA_VERSION, meaning="version of this form"
+    ),
     "title": Field(Text(), default="", meaning="a name for the reports"),
-    "edition": Field(Text(), default="", meaning="whose published figures are used"),
+    "edition": Field(
+        Text(),
+        default="",
+        meaning="whose published figures are used; exchange_2010, or transactional for a load that is not mail",
+    ),
     "guidance_file": Field(Text(), default="", meaning="figures of your own, in the form of the shipped guidance"),
     "users": Field(Table(USERS), meaning="mailbox users"),
     "transactions": Field(Table(TRANSACTIONS), meaning="a transactional load in place of users"),

@@ -43,7 +43,6 @@ class Transactions:
 
     per_second: float
     database_ios_each: float
-    write_fraction: float
     data_size_gb: float
     log_size_each_kb: float
     busy_time_h: float

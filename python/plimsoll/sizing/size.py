@@ -48,9 +48,18 @@ from plimsoll.sizing.storage import (
 from plimsoll.sizing.testload import outstanding_io, sessions_per_database
 
 MAILBOX_SIZES_GB = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
+# Fifty full servers of an edition; beyond that the plan is of no use to anybody.
+DATABASES_MAX = 5000
 # Limits are compared with what binary fractions add left aside.
 ROUNDING = 1e-9
 COMPARED_EDITIONS = ("exchange_2010", "exchange_2013", "exchange_2016", "exchange_2019")
+
+
+class OversizedDesignError(ValueError):
+    """So many databases that the answers must be mistaken."""
+
+    def __init__(self, database_count: float) -> None:
+        super().__init__(f"needs {database_count:,.0f} databases, at most {DATABASES_MAX:,} are planned at once")
 
 
 @dataclass(frozen=True)
@@ -145,10 +154,13 @@ def size(requirements: Requirements, reading: str = "formulas") -> Sizing:
 
     Raises:
         KeyError: No paper of that name.
+        OversizedDesignError: The answers lead to more databases than anybody runs.
         ValueError: The paper cannot be applied to these requirements.
     """
     core = core_figures(requirements) if reading == "formulas" else PAPERS[reading](requirements)
     copies = requirements.copies
+    if core.database_count.value > DATABASES_MAX:
+        raise OversizedDesignError(core.database_count.value)
     placements = place_copies(int(core.database_count.value), copies.servers, copies.count, copies.layout)
     load = ServerLoad.of(requirements, core)
     bandwidth = _bandwidth(requirements, load)
@@ -217,7 +229,7 @@ class ServerLoad:
         worst = derive(
             "databases_per_server_worst_count",
             minimum(count, active + ceil(active / maximum(servers - 1, 1))) if moving else active * 1,
-            "Active databases, another server lost",
+            "Active databases, worst case",
             "dell_eql, section 4.4.1: each server carries the failover load",
         )
         hosted = derive(
@@ -231,19 +243,17 @@ class ServerLoad:
             users = derive(
                 "users_per_server_worst_count",
                 core.user_count * worst / count,
-                "Users on a server, another one lost",
+                "Users on a server, worst case",
                 "share of the databases",
             )
         passive = maximum(hosted - worst, 0) * guidance.step("passive_copy_fraction")
         database = derive(
             "server_database_iops",
             core.database_iops / count * (worst + passive),
-            "Database IOPS, another server lost",
+            "Database IOPS, worst case",
             "dell_eql, section 4.3: passive copies cost I/O too",
         )
-        log = derive(
-            "server_log_iops", core.log_iops / count * worst, "Log IOPS, another server lost", "share of the databases"
-        )
+        log = derive("server_log_iops", core.log_iops / count * worst, "Log IOPS, worst case", "share of the databases")
         return cls(active, worst, hosted, users, database, log)
 
 

@@ -113,8 +113,10 @@ def propose_drives(database_iops: float, capacity_gb: float) -> Proposal:
     chosen = next((each for each in DRIVE_CLASSES if each.iops_per_tb >= density), FLASH)
     # Above two thirds of what the class gives, the head-room for a rebuild is better bought with mirrors.
     raid = "RAID 10" if chosen is FLASH or density > chosen.iops_per_tb * 2 / 3 else "RAID 50"
-    offered = "no published array of drives" if chosen is FLASH else f"{chosen.iops_per_tb:.0f} IOPS per TB"
-    reason = f"needs {density:.0f} IOPS per TB; {chosen.name} drives offer {offered} ({chosen.source})"
+    offered = "more than any published array of disks gives"
+    if chosen is not FLASH:
+        offered = f"this class gives {chosen.iops_per_tb:.0f} ({chosen.source})"
+    reason = f"the design needs {density:,.0f} IOPS per TB; {offered}"
     return Proposal(chosen.name, raid, density, reason)
 
 

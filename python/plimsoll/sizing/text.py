@@ -13,7 +13,7 @@ from plimsoll.sizing.steps import Step, plain_number
 from plimsoll.units import SIZE_NOTE
 
 TITLE_WIDTH = 42
-VALUE_WIDTH = 19
+VALUE_WIDTH = 20
 DETAIL_WIDTH_MIN = 38
 
 
@@ -36,6 +36,13 @@ def precise(value: float) -> str:
 def shown_step(step: Step) -> str:
     """Write a figure with its unit; a count and a ratio need none."""
     return shown(step.value) if step.unit in ("count", "ratio") else f"{shown(step.value)} {step.unit}"
+
+
+def drives_line(sizing: Sizing) -> str:
+    """The RAID level used and the drive class proposed, with the reason."""
+    proposal, used = sizing.proposal, sizing.volumes[0].raid
+    asked = "" if used == proposal.raid else f" (asked for; {proposal.raid} would be proposed)"
+    return f"{used}{asked} on {proposal.drive_class} drives: {proposal.reason}"
 
 
 class Terminal:
@@ -123,12 +130,12 @@ def _answer(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
     log, total = figures["log_volume_size_gb"], figures["total_capacity_gb"]
     every = figures["total_capacity_all_copies_gb"]
     size = figures["database_size_gb"]
-    yield f"  {shown(count.value)} databases of {shown(size.value)} GB on volumes of {shown(volume.value)} GB"
-    yield f"  {shown(count.value)} log volumes of {shown(log.value)} GB"
+    many = "s" if count.value != 1 else ""
+    yield f"  {shown(count.value)} database{many} of {shown(size.value)} GB on {shown(volume.value)} GB of volume each"
+    yield f"  {shown(count.value)} log volume{many} of {shown(log.value)} GB"
     yield f"  {shown(total.value)} GB for one copy of everything, {shown(every.value)} GB for all copies"
     yield f"  {shown(figures['database_iops'].value)} database IOPS; {shown(figures['log_iops'].value)} log IOPS beside"
-    proposal = sizing.proposal
-    yield terminal.wrapped(f"{proposal.raid} on {proposal.drive_class} drives: {proposal.reason}", "  ")
+    yield terminal.wrapped(drives_line(sizing), "  ")
 
 
 def _findings(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
