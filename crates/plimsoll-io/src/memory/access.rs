@@ -83,11 +83,12 @@ impl MemoryDisk {
             .collect()
     }
 
-    /// Bytes of memory that hold file content: what was written, not what is generated or zero.
+    /// Bytes of memory that hold file content: what was written, not what is generated or zero, and what power cuts
+    /// could bring back.
     pub fn stored_bytes(&self) -> u64 {
         let state = self.state.borrow();
         let inodes = state.files.names.present.values();
-        inodes.map(|inode| inode.borrow().chunks.stored_bytes()).sum()
+        inodes.map(|inode| inode.borrow().stored_bytes()).sum()
     }
 
     /// Changes stored bytes from `offset` to the end of the file through `change`, as a failing medium would. Answers

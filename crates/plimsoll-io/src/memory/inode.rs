@@ -186,6 +186,12 @@ impl Inode {
         stable
     }
 
+    /// Bytes held for the present and for the stable version of what is at risk.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        let before = self.before.values().flatten();
+        self.chunks.stored_bytes() + before.map(|chunk| chunk.len() as u64).sum::<u64>()
+    }
+
     fn heal(&mut self, offset: u64, end: u64) {
         if !self.unreadable.is_empty() {
             let written = offset / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES);

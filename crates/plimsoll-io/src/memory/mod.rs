@@ -43,6 +43,32 @@ use state::{PowerAfter, State};
 const WAIT_NS_MAX: Nanos = 50_000_000;
 
 /// See the module text.
+///
+/// ```
+/// use plimsoll_io::*;
+/// use std::rc::Rc;
+///
+/// let clock = Rc::new(Clock::simulated());
+/// let disk = MemoryDisk::new(clock.clone(), Random::from_seed(1), MemoryOptions::default());
+/// disk.load("log", &[0; 1024]);
+/// let (executor, files) = (Executor::new(clock, disk.clone()), Files::new(disk.clone()));
+///
+/// disk.power_cut_at(250_000); // each operation takes 100 us: one write is acknowledged, the second is not
+/// executor.handle().spawn(async move {
+///     let label = Context::of(Purpose::LogWrite);
+///     let log = files.open("log", OpenMode::Write, label).await?;
+///     for sector in 0..2 {
+///         let buffer = Buffer::copy_of(&[7; 512]);
+///         log.write(sector * 512, buffer, Durability::Durable, label).await?;
+///     }
+///     Ok::<(), DiskError>(())
+/// });
+/// let watched = disk.clone();
+/// executor.run(async move { watched.power_lost().await }).unwrap();
+///
+/// let found = disk.crash_image(Loss::Drawn, &mut Random::from_seed(2));
+/// assert_eq!(found.bytes("log").unwrap()[..512], [7; 512], "acknowledged as durable, so it is there");
+/// ```
 pub struct MemoryDisk {
     clock: Rc<Clock>,
     options: MemoryOptions,

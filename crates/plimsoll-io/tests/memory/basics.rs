@@ -104,6 +104,28 @@ fn deleting_frees_capacity() {
     });
 }
 
+/// The capacity is shared by all files, and what a file has already is not asked for twice.
+#[test]
+fn files_share_the_capacity() {
+    let rig = Rig::new(MemoryOptions {
+        capacity_bytes: Some(8192),
+        ..MemoryOptions::default()
+    });
+    rig.disk.load("a", &[0; 4096]);
+    let files = rig.files.clone();
+    rig.run(async move {
+        let other = files.open("b", OpenMode::Create, label()).await.unwrap();
+        let kind = |length| {
+            let other = other.clone();
+            async move { other.extend(length, label()).await.err().map(|error| error.kind) }
+        };
+        assert_eq!(kind(4608).await, Some(DiskErrorKind::Full));
+        assert_eq!(kind(2048).await, None);
+        assert_eq!(kind(4096).await, None);
+        assert_eq!(kind(4608).await, Some(DiskErrorKind::Full));
+    });
+}
+
 /// A rename replaces its target; a listing is sorted and shows directories.
 #[test]
 fn names_change_as_asked() {

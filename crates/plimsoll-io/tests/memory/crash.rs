@@ -144,6 +144,80 @@ fn lengths_need_a_sync() {
     assert_eq!(lengths, BTreeSet::from([1536, 2048]));
 }
 
+/// The bytes of a growing write may survive and its length not. What is extended again later is new, and zero.
+#[test]
+fn a_lost_length_takes_its_bytes_with_it() {
+    let rig = Rig::new(MemoryOptions::default());
+    let file = rig.settled_file("a", 512);
+    rig.write(&file, 0, &[7; 1024], Durability::Volatile);
+    let mut random = Random::from_seed(8);
+    let mut bytes_without_length = 0;
+    for _ in 0..IMAGES {
+        let image = Rig::over(rig.disk.crash_image(Loss::Drawn, &mut random));
+        let found = image.disk.bytes("a").unwrap();
+        if found != [7; 512] {
+            continue;
+        }
+        bytes_without_length += 1;
+        let files = image.files.clone();
+        image.run(async move {
+            let file = files.open("a", OpenMode::Write, label()).await.unwrap();
+            file.extend(1024, label()).await.unwrap();
+        });
+        let extended = image.disk.bytes("a").unwrap();
+        assert_eq!(extended, [[7; 512], [0; 512]].concat());
+    }
+    assert!(bytes_without_length > 0);
+}
+
+/// A sync frees the memory of what it made stable, also while other writes keep the file at risk.
+#[test]
+fn stable_bytes_are_kept_once() {
+    let rig = Rig::new(MemoryOptions::default());
+    let file = rig.settled_file("a", 64 * 4096);
+    for chunk in 0..32 {
+        rig.write(&file, chunk * 4096, &[1; 4096], Durability::Durable);
+    }
+    assert_eq!(rig.disk.stored_bytes(), 32 * 4096);
+    for chunk in 0..32 {
+        rig.write(&file, chunk * 4096, &[2; 4096], Durability::Volatile);
+    }
+    assert_eq!(rig.disk.stored_bytes(), 2 * 32 * 4096);
+    drop(file.write(
+        40 * 4096,
+        Buffer::copy_of(&[3; 4096]),
+        Durability::Volatile,
+        label(),
+    ));
+    rig.sync(&file);
+    // The chunk at risk has no stable bytes yet: it was never written before.
+    assert_eq!(rig.disk.stored_bytes(), 33 * 4096);
+}
+
+/// A rename from one directory to another needs both; what stands on it takes it along, so a file never has two names.
+#[test]
+fn a_stable_name_change_brings_what_it_stands_on() {
+    let rig = Rig::new(MemoryOptions::default());
+    rig.disk.create_directory("y");
+    rig.disk.load("x/a", b"a");
+    let names_of = |rig: &Rig| -> Vec<String> {
+        let image = rig.disk.crash_image(Loss::Everything, &mut Random::from_seed(1));
+        let files = image.list_files().into_iter();
+        files.map(|(path, _)| path.display().to_string()).collect()
+    };
+    let step = |from: &'static str, to: &'static str| {
+        let files = rig.files.clone();
+        rig.run(async move {
+            files.rename(from.as_ref(), to.as_ref(), label()).await.unwrap();
+            files.sync_directory("y".as_ref(), label()).await.unwrap();
+        });
+    };
+    step("x/a", "y/b");
+    assert_eq!(names_of(&rig), ["x/a"], "x is not synced");
+    step("y/b", "y/c");
+    assert_eq!(names_of(&rig), ["y/c"]);
+}
+
 /// Names need a sync of their directory, whatever was done to the file.
 #[test]
 fn names_need_a_directory_sync() {
