@@ -96,7 +96,10 @@ def test_ADV_01_a_finished_run_is_looked_at(tmp_path: Path) -> None:
         ("BP-E10", lambda plan, verdict: plan["run"]["instances"][0].update(log_directory="/data/one")),
         ("RUN-failed", lambda plan, verdict: verdict["checks"][0].update(status="fail")),
         ("RUN-not-evaluated", lambda plan, verdict: verdict["checks"][0].update(status="not_evaluated")),
-        ("BP-Q62", lambda plan, verdict: verdict.update(qualifying=False)),
+        (
+            "BP-Q62",
+            lambda plan, verdict: verdict.update(qualifying=False, not_qualifying_because=["60 s were measured"]),
+        ),
         ("BP-S04", lambda plan, verdict: verdict.update(limits="lenient")),
         ("BP-E12", lambda plan, verdict: verdict.update(achieved_iops=700)),
     ],

@@ -46,6 +46,41 @@ def test_sizes_in_gib_are_converted_before_they_meet_decimal_drives() -> None:
     assert result["required_capacity_gb"] == pytest.approx(16_930.76, abs=0.01)
 
 
+def test_CAL_08_a_requirements_file_is_sized_and_chosen_for(tmp_path: Path) -> None:
+    """From users to an array in one command; options win over the file."""
+    requirements = tmp_path / "requirements.toml"
+    requirements.write_text(
+        'kind = "requirements"\n[users]\ncount = 5000\nmailbox_quota = "2 GB"\nmessages_per_day = 150\n'
+        '[copies]\ncount = 2\n[databases]\nmax_size = "1 TB"\n'
+    )
+    result = json.loads(plimsoll("select", str(requirements), "--json").stdout)
+    assert (result["required_iops"], result["need"]["copies"], result["need"]["databases"]) == (900, 2, 14)
+    assert "378 log IOPS are not added" in " ".join(result["caveats"])
+    result = json.loads(plimsoll("select", str(requirements), "--iops", "5000", "--raid", "RAID 10", "--json").stdout)
+    assert result["required_iops"] == 5000
+    assert result["chosen"]["raid"] == "RAID 10"
+    requirements.write_text('kind = "requirements"\n[users]\ncount = -5\n')
+    done = plimsoll("select", str(requirements), "--copies", "17")
+    assert done.returncode == 2
+    assert "users.count" in done.stderr
+    assert "`--copies` is 17" in done.stderr
+
+
+def test_the_example_catalogue_adds_to_the_shipped_one() -> None:
+    """Users add their own arrays; log IOPS count where the catalogue says they were left out."""
+    example = str(Path(__file__).parents[2] / "examples" / "catalogue_own_arrays.toml")
+    need = [*PAPER, "--log-iops", "378", "--json"]
+    both = json.loads(plimsoll("select", *need, "--catalogue", example, "--catalogue", "shipped").stdout)
+    assert len(both["candidates"]) == 31
+    own = json.loads(plimsoll("select", *need, "--catalogue", example, "--rank", "price").stdout)
+    assert (own["chosen"]["model"], own["chosen"]["price_total_usd"], own["required_iops"]) == (
+        "Shelf-12",
+        76_000,
+        1_278,
+    )
+    assert own["candidates"][-1]["planner_iops_per_copy"] is not None
+
+
 def test_nothing_that_fits_is_an_answer_with_its_own_code() -> None:
     """A script must tell "no array can do this" from success and from bad input."""
     done = plimsoll("select", *PAPER, "--hot-spares-min", "9")

@@ -201,8 +201,8 @@ def selection_sections(selection: Selection) -> list[Section]:
             candidate.row.title,
             f"{candidate.row.usable_capacity_gb:,.0f}",
             f"{candidate.arrays_per_copy} x {need.copies}",
-            _number(candidate.iops_per_copy),
-            _number(candidate.planner_iops_per_copy),
+            _number(candidate.iops_per_copy, "not published"),
+            _number(candidate.planner_iops_per_copy, "no rule"),
             "-",
             candidate.reason,
         )
@@ -212,7 +212,7 @@ def selection_sections(selection: Selection) -> list[Section]:
         "Candidates",
         (
             "Published, formula and model are IOPS of one copy's arrays. The formula is the planner's rule, which ignores caches.",
-            "Model: no modelled preset yet: not evaluated.",
+            "No rule: the drive class has no planning figure. Model: no modelled preset yet: not evaluated.",
         ),
         columns,
         rows,
@@ -222,5 +222,5 @@ def selection_sections(selection: Selection) -> list[Section]:
     return [Section("Choice", answer), *caveats, steps, candidates]
 
 
-def _number(value: float | None) -> str:
-    return "not published" if value is None else f"{value:,.0f}"
+def _number(value: float | None, absent: str) -> str:
+    return absent if value is None else f"{value:,.0f}"

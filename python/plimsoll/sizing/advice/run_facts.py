@@ -29,6 +29,7 @@ KEYS_BEHIND = {
     "checks_failed_count": "verdict.json",
     "checks_not_evaluated_count": "verdict.json",
     "limit_set": "limits",
+    "obstacles_count": "verdict.json",
     "qualifying": "verdict.json",
     "result": "verdict.json",
     "solid_state": "environment.json with the kind of each device",
@@ -179,6 +180,7 @@ def _verdict_facts(verdict: dict[str, Any]) -> dict[str, Any]:
     }
     if isinstance(verdict.get("not_qualifying_because"), list):
         facts["obstacles"] = [str(reason) for reason in verdict["not_qualifying_because"]]
+        facts["obstacles_count"] = len(facts["obstacles"])
     if isinstance(verdict.get("checks"), list):
         for status, name in (("fail", "checks_failed"), ("not_evaluated", "checks_not_evaluated")):
             checks = [check for check in _tables(verdict, "checks") if check.get("status") == status]
