@@ -82,7 +82,7 @@ struct Shared {
 const HEADERS_BYTES_MAX: u64 = 2 * 32768;
 
 /// A page on its way.
-struct PendingPage {
+pub(crate) struct PendingPage {
     page: PageNumber,
     answer: Pin<Box<dyn Future<Output = Result<Buffer, DiskError>>>>,
 }
@@ -163,6 +163,14 @@ impl DatabaseReader {
         Ok(decoder.finish())
     }
 
+    /// Closes the file. Other clones of this reader become useless.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub async fn close(self) -> Result<(), ReadError> {
+        Ok(self.shared.file.close(self.shared.context).await?)
+    }
+
     /// The header.
     pub fn header(&self) -> &DatabaseHeader {
         &self.shared.header
@@ -222,7 +230,7 @@ impl DatabaseReader {
         self.finish_read(pending).await
     }
 
-    fn start_read(&self, page: PageNumber) -> Result<PendingPage, ReadError> {
+    pub(crate) fn start_read(&self, page: PageNumber) -> Result<PendingPage, ReadError> {
         let page_max = self.page_max();
         if page == 0 || page > page_max {
             return Err(self.fault(FormatError::PageOutside { page, page_max }));
@@ -238,7 +246,7 @@ impl DatabaseReader {
         })
     }
 
-    async fn finish_read(&self, pending: PendingPage) -> Result<LoadedPage, ReadError> {
+    pub(crate) async fn finish_read(&self, pending: PendingPage) -> Result<LoadedPage, ReadError> {
         let PendingPage { page, answer } = pending;
         let mut buffer = answer.await?;
         let class = classify(&buffer, page);
@@ -251,7 +259,7 @@ impl DatabaseReader {
         Ok(LoadedPage::new(page, buffer, self.page_size()))
     }
 
-    fn fault(&self, fault: FormatError) -> ReadError {
+    pub(crate) fn fault(&self, fault: FormatError) -> ReadError {
         ReadError::Format {
             path: self.shared.file.path().to_owned(),
             fault,
@@ -268,7 +276,7 @@ impl DatabaseReader {
     }
 
     /// Lets other tasks run; called once per page so that a scan of cached pages does not hold the executor.
-    async fn pause(&self) {
+    pub(crate) async fn pause(&self) {
         self.shared.handle.yield_now().await;
     }
 }

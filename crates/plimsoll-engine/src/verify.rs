@@ -8,6 +8,7 @@
 //! that leave the executor free for others.
 
 mod database;
+mod deep;
 mod misplaced;
 mod report;
 mod scan;
@@ -17,14 +18,27 @@ use std::rc::Rc;
 
 use plimsoll_io::{Context, File, Files, Handle, OpenMode, Purpose};
 
+pub use deep::{DeepFinding, DeepReport, verify_deep};
 pub use report::{FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, Unreadable, VerifyReport};
 
 use crate::reader::ReadError;
 use crate::{DatabaseHeader, FileType, FormatError};
 
+/// How far to go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// Every page by itself.
+    #[default]
+    Pages,
+    /// Also whether the pages of a database make one; see [`verify_deep`].
+    Deep,
+}
+
 /// How to verify.
 #[derive(Clone)]
 pub struct VerifyOptions {
+    /// How far to go.
+    pub depth: Depth,
     /// Bytes per read; a multiple of the largest page size.
     pub read_bytes: usize,
     /// Reads in flight at once.
@@ -38,6 +52,7 @@ pub struct VerifyOptions {
 impl Default for VerifyOptions {
     fn default() -> Self {
         Self {
+            depth: Depth::Pages,
             read_bytes: 256 * 1024,
             reads_outstanding: 8,
             findings_max: 1000,
@@ -100,6 +115,12 @@ async fn verify_file(files: &Files, handle: &Handle, path: &Path, options: &Veri
     };
     // A close that fails has nothing to do with what was read.
     let _ = file.close(context).await;
+    if options.depth == Depth::Deep && report.kind == "database" {
+        match verify_deep(files, handle, path, options.findings_max).await {
+            Ok(deep) => report.deep = Some(deep),
+            Err(error) => report.deep_error = Some(error.to_string()),
+        }
+    }
     report.finish(handle.now() - started);
     report
 }

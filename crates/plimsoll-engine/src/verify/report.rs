@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::DeepReport;
 use crate::{BlockDamage, FlippedBits, PageNumber};
 
 /// The report on all files.
@@ -95,6 +96,10 @@ pub struct FileReport {
     pub findings_not_listed: u64,
     /// Places that could not be read.
     pub unreadable_ranges: Vec<Unreadable>,
+    /// How the database fits together, if that was asked for.
+    pub deep: Option<DeepReport>,
+    /// Why it could not be found out.
+    pub deep_error: Option<String>,
 }
 
 /// A range of bytes the medium could not read.
@@ -191,6 +196,8 @@ impl FileReport {
             findings: Vec::new(),
             findings_not_listed: 0,
             unreadable_ranges: Vec::new(),
+            deep: None,
+            deep_error: None,
         }
     }
 
@@ -218,7 +225,9 @@ impl FileReport {
             return;
         }
         let has_bad_header = self.headers.contains(&HeaderCheck::Bad);
-        let is_damaged = self.bad + self.wrong_page_number + self.unreadable > 0
+        let fits_together = self.deep_error.is_none() && self.deep.as_ref().is_none_or(DeepReport::is_sound);
+        let is_damaged = !fits_together
+            || self.bad + self.wrong_page_number + self.unreadable > 0
             || has_bad_header
             || self.trailing_bytes > 0;
         self.verdict = if is_damaged || self.pages_seen == 0 {
