@@ -4,6 +4,9 @@
 //! transfer, and it is aligned and sized so that the kernel may back it by one huge page. Chunks come from the program's
 //! allocator, so whoever counts allocations counts them; they are kept until the disk and its last buffer are gone.
 
+#[cfg(test)]
+mod tests;
+
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -10,6 +10,8 @@ mod mounts;
 mod names;
 mod open;
 mod space;
+#[cfg(test)]
+mod tests;
 mod wakeup;
 
 pub(crate) use chore::{Chore, ChoreAnswer, ChoreDone, do_chore};

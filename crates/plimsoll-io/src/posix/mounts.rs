@@ -51,7 +51,7 @@ fn all_mounts() -> Vec<Mount> {
 }
 
 /// `36 35 98:0 /root /mnt rw,noatime master:1 - ext3 /dev/sda1 rw,errors=continue`
-fn parse_line(line: &str) -> Option<Mount> {
+pub(super) fn parse_line(line: &str) -> Option<Mount> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(2);
     let (major, minor) = before.next()?.split_once(':')?;

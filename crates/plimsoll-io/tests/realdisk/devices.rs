@@ -1,8 +1,9 @@
 //! Whole block devices, on loop devices (root only).
 
 use std::fs;
+use std::path::Path;
 
-use plimsoll_io::{DiskErrorKind, Durability, Method, OpenMode, RealDisk, RealDiskOptions};
+use plimsoll_io::{DiskErrorKind, Durability, DurableBy, Method, OpenMode, RealDisk, RealDiskOptions};
 
 use super::place::{Loop, Mounted, Place, root_or_skip, run};
 use super::{CONTEXT, Machine, options_for};
@@ -147,4 +148,57 @@ fn a_mounted_device_is_refused() {
         fs::read_dir(&mounted.point).expect("it is mounted").count(),
         before
     );
+}
+
+/// Requests to empty the write cache that a device has completed: the sixteenth figure of /sys/block/NAME/stat.
+fn cache_flushes(device: &Loop) -> u64 {
+    let name = device.device.file_name().expect("a device has a name");
+    let path = Path::new("/sys/block").join(name).join("stat");
+    let figures = fs::read_to_string(path).expect("every device has figures");
+    let flushes = figures.split_whitespace().nth(15);
+    flushes
+        .and_then(|text| text.parse().ok())
+        .expect("Linux 5.5 or later")
+}
+
+/// "Durable" is what reaches the device: every durable write and every sync empties its cache, a volatile write never does.
+#[test]
+fn durable_writes_and_syncs_flush_the_device() {
+    if !root_or_skip("a loop device") {
+        return;
+    }
+    for method in RealDisk::METHODS {
+        for durable_by in [DurableBy::Flag, DurableBy::WriteThenSync] {
+            let place = Place::new(&format!("flushes-{}-{durable_by:?}", method.name()));
+            let Some(device) = Loop::new(&place, DEVICE_BYTES) else {
+                return;
+            };
+            let machine = Machine::with(RealDiskOptions {
+                destroy_serials: vec![device.name().to_owned()],
+                durable_by,
+                ..options_for(method)
+            });
+            let (files, path) = (machine.files(), device.device.clone());
+            let counted = machine.run(async move {
+                let file = files.open(path, OpenMode::Create, CONTEXT).await;
+                let file = file.expect("an empty device");
+                let mut counted = vec![cache_flushes(&device)];
+                for durability in [Durability::Volatile, Durability::Durable] {
+                    for block in 0..5u64 {
+                        let buffer = file.allocate(4096);
+                        let written = file.write(block * 4096, buffer, durability, CONTEXT).await;
+                        written.expect("a write");
+                    }
+                    counted.push(cache_flushes(&device));
+                }
+                file.sync(CONTEXT).await.expect("a sync");
+                counted.push(cache_flushes(&device));
+                counted
+            });
+            let steps: Vec<u64> = counted.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            // A blocking write is flushed twice by Linux: once as part of the write, once as its sync.
+            let as_promised = steps[0] == 0 && steps[1] >= 5 && steps[2] >= 1;
+            assert!(as_promised, "{} {durable_by:?}: {steps:?}", method.name());
+        }
+    }
 }

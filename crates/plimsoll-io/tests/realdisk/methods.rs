@@ -152,3 +152,22 @@ fn operations_in_flight_are_listed() {
         assert_eq!(machine.disk.operations_in_flight(), []);
     }
 }
+
+/// Memory lent by one disk may be written by another, which knows its number as something else.
+#[test]
+fn disks_take_each_others_memory() {
+    let place = Place::new("foreign-memory");
+    let (lender, user) = (Machine::by(Method::IoUring), Machine::by(Method::IoUring));
+    let own = user.disk.allocate(4096);
+    let (files, path) = (user.files(), place.root().join("file"));
+    let mut foreign = lender.disk.allocate(4096);
+    foreign.fill(9);
+    user.run(async move {
+        let file = files.open(path, OpenMode::Create, CONTEXT).await;
+        let file = file.expect("a new file");
+        let written = file.write(0, foreign, Durability::Durable, CONTEXT).await;
+        written.expect("memory is memory");
+        let read = file.read(0, own, CONTEXT).await.expect("a read");
+        assert!(read.iter().all(|byte| *byte == 9));
+    });
+}

@@ -1,0 +1,84 @@
+//! Buffers never overlap, and what was given back can be lent again whole.
+
+use std::rc::Rc;
+
+use super::{Arena, CHUNK_BYTES};
+use crate::{BUFFER_ALIGNMENT, Buffer, Random};
+
+fn lend(arena: &Rc<Arena>, length_bytes: usize) -> Buffer {
+    arena.lend(length_bytes).unwrap_or_else(|| {
+        arena.grow();
+        arena.lend(length_bytes).expect("a new chunk has room")
+    })
+}
+
+/// Two owners of one byte would be a database page inside a log record. Every buffer is filled with its own mark and checked
+/// when it dies.
+#[test]
+fn buffers_never_overlap() {
+    let mut random = Random::from_seed(7);
+    let arena = Rc::new(Arena::default());
+    let mut lent: Vec<(u8, Buffer)> = Vec::new();
+    for round in 0..20_000u32 {
+        if lent.len() > 100 || (random.chance(0.5) && !lent.is_empty()) {
+            let (mark, buffer) = lent.swap_remove(random.below(lent.len() as u64) as usize);
+            assert!(buffer.iter().all(|byte| *byte == mark), "round {round}");
+        } else {
+            let magnitude = random.below(18);
+            let length_bytes = 1 + random.below(1 << magnitude) as usize;
+            let mut buffer = lend(&arena, length_bytes);
+            assert_eq!(buffer.len(), length_bytes);
+            assert!((buffer.as_ptr() as usize).is_multiple_of(BUFFER_ALIGNMENT));
+            buffer.fill(round as u8);
+            lent.push((round as u8, buffer));
+        }
+    }
+}
+
+/// Memory in small pieces must become large pieces again, or the arena would grow with every phase of a run.
+#[test]
+fn pieces_grow_together_again() {
+    let mut random = Random::from_seed(8);
+    let arena = Rc::new(Arena::default());
+    for _ in 0..20 {
+        let mut lent: Vec<Buffer> = (0..512).map(|_| lend(&arena, BUFFER_ALIGNMENT)).collect();
+        assert_eq!(arena.size_bytes(), CHUNK_BYTES, "512 pages are one chunk");
+        while !lent.is_empty() {
+            lent.swap_remove(random.below(lent.len() as u64) as usize);
+        }
+        drop(lend(&arena, CHUNK_BYTES));
+        assert_eq!(arena.size_bytes(), CHUNK_BYTES, "the chunk is whole again");
+    }
+    assert!(
+        arena.lend(CHUNK_BYTES + 1).is_none(),
+        "longer than a chunk is not lent"
+    );
+}
+
+/// Only memory the kernel was told of, by this arena, goes by number: another ring knows the number as something else.
+#[test]
+fn only_own_registered_memory_has_a_number() {
+    let (arena, other) = (Rc::new(Arena::default()), Rc::new(Arena::default()));
+    let chunk = arena.grow();
+    let buffer = arena.lend(8192).expect("a new chunk has room");
+    assert_eq!(arena.registered_index(&buffer), None, "not registered yet");
+    arena.note_registered(chunk);
+    assert_eq!(arena.registered_index(&buffer), Some(0));
+    other.note_registered(other.grow());
+    assert_eq!(other.registered_index(&buffer), None, "not its memory");
+    assert_eq!(
+        arena.registered_index(&Buffer::zeroed(8192)),
+        None,
+        "from the heap"
+    );
+}
+
+/// A buffer may outlive the disk that lent it.
+#[test]
+fn buffers_keep_their_arena() {
+    let arena = Rc::new(Arena::default());
+    let mut buffer = lend(&arena, CHUNK_BYTES);
+    drop(arena);
+    buffer.fill(1);
+    assert!(buffer.iter().all(|byte| *byte == 1));
+}

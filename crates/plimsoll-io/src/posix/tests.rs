@@ -1,0 +1,70 @@
+//! What is read out of the texts and numbers of the kernel.
+
+use super::Geometry;
+use super::mounts::{Mount, parse_line};
+
+/// Names with blanks, several options twice, and the tags in the middle that may be there or not.
+#[test]
+fn mount_lines_are_understood() {
+    let line = r"36 35 98:0 /mnt1 /mnt\040two/a\134b rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue";
+    let expected = Mount {
+        number: (98, 0),
+        point: "/mnt two/a\\b".into(),
+        kind: "ext3".into(),
+        source: "/dev/root".into(),
+        options: ["rw", "noatime", "errors=continue"].map(String::from).into(),
+    };
+    assert_eq!(parse_line(line), Some(expected));
+    let without_tags = "21 1 0:20 / /sys rw - sysfs sysfs rw";
+    let mount = parse_line(without_tags).expect("an ordinary line");
+    assert_eq!((mount.kind.as_str(), mount.source_device()), ("sysfs", None));
+    assert_eq!(parse_line("not a mount"), None);
+}
+
+fn geometry(logical: Option<u32>, physical: Option<u32>, direct: Option<u32>) -> (u32, u32, bool) {
+    let geometry = Geometry {
+        logical_block_bytes: logical,
+        physical_block_bytes: physical,
+        direct_alignment_bytes: direct,
+    };
+    (
+        geometry.alignment_bytes(),
+        geometry.atomic_write_bytes(),
+        geometry.emulates_smaller_blocks(),
+    )
+}
+
+/// Alignment: what the file system says, else the device, else the least there is. 512e is told from 512n and 4Kn.
+#[test]
+fn sizes_follow_from_what_is_known() {
+    assert_eq!(
+        geometry(Some(512), Some(512), Some(512)),
+        (512, 512, false),
+        "512n"
+    );
+    assert_eq!(
+        geometry(Some(512), Some(4096), Some(512)),
+        (512, 4096, true),
+        "512e"
+    );
+    assert_eq!(
+        geometry(Some(4096), Some(4096), None),
+        (4096, 4096, false),
+        "4Kn, old kernel"
+    );
+    assert_eq!(
+        geometry(Some(512), Some(512), Some(4096)),
+        (4096, 512, false),
+        "a stricter file system"
+    );
+    assert_eq!(
+        geometry(None, None, Some(0)),
+        (512, 512, false),
+        "no direct I/O, no device"
+    );
+    assert_eq!(
+        geometry(None, None, None),
+        (512, 512, false),
+        "a network file system"
+    );
+}
