@@ -64,6 +64,7 @@ fn close(file: Arc<OpenFile>) -> Result<(), DiskError> {
     let Some(file) = Arc::into_inner(file) else {
         unreachable!("a file is closed when nothing is in flight on it");
     };
+    file.unlock();
     let OpenFile { fd, path, .. } = file;
     // SAFETY: the descriptor is taken out of its owner and closed once.
     if unsafe { libc::close(fd.into_raw_fd()) } == 0 {

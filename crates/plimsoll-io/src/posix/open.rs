@@ -56,6 +56,15 @@ impl OpenFile {
         u64::try_from(end).map_err(|_| last_errno())
     }
 
+    /// Gives the lock up at once. Closing alone would leave it to the last reference, which the kernel may drop later (libaio) or
+    /// a child process that was just forked may hold until it executes its program.
+    pub(crate) fn unlock(&self) {
+        if self.mode != OpenMode::Read {
+            // SAFETY: no pointers are passed and the descriptor is open. A device has no such lock; then nothing happens.
+            unsafe { libc::flock(self.fd.as_raw_fd(), libc::LOCK_UN) };
+        }
+    }
+
     /// Opens a file or a block device.
     pub(crate) fn open(path: &Path, mode: OpenMode, rules: &OpenRules) -> Result<Self, DiskError> {
         if blockdevice::is_block_device(path) {

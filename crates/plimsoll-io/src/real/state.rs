@@ -167,7 +167,9 @@ impl State {
         let patience = Duration::from_nanos(patience_ns);
         let chores_ended = self.names.finish(patience) & self.extensions.finish(patience);
         let transfers_ended = self.queue.finish(patience_ns);
-        if !(chores_ended && transfers_ended) {
+        if chores_ended && transfers_ended {
+            self.files.values().for_each(|state| state.file.unlock());
+        } else {
             std::mem::forget(std::mem::take(&mut self.pending));
             std::mem::forget(std::mem::take(&mut self.files));
         }

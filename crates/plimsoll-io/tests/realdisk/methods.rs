@@ -91,9 +91,10 @@ fn dropping_a_disk_waits_for_its_transfers() {
         let place = Place::new(&format!("dropped-{}", method.name()));
         let machine = Machine::by(method);
         let (files, path) = (machine.files(), place.root().join("file"));
+        let opened = path.clone();
         let file = machine.run(async move {
             let file = files
-                .open(path, OpenMode::Create, CONTEXT)
+                .open(opened, OpenMode::Create, CONTEXT)
                 .await
                 .expect("a new file");
             file.extend(1 << 24, CONTEXT).await.expect("room");
@@ -102,11 +103,13 @@ fn dropping_a_disk_waits_for_its_transfers() {
         let called = Rc::new(Cell::new(false));
         for block in 0..256u64 {
             let called = called.clone();
+            let mut buffer = machine.disk.allocate(65536);
+            buffer.fill(1 + (block % 255) as u8);
             machine.disk.submit(Operation {
                 action: Action::Write {
                     file: file.opened().file,
                     offset: block * 65536,
-                    buffer: machine.disk.allocate(65536),
+                    buffer,
                     durability: Durability::Durable,
                 },
                 context: CONTEXT,
@@ -114,6 +117,15 @@ fn dropping_a_disk_waits_for_its_transfers() {
             });
         }
         drop((file, machine));
+        let content = std::fs::read(path).expect("the file exists");
+        for (block, bytes) in content.chunks(65536).enumerate() {
+            let expected = 1 + (block % 255) as u8;
+            assert!(
+                bytes.iter().all(|byte| *byte == expected),
+                "{}: block {block}",
+                method.name()
+            );
+        }
         assert!(!called.get(), "nobody reaped");
     }
 }
