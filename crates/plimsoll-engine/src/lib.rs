@@ -12,6 +12,7 @@ mod checksum;
 pub mod create;
 pub mod cursor;
 pub mod database;
+pub mod deep;
 pub mod edit;
 pub mod error;
 pub mod flushmap;

@@ -1,0 +1,267 @@
+//! Checks whether a clean database makes sense as a whole: its trees, its space, its indexes, its long values, its catalog.
+//!
+//! `verify` asks of every page whether its checksum is right; this asks whether all pages together are the database they claim to be.
+//! It reads every tree from its root, so a page is judged by the place it has in its tree:
+//!
+//! - trees: structure of every page, keys rising across pages, separators strict upper bounds, leaves equally deep, neighbours
+//!   pointing at each other, kinds and object numbers right, no database time above the header's;
+//! - space: extents of a tree do not overlap, free ones are owned, a child's lie within its parent's and are not free there, every owned
+//!   page is free or reached, and reached once;
+//! - indexes: the entries are exactly those the records call for, told by order-independent sums, so memory stays bounded;
+//! - long values: chunks without gaps, lengths and reference counts right, none without a reference;
+//! - catalog: equal to its shadow, MSysObjids lists exactly its objects.
+//!
+//! Memory is bounded by the number of pages (one bit each) and of extents. Damage becomes a [`Finding`]; whatever a page holds,
+//! nothing here panics. What cannot be decided, such as an index over Unicode text, is listed as not checked.
+
+mod catalog_check;
+mod extents;
+mod finding;
+mod long_values;
+mod map;
+mod outline;
+mod pages;
+mod rows;
+mod space;
+mod sums;
+mod walk;
+
+use std::path::Path;
+
+use plimsoll_io::{Context, Files, Handle, Purpose};
+
+use self::catalog_check::SystemTables;
+pub use self::finding::{Finding, Findings, Unchecked};
+use self::pages::PageSource;
+use self::space::Space;
+use self::walk::{Walk, Walker};
+use crate::catalog::{Place, PlacedTable, system};
+use crate::page::page_flags;
+use crate::reader::{DatabaseReader, ReadError, WhenDirty};
+use crate::{DatabaseHeader, PageNumber};
+
+/// How to check.
+#[derive(Clone, Copy, Debug)]
+pub struct DeepOptions {
+    /// For whom the I/O is done; the purpose is set here.
+    pub context: Context,
+    /// Bytes per read where pages lie side by side.
+    pub read_bytes: usize,
+    /// Reads in flight at a time.
+    pub reads_outstanding: usize,
+    /// Findings listed; further ones are counted only.
+    pub findings_max: usize,
+}
+
+impl Default for DeepOptions {
+    fn default() -> Self {
+        Self {
+            context: Context::of(Purpose::Checksum),
+            read_bytes: 256 * 1024,
+            reads_outstanding: 4,
+            findings_max: 1000,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct DeepReport {
+    /// Pages the database owns.
+    pub pages_owned: u64,
+    /// Pages reached through a tree.
+    pub pages_reached: u64,
+    /// Pages free in some tree.
+    pub pages_free: u64,
+    /// Pages read with a flipped bit that their checksum could correct.
+    pub pages_correctable: u64,
+    /// Tables, the system's included.
+    pub tables: u64,
+    /// Records in all tables.
+    pub records: u64,
+    /// Entries in all secondary indexes.
+    pub index_entries: u64,
+    /// Long values.
+    pub long_values: u64,
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+    /// How many more findings there were than are listed.
+    pub findings_unlisted: u64,
+    /// What could not be checked.
+    pub unchecked: Vec<Unchecked>,
+}
+
+impl DeepReport {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+/// One tree of the database and whose child it is.
+#[derive(Clone, Debug)]
+struct Tree {
+    place: Place,
+    /// Root of the tree whose space it takes; 0 for the database root.
+    parent: PageNumber,
+    /// Bits of `page_flags::TREE_KIND` all its pages carry.
+    kind: u32,
+}
+
+/// Checks the database at `path`.
+///
+/// # Errors
+/// When it cannot be read at all, is dirty, or neither copy of its catalog can be read.
+pub async fn verify_deep(
+    files: &Files,
+    handle: &Handle,
+    path: impl AsRef<Path>,
+    options: DeepOptions,
+) -> Result<DeepReport, ReadError> {
+    let path = path.as_ref();
+    let reader = DatabaseReader::open(files, handle, path, WhenDirty::Refuse).await?;
+    let source = PageSource::open(files, handle, path, &reader, options).await?;
+    let mut check = Check {
+        header: reader.header(),
+        tables: reader.tables(),
+        walker: Walker::new(source, reader.header(), reader.page_max(), options.findings_max),
+        report: DeepReport::default(),
+    };
+    check.check_database().await?;
+    Ok(check.finish())
+}
+
+struct Check<'a> {
+    header: &'a DatabaseHeader,
+    tables: &'a [PlacedTable],
+    walker: Walker,
+    report: DeepReport,
+}
+
+impl Check<'_> {
+    async fn check_database(&mut self) -> Result<(), ReadError> {
+        let trees = self.trees();
+        let spaces = space::read_all(&mut self.walker, &trees).await?;
+        space::check_all(&mut self.walker, &trees, &spaces);
+        self.walker.map.learn(&trees, &spaces);
+        self.count_space(&trees, &spaces);
+        space::check_space_pages(&mut self.walker, &trees, &spaces);
+        let root = trees[0].place;
+        self.walker.walk(root, 0, Walk::First, &mut walk::Ignore).await?;
+        let mut system_tables = SystemTables::default();
+        for placed in self.tables {
+            self.check_table(placed, &mut system_tables).await?;
+        }
+        catalog_check::check(
+            &mut self.walker.findings,
+            self.header,
+            self.tables,
+            &system_tables,
+        );
+        space::check_reached(&mut self.walker, &trees).await;
+        Ok(())
+    }
+
+    /// Every tree, parents first.
+    fn trees(&self) -> Vec<Tree> {
+        use page_flags::{INDEX, LONG_VALUE};
+        let place = Place {
+            object: system::DATABASE_OBJECT,
+            root: system::DATABASE_ROOT,
+        };
+        let mut trees = vec![Tree {
+            place,
+            parent: 0,
+            kind: 0,
+        }];
+        for placed in self.tables {
+            let table = placed.place;
+            trees.push(Tree {
+                place: table,
+                parent: system::DATABASE_ROOT,
+                kind: 0,
+            });
+            let secondary = placed
+                .index_places
+                .iter()
+                .filter(|index| index.object != table.object);
+            let children = secondary.map(|place| (place, INDEX));
+            trees.extend(
+                children
+                    .chain(placed.long_values.iter().map(|place| (place, LONG_VALUE)))
+                    .map(|(place, kind)| Tree {
+                        place: *place,
+                        parent: table.root,
+                        kind,
+                    }),
+            );
+        }
+        trees
+    }
+
+    fn count_space(&mut self, trees: &[Tree], spaces: &[Option<Space>]) {
+        for (tree, space) in trees.iter().zip(spaces) {
+            let Some(space) = space else { continue };
+            self.report.pages_free += space.free.pages();
+            if tree.parent == 0 {
+                self.report.pages_owned = space.owned.pages();
+            }
+        }
+    }
+
+    async fn check_table(
+        &mut self,
+        placed: &PlacedTable,
+        system_tables: &mut SystemTables,
+    ) -> Result<(), ReadError> {
+        let walker = &mut self.walker;
+        let mut records = rows::Records::new(placed, walker.page_size(), walker.page_max());
+        walker.walk(placed.place, 0, Walk::First, &mut records).await?;
+        self.report.tables += 1;
+        self.report.records += records.count;
+        if records.has_bad {
+            walker.incomplete.insert(placed.place.object);
+        }
+        let secondary = placed
+            .index_places
+            .iter()
+            .filter(|place| place.object != placed.place.object);
+        for (index, place) in records.indexes.iter().zip(secondary) {
+            let mut entries = rows::Entries::default();
+            walker
+                .walk(*place, page_flags::INDEX, Walk::First, &mut entries)
+                .await?;
+            self.report.index_entries += entries.sum.count();
+            let is_whole = !walker.is_incomplete(&[placed.place.object, place.object]);
+            index.compare(&mut walker.findings, placed, &entries, is_whole);
+        }
+        long_values::check(walker, placed, &mut records, &mut self.report).await?;
+        if walker.is_incomplete(&[placed.place.object]) {
+            return Ok(());
+        }
+        match placed.place.object {
+            system::CATALOG_OBJECT => system_tables.catalog = Some(records.whole),
+            system::SHADOW_OBJECT => system_tables.shadow = Some(records.whole),
+            system::OBJECT_IDS_OBJECT => system_tables.objects = Some(records.objects),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> DeepReport {
+        let Findings {
+            listed,
+            unlisted,
+            unchecked,
+            ..
+        } = self.walker.findings;
+        DeepReport {
+            pages_reached: self.walker.map.reached_count(),
+            pages_correctable: self.walker.source.correctable(),
+            findings: listed,
+            findings_unlisted: unlisted,
+            unchecked,
+            ..self.report
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Databases that are sound must be found sound, whoever wrote them: a check that cries wolf is turned off.
+
+#[expect(dead_code, reason = "each test file uses its part of the golden module")]
+mod golden;
+
+use std::rc::Rc;
+
+use plimsoll_engine::PageSize;
+use plimsoll_engine::deep::{DeepOptions, DeepReport, verify_deep};
+use plimsoll_engine::prepare::{Extent, LongValues, Plan, PreparedContent, PreparedDatabase, Secondary};
+use plimsoll_engine::reader::ReadError;
+use plimsoll_io::{Clock, Executor, Files, MemoryDisk, MemoryOptions, Random};
+
+fn check(place: impl FnOnce(&MemoryDisk)) -> DeepReport {
+    let clock = Rc::new(Clock::simulated());
+    let disk = MemoryDisk::new(clock.clone(), Random::from_seed(1), MemoryOptions::ram());
+    place(&disk);
+    let executor = Executor::new(clock, disk.clone());
+    let (files, handle) = (Files::new(disk), executor.handle());
+    executor
+        .run(async move { verify_deep(&files, &handle, "/db.edb", DeepOptions::default()).await })
+        .unwrap()
+        .unwrap()
+}
+
+fn check_prepared(plan: Plan) -> DeepReport {
+    let database = Rc::new(PreparedDatabase::new(plan).unwrap());
+    check(|disk| {
+        disk.load_sparse(
+            "/db.edb",
+            database.file_bytes(),
+            PreparedContent::sparse(&database),
+        )
+    })
+}
+
+#[test]
+fn prepared_databases_are_sound() {
+    for size in PageSize::ALL {
+        for (long_values, secondary, branch_fill_percent) in [
+            (None, Secondary::Unique, 90),
+            (
+                Some(LongValues {
+                    every: 3,
+                    bytes: 50_000,
+                }),
+                Secondary::Unique,
+                2,
+            ),
+            (Some(LongValues { every: 1, bytes: 100 }), Secondary::Absent, 2),
+        ] {
+            let report = check_prepared(Plan {
+                long_values,
+                secondary,
+                branch_fill_percent,
+                ..Plan::new(size, Extent::Records(1500), 4)
+            });
+            assert_eq!(report.findings, [], "{size} {long_values:?}");
+            assert_eq!(report.unchecked, []);
+            assert_eq!(report.pages_reached + report.pages_free, report.pages_owned);
+            let values = long_values.map_or(0, |values| 1500u64.div_ceil(values.every));
+            assert_eq!(report.long_values, values);
+            assert!(report.records > 1500);
+        }
+    }
+}
+
+#[test]
+fn an_empty_prepared_database_is_sound() {
+    let report = check_prepared(Plan::new(PageSize::KIB_8, Extent::Records(0), 4));
+    assert_eq!(report.findings, []);
+}
+
+fn check_bytes(bytes: &[u8]) -> Result<DeepReport, ReadError> {
+    golden::on_memory_disk(bytes, |files, handle| async move {
+        verify_deep(&files, &handle, golden::DATABASE, DeepOptions::default()).await
+    })
+}
+
+#[test]
+fn databases_of_an_independent_writer_are_sound() {
+    for (name, facts, bytes) in golden::synthetic() {
+        let report = check_bytes(&bytes).unwrap();
+        let rows = facts["rows"].as_u64().unwrap();
+        assert!(report.records > rows, "{name}: {} records", report.records);
+        assert_eq!(report.findings, [], "{name}");
+        assert_eq!(report.unchecked, [], "{name}");
+    }
+}
+
+#[test]
+fn databases_made_by_windows_are_sound() {
+    for (name, _, bytes) in golden::real() {
+        match check_bytes(&bytes) {
+            Ok(report) => {
+                assert_eq!(report.findings, [], "{name}");
+                println!(
+                    "{name}: {} records, not checked: {:?}",
+                    report.records, report.unchecked
+                );
+            }
+            Err(ReadError::Dirty { .. }) => println!("{name} was not shut down cleanly"),
+            Err(error) => panic!("{name}: {error}"),
+        }
+    }
+}
