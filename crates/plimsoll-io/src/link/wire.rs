@@ -64,7 +64,7 @@ pub(super) struct End {
     /// Handed over and not yet on the wire; `None` is the end of sending.
     outgoing: RefCell<VecDeque<Option<Vec<u8>>>>,
     outgoing_bytes: Cell<usize>,
-    /// On the way here, with the time of arrival, in order.
+    /// On the way here, with the time of arrival, in the order of sending. Nothing is received before its predecessors.
     arriving: RefCell<VecDeque<(Nanos, Option<Vec<u8>>)>>,
     has_closed: Cell<bool>,
     is_reset: Cell<bool>,
@@ -119,7 +119,6 @@ pub(super) async fn get_through(handle: &Handle, weather: &Weather, from: &str, 
 
 /// Takes everything that `from` hands over to `to`.
 pub(super) async fn carry(handle: Handle, weather: Rc<Weather>, from: Rc<End>, to: Rc<End>) {
-    let mut last_arrival = 0;
     while !from.is_reset.get() {
         let Some(segment) = from.pop() else {
             from.changed.notified().await;
@@ -143,8 +142,8 @@ pub(super) async fn carry(handle: Handle, weather: Rc<Weather>, from: Rc<End>, t
             return;
         }
         let is_last = segment.is_none();
-        last_arrival = (handle.now() + delay_ns).max(last_arrival);
-        to.arriving.borrow_mut().push_back((last_arrival, segment));
+        let arrival = handle.now() + delay_ns;
+        to.arriving.borrow_mut().push_back((arrival, segment));
         to.changed.notify_all();
         if is_last {
             return;

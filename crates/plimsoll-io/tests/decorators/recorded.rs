@@ -178,6 +178,36 @@ fn hung_operations_are_seen_before_they_complete() {
     );
 }
 
+/// Depth is the most at once, and what is still in flight when an interval begins belongs to it.
+#[test]
+fn depth_carries_over_into_the_next_interval() {
+    let (clock, disk) = millisecond_disk();
+    disk.load("a", &[0; 8192]);
+    let recorded = Rc::new(Recorded::new(disk, clock.clone()));
+    let executor = Executor::new(clock, recorded.clone());
+    let files = Files::new(recorded.clone());
+    let file = executor
+        .run(async move {
+            files
+                .open("a", OpenMode::Read, label(Purpose::Metadata))
+                .await
+                .unwrap()
+        })
+        .unwrap();
+    let read = || file.read(0, Buffer::zeroed(512), label(Purpose::DatabaseRead));
+    let reads = [read(), read(), read()];
+    assert_eq!(recorded.take_interval().in_flight_max, 3);
+    executor
+        .run(async move {
+            for read in reads {
+                read.await.unwrap();
+            }
+        })
+        .unwrap();
+    assert_eq!(recorded.take_interval().in_flight_max, 3);
+    assert_eq!(recorded.take_interval().in_flight_max, 0);
+}
+
 struct Seen(RefCell<Vec<String>>);
 
 impl Observer for Seen {
@@ -204,6 +234,7 @@ fn the_observer_sees_everything() {
             let file = files.open("a", OpenMode::Create, metadata).await.unwrap();
             file.sync(metadata).await.unwrap();
             file.close(metadata).await.unwrap();
+            assert!(file.sync(metadata).await.is_err());
             files.rename("a".as_ref(), "b".as_ref(), metadata).await.unwrap();
         })
         .unwrap();
@@ -212,6 +243,7 @@ fn the_observer_sees_everything() {
         "create a None",
         "sync a None",
         "close a None",
+        "sync  Some(Other)",
         "rename a None",
     ];
     assert_eq!(*seen.0.borrow(), expected);

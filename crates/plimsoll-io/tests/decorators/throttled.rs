@@ -144,6 +144,84 @@ fn waiting_is_part_of_latency() {
     assert_eq!(latencies, [1, 11, 21]);
 }
 
+/// Order of arrival is kept even when time has passed since the last reap and the next could start at once.
+#[test]
+fn nobody_overtakes_what_is_held() {
+    let (clock, disk) = millisecond_disk();
+    disk.load("a", &[0; 512]);
+    let throttled = Rc::new(Throttled::new(disk, clock.clone(), limits(Some(1000.0), None)));
+    let executor = Executor::new(clock.clone(), throttled.clone());
+    let files = Files::new(throttled.clone());
+    let file = executor
+        .run(async move {
+            files
+                .open("a", OpenMode::Read, label(Purpose::Metadata))
+                .await
+                .unwrap()
+        })
+        .unwrap();
+    let read = || drop(file.read(0, Buffer::zeroed(512), label(Purpose::DatabaseRead)));
+    (0..3).for_each(|_| read());
+    assert_eq!(throttled.inner().in_flight(), 1);
+    clock.advance_to(clock.now() + NANOS_PER_SECOND);
+    read();
+    assert_eq!(throttled.inner().in_flight(), 1, "two are held before it");
+    throttled.reap();
+    assert_eq!((throttled.inner().in_flight(), throttled.in_flight()), (3, 3));
+}
+
+/// A disk with nothing to do that notes how long it is asked to sleep.
+#[derive(Default)]
+struct Sleeper(std::cell::Cell<Option<u64>>);
+
+impl Disk for Sleeper {
+    fn submit(&self, _: plimsoll_io::Operation) {}
+    fn reap(&self) -> usize {
+        0
+    }
+    fn wait(&self, deadline: Option<u64>) {
+        self.0.set(deadline);
+    }
+    fn next_event(&self) -> Option<u64> {
+        None
+    }
+    fn in_flight(&self) -> usize {
+        0
+    }
+    fn facts(&self) -> plimsoll_io::DiskFacts {
+        plimsoll_io::DiskFacts::default()
+    }
+}
+
+/// The disk below is not asked to sleep past the start of a held operation: it could not know of it.
+#[test]
+fn sleeping_ends_when_a_held_operation_may_start() {
+    let clock = Rc::new(Clock::simulated());
+    let throttled = Throttled::new(Sleeper::default(), clock, limits(Some(100.0), None));
+    let slept_until = |deadline| {
+        throttled.wait(deadline);
+        throttled.inner().0.get()
+    };
+    assert_eq!(slept_until(None), None);
+    for _ in 0..2 {
+        throttled.submit(plimsoll_io::Operation {
+            action: plimsoll_io::Action::Read {
+                file: plimsoll_io::FileId(0),
+                offset: 0,
+                buffer: Buffer::zeroed(512),
+            },
+            context: label(Purpose::DatabaseRead),
+            completion: Box::new(|_| ()),
+        });
+    }
+    assert_eq!(slept_until(None), Some(10 * NANOS_PER_MILLISECOND));
+    assert_eq!(slept_until(Some(5)), Some(5));
+    assert_eq!(
+        slept_until(Some(NANOS_PER_SECOND)),
+        Some(10 * NANOS_PER_MILLISECOND)
+    );
+}
+
 /// In real time the executor must wake for a held operation although the disk below is idle.
 #[test]
 fn real_time_wakes_for_held_operations() {

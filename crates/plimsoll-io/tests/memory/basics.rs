@@ -195,3 +195,25 @@ fn works_as_a_ram_disk_in_real_time() {
         .unwrap();
     assert_eq!(disk.stored_bytes(), 99 * 32768, "a page of zeros takes no memory");
 }
+
+/// A completion that submits again gets its turn at the next reap, or a chain of them would keep every task from running.
+#[test]
+fn a_reap_does_not_run_for_ever() {
+    use plimsoll_io::{Action, Disk, Operation};
+    fn list_again(disk: &Rc<MemoryDisk>, left: u32) {
+        let next = disk.clone();
+        disk.submit(Operation {
+            action: Action::List { path: "".into() },
+            context: label(),
+            completion: Box::new(move |_| {
+                if left > 0 {
+                    list_again(&next, left - 1);
+                }
+            }),
+        });
+    }
+    let rig = Rig::new(MemoryOptions::ram());
+    list_again(&rig.disk, 3);
+    let reaped: Vec<usize> = (0..5).map(|_| rig.disk.reap()).collect();
+    assert_eq!(reaped, [1, 1, 1, 1, 0]);
+}

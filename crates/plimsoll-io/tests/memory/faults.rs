@@ -88,6 +88,17 @@ fn probabilities_hold() {
     assert_eq!(injected(&rig, "fail"), failed as u64);
 }
 
+/// The first rule that acts decides, and the others do not count it as theirs.
+#[test]
+fn the_first_rule_decides() {
+    let (rig, file) = rig_with(FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).nth(1));
+    rig.disk.inject(FaultRule::new(Effect::Fail(DiskErrorKind::Gone)));
+    rig.disk.inject(FaultRule::new(Effect::LoseWrite));
+    assert_eq!(try_write(&rig, &file, 0, &[1; 512]), Err(DiskErrorKind::Medium));
+    assert_eq!(try_write(&rig, &file, 0, &[1; 512]), Err(DiskErrorKind::Gone));
+    assert_eq!((injected(&rig, "fail"), injected(&rig, "lose_write")), (2, 0));
+}
+
 /// A write that fails may have stored a part: callers must not assume that the old content is still there.
 #[test]
 fn a_failing_write_may_store_a_part() {
@@ -170,13 +181,18 @@ fn misdirected_writes_land_elsewhere() {
         (Effect::MisdirectToOtherFile, "b"),
     ] {
         let (rig, file) = rig_with(FaultRule::new(effect));
-        try_write(&rig, &file, 512, &[9; 512]).unwrap();
-        for path in ["a", "b"] {
-            let bytes = rig.disk.bytes(path).unwrap();
-            let hit: Vec<usize> = (0..16).filter(|sector| bytes[sector * 512] == 9).collect();
-            assert_eq!(hit.len(), usize::from(path == file_hit), "{effect:?} in {path}");
-            assert!(path != "a" || !hit.contains(&1), "{effect:?} hit its own place");
+        let mut places = BTreeSet::new();
+        for value in 1..=100 {
+            try_write(&rig, &file, 512, &[value; 512]).unwrap();
+            for path in ["a", "b"] {
+                let bytes = rig.disk.bytes(path).unwrap();
+                let hit: Vec<usize> = (0..16).filter(|sector| bytes[sector * 512] == value).collect();
+                assert_eq!(hit.len(), usize::from(path == file_hit), "{effect:?} in {path}");
+                assert!(path != "a" || !hit.contains(&1), "{effect:?} hit its own place");
+                places.extend(hit);
+            }
         }
+        assert!(places.len() >= 15, "anywhere else, not one place: {places:?}");
     }
 }
 

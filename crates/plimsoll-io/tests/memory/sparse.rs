@@ -98,6 +98,15 @@ fn small_changes_cost_little() {
     rig.write(&file, PAGE as u64, &page, Durability::Volatile);
     let stored = rig.disk.stored_bytes();
     assert!((41..=48).contains(&stored), "{stored} bytes for 40 that differ");
+    page = page_at(PAGE as u64);
+    page[100] ^= 1;
+    page[150] ^= 1;
+    rig.write(&file, PAGE as u64, &page, Durability::Volatile);
+    assert_eq!(
+        rig.disk.stored_bytes(),
+        7,
+        "two bytes far apart, each with a gap and a length"
+    );
 }
 
 /// Power cuts treat a sparse file like any other: what is synced stays, what is not may go, all else is as generated.
