@@ -2,8 +2,12 @@
 
 from typing import Any
 
+from hypothesis import settings
+
 from plimsoll.sizing.requirements import Requirements, as_document, check_requirements
 
+# No deadline: on a machine busy with other tests an example takes as long as it takes.
+several = settings(max_examples=50, deadline=None)
 USERS = {"count": 5000, "mailbox_quota": "2 GB", "messages_per_day": 150, "message_size": "75 KB"}
 COPIES = {"mode": "dag", "count": 2, "servers": 2}
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sizing_designs import make
+from sizing_designs import make, several
 
 from plimsoll.sizing.copies import Machine, balanced_server_iops, failover, fit_after_host_loss, place_copies
 from plimsoll.sizing.mistakes import InputError
@@ -16,6 +16,7 @@ def designs(draw: st.DrawFn) -> tuple[int, int, int]:
     return draw(st.integers(1, 120)), servers, draw(st.integers(2, servers))
 
 
+@several
 @given(designs())
 def test_dag_rules_hold_for_every_design(design: tuple[int, int, int]) -> None:
     """DAG-01, CAL-16: a server never holds two copies of a database, and active copies are balanced to within one."""
@@ -28,6 +29,7 @@ def test_dag_rules_hold_for_every_design(design: tuple[int, int, int]) -> None:
     assert sum(state.passive_count) == databases * (copies - 1)
 
 
+@several
 @given(designs())
 def test_a_survivor_never_carries_more_than_planned(design: tuple[int, int, int]) -> None:
     """DAG-09: the planned worst case is a formula; failing each server in turn over the placement must not exceed it."""
@@ -37,6 +39,7 @@ def test_a_survivor_never_carries_more_than_planned(design: tuple[int, int, int]
     assert worst <= min(databases, active + -(-active // (servers - 1)))
 
 
+@several
 @given(designs())
 def test_a_lost_server_is_shared_by_the_survivors(design: tuple[int, int, int]) -> None:
     """CAL-16: with n servers the load of a lost one goes to n - 1, not to one neighbour."""

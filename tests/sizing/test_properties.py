@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sizing_designs import make
+from sizing_designs import make, several
 
 from plimsoll.sizing.requirements import Requirements
 from plimsoll.sizing.size import Sizing, size
@@ -37,6 +37,7 @@ def designs(draw: st.DrawFn) -> dict[str, Any]:
     return {"users": users, "copies": copies, "edition": draw(st.sampled_from(["exchange_2010", "exchange_2019"]))}
 
 
+@several
 @given(designs(), st.sampled_from(list(RANGES)), st.data())
 def test_more_of_anything_never_needs_less(design: dict[str, Any], name: str, data: st.DataObject) -> None:
     """A calculator that answers less for more has lost a term or turned a sign."""
@@ -49,6 +50,7 @@ def test_more_of_anything_never_needs_less(design: dict[str, Any], name: str, da
         assert large[figure].value >= small[figure].value * (1 - 1e-12), figure
 
 
+@several
 @given(designs(), st.integers(0, 30), st.integers(0, 30), st.floats(0, 1), st.floats(0, 1))
 def test_logs_grow_with_retention_lag_and_moves(
     design: dict[str, Any], days: int, more_days: int, moved: float, more_moved: float
@@ -74,6 +76,7 @@ RESERVES = {
 }
 
 
+@several
 @given(designs(), st.sampled_from(list(RESERVES)), st.integers(1, 8), st.integers(1, 8))
 def test_more_reserve_is_never_less_space(design: dict[str, Any], where: tuple[str, str], one: int, other: int) -> None:
     table, key = where
@@ -84,6 +87,7 @@ def test_more_reserve_is_never_less_space(design: dict[str, Any], where: tuple[s
         assert large[figure].value >= small[figure].value * (1 - 1e-12), figure
 
 
+@several
 @given(designs(), st.integers(2, 6))
 def test_more_copies_never_need_less(design: dict[str, Any], copies: int) -> None:
     """Another copy costs its space and the reading of its logs; it costs no database I/O of the active one."""
@@ -98,6 +102,7 @@ def test_more_copies_never_need_less(design: dict[str, Any], copies: int) -> Non
     assert large["database_iops"].value == small["database_iops"].value
 
 
+@several
 @given(designs())
 def test_totals_are_the_sums_of_their_parts(design: dict[str, Any]) -> None:
     sizing = size(make(**design))
@@ -119,12 +124,14 @@ def test_totals_are_the_sums_of_their_parts(design: dict[str, Any]) -> None:
     )
 
 
+@several
 @given(designs())
 def test_every_database_stays_within_its_limit(design: dict[str, Any]) -> None:
     sizing = size(make(**design))
     assert sizing.results["database_size_gb"].value <= 2048 * (1 + 1e-9)
 
 
+@several
 @given(designs())
 def test_the_volumes_hold_what_was_sized(design: dict[str, Any]) -> None:
     """The provisioning plan has a database and a log volume for each copy, none smaller than its figure."""
@@ -152,6 +159,7 @@ def formulas_agree(sizing: Sizing) -> None:
             assert eval(step.formula, functions | values) == pytest.approx(step.value, rel=1e-12), step.name
 
 
+@several
 @given(designs())
 def test_the_formula_shown_gives_the_value_shown(design: dict[str, Any]) -> None:
     formulas_agree(size(make(**design)))

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sizing_designs import several
 
 from plimsoll.units import SCALES, UNIT_SUFFIXES, Dimension, UnitError, format_value, parse, unit_of_name
 
@@ -55,6 +56,7 @@ def test_missing_and_ambiguous_units_are_refused_with_a_hint(text: object, dimen
     assert caught.value.hint
 
 
+@several
 @given(
     st.sampled_from([(dimension, unit) for dimension in Dimension for unit in SCALES[dimension].factors]),
     st.floats(min_value=1e-6, max_value=1e12),
@@ -65,6 +67,7 @@ def test_what_is_written_reads_back(where: tuple[Dimension, str], value: float) 
     assert parse(format_value(value, unit, dimension), dimension) == pytest.approx(value, rel=1e-12)
 
 
+@several
 @given(st.integers(1, 10**6), st.sampled_from(["KB", "MB", "GB", "TB"]))
 def test_each_unit_is_1024_of_the_one_below(count: int, unit: str) -> None:
     below = {"KB": "B", "MB": "KB", "GB": "MB", "TB": "GB"}[unit]

@@ -25,16 +25,33 @@ from plimsoll.units import BYTES_PER_KB, SECONDS_PER_HOUR, UNIT_SUFFIXES
 
 
 @dataclass(frozen=True)
+class Givens:
+    """The answers of a requirements file as steps, each made once so that a chain names it once."""
+
+    copy_count: Step
+    server_count: Step
+    max_database_size: Step
+    backup_interval: Step
+    replay_lag: Step
+    retention: Step
+    moved: Step
+    backup_rate: Step
+    replay_per_log: Step
+
+
+@dataclass(frozen=True)
 class Core:
     """The main figures of a design.
 
     Attributes:
+        shared: The answers that several chains begin with.
         load: Steps that describe the load: mailbox and user figures, or transactions.
         log_details: Steps between the load and the log volume.
         log_rules: The log I/O by each published rule, by name of the rule; one entry for transactions.
         cache_per_user: Cache by profile; None for transactions.
     """
 
+    shared: Givens
     user_count: Step | None
     load: tuple[Step, ...]
     total_database_size: Step
@@ -52,21 +69,6 @@ class Core:
     log_rules: dict[str, Step]
     capacity: Capacity
     cache_per_user: Step | None
-
-
-@dataclass(frozen=True)
-class Givens:
-    """The answers of a requirements file as steps, each made once so that a chain names it once."""
-
-    copy_count: Step
-    server_count: Step
-    max_database_size: Step
-    backup_interval: Step
-    replay_lag: Step
-    retention: Step
-    moved: Step
-    backup_rate: Step
-    replay_per_log: Step
 
 
 def stated(requirements: Requirements, key: str) -> str:
@@ -252,6 +254,7 @@ def _for_users(requirements: Requirements, users: Users) -> Core:
     logs = log_volume(load.count, databases, load.messages, load.message, days, guidance, shared.moved)
     rates = user_rates(requirements, users, load, shared.copy_count)
     return Core(
+        shared=shared,
         user_count=load.count,
         load=(load.count, mailbox.white_space, mailbox.dumpster, mailbox.mailbox_size),
         total_database_size=total,
@@ -332,6 +335,7 @@ def _for_transactions(requirements: Requirements, transactions: Transactions) ->
     )
     rate, log_rate = _transaction_iops(load, shared.copy_count, guidance)
     return Core(
+        shared=shared,
         user_count=None,
         load=(load.rate, load.data),
         total_database_size=total,

@@ -95,6 +95,7 @@ def dell_2010(requirements: Requirements) -> Core:
     logs = _printed_logs(load, databases, shared, guidance)
     rates = user_rates(requirements, users, load, shared.copy_count)
     return Core(
+        shared=shared,
         user_count=load.count,
         load=(load.count, mailbox.white_space, mailbox.dumpster, mailbox.mailbox_size),
         total_database_size=total,

@@ -12,7 +12,7 @@ from math import prod
 from plimsoll.sizing.backup import backup_hours, backup_window, replay_hours
 from plimsoll.sizing.capacity import UsersRow, binary_gb, users_by_mailbox_size
 from plimsoll.sizing.copies import Failover, HostFit, Placement, failover, place_copies
-from plimsoll.sizing.core import Core, core_figures, givens, stated, with_guidance
+from plimsoll.sizing.core import Core, core_figures, stated, with_guidance
 from plimsoll.sizing.findings import (
     Finding,
     count_findings,
@@ -214,21 +214,19 @@ class ServerLoad:
     @classmethod
     def of(cls, requirements: Requirements, core: Core) -> "ServerLoad":
         """Work the figures out for a design."""
-        shared = givens(requirements)
-        index = {step.name: step for step in chain(core.log_iops, core.capacity.all_copies)}
-        servers, copies = shared.server_count, index.get("copy_count", shared.copy_count)
+        servers, copies = core.shared.server_count, core.shared.copy_count
         count, guidance = core.database_count, requirements.guidance
         together = requirements.copies.layout == "active/passive" and not requirements.copies.standalone
         active = derive(
             "databases_per_server_count",
-            count * 1 if together else ceil(count / servers),
+            count if together else ceil(count / servers),
             "Active databases on one server",
             "dell_eql, section 4.4",
         )
         moving = requirements.copies.count > 1 and not together
         worst = derive(
             "databases_per_server_worst_count",
-            minimum(count, active + ceil(active / maximum(servers - 1, 1))) if moving else active * 1,
+            minimum(count, active + ceil(active / maximum(servers - 1, 1))) if moving else active,
             "Active databases, worst case",
             "dell_eql, section 4.4.1: each server carries the failover load",
         )
@@ -307,7 +305,7 @@ def _sections(requirements: Requirements, core: Core, load: ServerLoad, bandwidt
             *((bandwidth.available_one_down, bandwidth.utilisation_one_down) if more_than_one else ()),
         ),
     )
-    yield Section("Backup and replay", tuple(_backup_steps(requirements, core, load)))
+    yield Section("Backup and replay", tuple(_backup_steps(requirements, core)))
     sessions = sessions_per_database(core.database_iops, core.database_count, requirements.guidance)
     yield Section("Load of a test", (sessions, outstanding_io(core.database_iops)))
 
@@ -332,8 +330,7 @@ def _server_steps(requirements: Requirements, core: Core, load: ServerLoad) -> I
     yield from (load.databases_active, load.databases_worst, load.databases_hosted)
     yield from (load.database_iops, load.log_iops)
     if not requirements.copies.standalone:
-        copies = next(step for step in chain(load.databases_hosted) if step.name == "copy_count")
-        yield replication_per_day(core.log_growth, core.database_count, copies)
+        yield replication_per_day(core.log_growth, core.database_count, core.shared.copy_count)
     if load.users_worst is None or core.cache_per_user is None:
         return
     yield from (load.users_worst, core.cache_per_user)
@@ -350,10 +347,7 @@ def _server_steps(requirements: Requirements, core: Core, load: ServerLoad) -> I
     yield system_disk(planned)
 
 
-def _backup_steps(requirements: Requirements, core: Core, load: ServerLoad) -> Iterator[Step]:
-    index = {step.name: step for step in chain(core.database_count, core.log_space_days)}
-    shared = givens(requirements)
-    rate = index.get("backup_read_mb_per_s", shared.backup_rate)
+def _backup_steps(requirements: Requirements, core: Core) -> Iterator[Step]:
     backup = requirements.backup
     parallel = given(
         "backup_parallel_count",
@@ -361,11 +355,10 @@ def _backup_steps(requirements: Requirements, core: Core, load: ServerLoad) -> I
         "Databases read at once",
         stated(requirements, "backup.parallel"),
     )
-    one = backup_hours(core.database_size, rate)
-    servers = next(step for step in chain(load.databases_hosted) if step.name == "server_count")
+    one = backup_hours(core.database_size, core.shared.backup_rate)
     yield one
-    yield backup_window(core.database_count, one, parallel, servers)
-    yield replay_hours(core.log_growth, core.log_space_days, shared.replay_per_log)
+    yield backup_window(core.database_count, one, parallel, core.shared.server_count)
+    yield replay_hours(core.log_growth, core.log_space_days, core.shared.replay_per_log)
 
 
 def _formatting(requirements: Requirements, proposal: Proposal) -> Formatting:
@@ -427,7 +420,7 @@ def _load_findings(
             "dell_eql, section 4.4.1",
         )
     window = requirements.backup.window_h
-    full = next(step for step in _backup_steps(requirements, core, load) if step.name == "backup_window_h")
+    full = next(step for step in _backup_steps(requirements, core) if step.name == "backup_window_h")
     if window is not None and full.value > window * (1 + ROUNDING):
         yield Finding(
             "warning",
