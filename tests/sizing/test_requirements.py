@@ -21,6 +21,8 @@ count = 2
 servers = 2
 """
 
+FIGURE = '[[edition]]\nname = "exchange_2010"\n[edition.figures]\n{name} = {{ value = {value}, source = "x", basis = "{basis}" }}\n'
+
 
 def read(text: str) -> Requirements:
     return check_requirements(parse_located("need.toml", text))
@@ -168,6 +170,28 @@ def test_figures_of_ones_own_are_laid_over_the_shipped_ones(tmp_path: Path) -> N
     guidance = read_requirements(path).guidance
     assert guidance.number("cpu_megacycles_per_user") == 4
     assert guidance.number("max_database_standalone_gb") == 200
-    (tmp_path / "mine.toml").write_text('kind = "guidance"\n[[edition]]\nname = "x"\n[edition.figures]\npage_kb = 8\n')
-    with pytest.raises(InputError, match="cannot be read"):
+
+
+@pytest.mark.parametrize(
+    ("guidance", "words"),
+    [
+        ('[[edition]]\nname = "exchange_2019"\n[edition.figures]\npage_kb = 8\n', "line 5: page_kb needs a value"),
+        ('[[edition]]\nname = "mine"\n', "extends no known edition"),
+        ('[[edition]]\ntitle = "mine"\n', "no name"),
+        ("edition = 3\n", "list of tables"),
+        (FIGURE.format(name="page_kb", value="-1", basis="read"), "not negative"),
+        (FIGURE.format(name="page_kb", value="0", basis="read"), "nothing to size"),
+        (FIGURE.format(name="page_kb", value="nan", basis="read"), "not negative"),
+        (FIGURE.format(name="page", value="8", basis="read"), "does not end in a unit"),
+        (FIGURE.format(name="page_kb", value="8", basis="guess"), "a basis that is one of"),
+    ],
+)
+def test_a_wrong_guidance_file_is_told_with_its_line(guidance: str, words: str, tmp_path: Path) -> None:
+    """A figure of zero would end in a division, one without a source in a number nobody can check."""
+    (tmp_path / "mine.toml").write_text('kind = "guidance"\n' + guidance)
+    path = tmp_path / "need.toml"
+    path.write_text(GOOD.replace('kind = "requirements"', 'kind = "requirements"\nguidance_file = "mine.toml"'))
+    with pytest.raises(InputError) as caught:
         read_requirements(path)
+    assert [mistake.line for mistake in caught.value.mistakes] == [2]
+    assert words in caught.value.mistakes[0].message

@@ -105,6 +105,14 @@ def test_bad_input_is_exit_code_2_with_nothing_on_standard_output(arguments: tup
     assert "Traceback" not in result.stderr
 
 
+def test_mistakes_in_outputs_and_answers_are_told_together() -> None:
+    """Nobody should mend the folder only to learn then that the number of users was wrong as well."""
+    result = run("size", *OPTIONS, "--servers", "17", "--xlsx", "/no/such/folder/a.xlsx")
+    assert "is not a folder" in result.stderr
+    assert "at most 16 servers" in result.stderr
+    assert result.stderr.endswith("2 mistakes, nothing sized\n")
+
+
 def test_the_requirements_file_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "need.toml"
     path.write_text('kind = "requirements"\n[users]\ncount = 5\nmailbox_quota = "2 GB"\nmessages_per_day = 150\n')

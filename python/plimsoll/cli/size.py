@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -82,18 +82,31 @@ def size(
             "logs.iops_rule": log_rule,
         }
     )
+    wrong = _wrong_outputs({"--xlsx": xlsx, "--html": html, "--plan": plan}, requirements)
+    errors = [InputError("options", wrong)] if wrong else []
     try:
-        outputs = {"--xlsx": xlsx, "--html": html, "--plan": plan}
-        _check_outputs(outputs, requirements)
         document, folder = _document(requirements, options, as_published)
         checked = check_requirements(document, folder)
-        _write(checked, as_published, as_json, xlsx, html, plan)
+        if not errors:
+            _write(checked, as_published, as_json, xlsx, html, plan)
     except InputError as error:
+        errors.append(error)
+    if errors:
+        _refuse(errors)
+
+
+def _refuse(errors: list[InputError]) -> NoReturn:
+    """Tell every mistake and stop.
+
+    Raises:
+        typer.Exit: With the code of bad input.
+    """
+    for error in errors:
         for mistake in error.mistakes:
             typer.echo(_in_words_of_options(mistake).render(error.file_name), err=True)
-        count = len(error.mistakes)
-        typer.echo(f"{count} mistake{'s' if count > 1 else ''}, nothing sized", err=True)
-        raise typer.Exit(2) from None
+    count = sum(len(error.mistakes) for error in errors)
+    typer.echo(f"{count} mistake{'s' if count > 1 else ''}, nothing sized", err=True)
+    raise typer.Exit(2)
 
 
 def _tables(options: dict[str, Any]) -> dict[str, Any]:
@@ -151,8 +164,8 @@ def _in_words_of_options(mistake: Mistake) -> Mistake:
     return Mistake(0, OPTIONS.get(mistake.where, mistake.where), mistake.message, mistake.hint)
 
 
-def _check_outputs(outputs: dict[str, Path | None], requirements: Path | None) -> None:
-    """Refuse outputs that cannot be written or would destroy the input, before any work."""
+def _wrong_outputs(outputs: dict[str, Path | None], requirements: Path | None) -> list[Mistake]:
+    """Outputs that cannot be written or would destroy the input, found before any work."""
     mistakes = []
     for option, path in outputs.items():
         if path is None:
@@ -163,8 +176,7 @@ def _check_outputs(outputs: dict[str, Path | None], requirements: Path | None) -
             mistakes.append(Mistake(0, option, f"{path} is a folder", "name a file"))
         elif requirements is not None and path.exists() and requirements.exists() and path.samefile(requirements):
             mistakes.append(Mistake(0, option, f"{path} is the requirements file itself", "name another file"))
-    if mistakes:
-        raise InputError("options", mistakes)
+    return mistakes
 
 
 def _write(
@@ -187,14 +199,6 @@ def _write(
     except ValueError as error:
         hint = "leave --as-published out"
         raise InputError(requirements.name, [Mistake(0, "--as-published", str(error), hint)]) from error
-    if as_json:
-        typer.echo(_as_json(sizing))
-    else:
-        from plimsoll.sizing.text import Terminal, as_text
-
-        weighted = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        width = shutil.get_terminal_size((120, 40)).columns
-        typer.echo(as_text(sizing, Terminal(min(width, 140), weighted=weighted)))
     for option, path, write in (("--xlsx", xlsx, _workbook), ("--html", html, _report), ("--plan", plan, _plan)):
         if path is not None:
             try:
@@ -203,6 +207,14 @@ def _write(
                 reason = (error.strerror or str(error)).lower()
                 raise InputError("options", [Mistake(0, option, f"{path} cannot be written: {reason}", "")]) from error
             typer.echo(f"wrote {path}", err=True)
+    if as_json:
+        typer.echo(_as_json(sizing))
+    else:
+        from plimsoll.sizing.text import Terminal, as_text
+
+        weighted = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        width = shutil.get_terminal_size((120, 40)).columns
+        typer.echo(as_text(sizing, Terminal(min(width, 140), weighted=weighted)))
 
 
 def _as_json(sizing: "Sizing") -> str:

@@ -36,7 +36,7 @@ def as_plain_data(sizing: Sizing) -> dict[str, Any]:
             {"database": placement.database + 1, "servers": [server + 1 for server in placement.servers]}
             for placement in sizing.placements
         ],
-        "failover": asdict(sizing.failover),
+        "failover": _failover(sizing),
         "drive_proposal": asdict(sizing.proposal),
         "volumes": [asdict(volume) for volume in sizing.volumes],
         "users_by_mailbox_size": asdict(sizing.users_table) if sizing.users_table else None,
@@ -50,6 +50,12 @@ def as_plain_data(sizing: Sizing) -> dict[str, Any]:
         "findings": [asdict(finding) for finding in sizing.findings],
         "sources": cited_sources(sizing),
     }
+
+
+def _failover(sizing: Sizing) -> dict[str, Any]:
+    """Servers count from 1, as everywhere a reader meets them."""
+    failed = sizing.failover.worst_failed_server
+    return asdict(sizing.failover) | {"worst_failed_server": None if failed is None else failed + 1}
 
 
 def cited_sources(sizing: Sizing) -> dict[str, str]:

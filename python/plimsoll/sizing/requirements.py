@@ -13,13 +13,15 @@ from typing import Any, cast
 
 from plimsoll.sizing.copies import Layout, Machine
 from plimsoll.sizing.fields import Collector, Table, Tables, require_kind
-from plimsoll.sizing.guidance import Guidance, editions, profiles
+from plimsoll.sizing.guidance import BASES, Guidance, editions, profiles
 from plimsoll.sizing.located import KeyPath, LocatedFile, read_located
 from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
 from plimsoll.sizing.quantities import Converted, convert, shown
 from plimsoll.sizing.requirement_fields import FIELDS, KIND, QUANTITIES
+from plimsoll.units import unit_of_name
 
 READERS = {"catalogue": "plimsoll select", "topology": "plimsoll advise", "plan": "plimsoll run"}
+Contradiction = tuple[KeyPath, str, str]
 TABLES_WITH_DEFAULTS = ("copies", "databases", "logs", "backup", "storage", "network", "server")
 
 
@@ -249,12 +251,52 @@ def _editions(
     try:
         extra = read_located(folder / name)
         require_kind(extra, ("guidance",), READERS | {KIND: "plimsoll size"})
-        return editions(extra=extra.data), []
     except InputError as error:
-        return editions(), [Mistake(line, "guidance_file", str(error), "")]
-    except (KeyError, TypeError, ValueError) as error:
-        hint = 'write figures as name = { value = 1, source = "...", basis = "read" } in [edition.figures]'
-        return editions(), [Mistake(line, "guidance_file", f"has a figure that cannot be read: {error}", hint)]
+        told = [f"{mistake.where} {mistake.message}".strip() for mistake in error.mistakes]
+        return editions(), [Mistake(line, "guidance_file", f"{name}: {'; '.join(told)}", error.mistakes[0].hint)]
+    wrong = [
+        Mistake(line, "guidance_file", f"{name}, line {extra.line_of(path)}: {message}", hint)
+        for path, message, hint in _guidance_mistakes(extra.data)
+    ]
+    return (editions(), wrong) if wrong else (editions(extra=extra.data), [])
+
+
+def _guidance_mistakes(data: Mapping[str, Any]) -> Iterator[Contradiction]:
+    """What is wrong with a guidance file: editions without a name or a base, and figures that are none."""
+    known = editions()
+    rows = data.get("edition", [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        yield ("edition",), "edition must be a list of tables", "begin each one with [[edition]]"
+        return
+    for index, row in enumerate(rows):
+        name, base = row.get("name"), row.get("extends")
+        if not isinstance(name, str):
+            yield ("edition", index), "an edition has no name", 'write name = "exchange_2019"'
+        elif name not in known and base not in known:
+            hint = f"write extends = one of {', '.join(known)}"
+            yield ("edition", index), f"{name} is new and extends no known edition", hint
+        figures = row.get("figures", {})
+        for key, figure in figures.items() if isinstance(figures, dict) else ():
+            problem = _figure_problem(key, figure)
+            if problem:
+                hint = 'write name_with_unit = { value = 1, source = "...", basis = "read" }'
+                yield ("edition", index, "figures", key), f"{key} {problem}", hint
+
+
+def _figure_problem(key: str, figure: Any) -> str:
+    """What is wrong with a figure, or nothing."""
+    if not isinstance(figure, dict) or set(figure) != {"value", "source", "basis"}:
+        return "needs a value, a source and a basis, and nothing else"
+    value = figure["value"]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e12:
+        return f"is {value}, but must be a number that is not negative"
+    if value == 0 and unit_of_name(key) not in ("MB/s", "days") and not key.endswith("_fraction"):
+        return "is 0, which leaves nothing to size"
+    if unit_of_name(key) is None:
+        return "does not end in a unit, such as _mb, _factor or _per_user"
+    if figure["basis"] not in BASES or not str(figure["source"]).strip():
+        return f"needs a source, and a basis that is one of {', '.join(BASES)}"
+    return ""
 
 
 def _fill_in(content: dict[str, Any]) -> None:
@@ -269,9 +311,6 @@ def _fill_in(content: dict[str, Any]) -> None:
     users = content["users"]
     if users and users["messages_per_day"] is None and users["profile"] in profiles():
         users["messages_per_day"] = profiles()[users["profile"]].messages_per_day
-
-
-Contradiction = tuple[KeyPath, str, str]
 
 
 def _contradictions(content: Mapping[str, Any], known: Mapping[str, Guidance]) -> Iterator[Contradiction]:
