@@ -196,7 +196,7 @@ impl Action {
 /// One name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// File name without directory.
+    /// File name without directory; bytes that are no UTF-8 are replaced (no file of ours is called so).
     pub name: String,
     /// Length; zero for directories.
     pub length_bytes: u64,

@@ -81,7 +81,9 @@ impl DiskError {
             libc::EROFS => DiskErrorKind::ReadOnly,
             libc::EINVAL => DiskErrorKind::Misaligned,
             libc::EOPNOTSUPP | libc::ENOSYS | libc::ELOOP => DiskErrorKind::Unsupported,
-            libc::EBUSY | libc::EWOULDBLOCK | libc::ETXTBSY => DiskErrorKind::Locked,
+            libc::EBUSY | libc::ETXTBSY => DiskErrorKind::Locked,
+            // A lock that is taken; for a transfer the same number (EAGAIN) means that the kernel lacks resources.
+            libc::EWOULDBLOCK if matches!(doing, "open" | "create") => DiskErrorKind::Locked,
             libc::EIO | libc::EBADMSG | libc::EUCLEAN | libc::ENODATA | libc::EREMOTEIO | libc::EILSEQ => {
                 DiskErrorKind::Medium
             }

@@ -51,7 +51,7 @@ pub use memory::{
 pub use posix::Caching;
 pub use probe::{Probe, ProbedDevice, ProbedDirectIo, ProbedFileSystem, ProbedMethod, probe};
 pub use random::Random;
-pub use real::{DurableBy, InFlight, Method, MethodChoice, RealDisk, RealDiskOptions};
+pub use real::{DurableBy, Method, MethodChoice, RealDisk, RealDiskOptions};
 pub use recorded::{CompletedIo, Interval, Observer, PendingIo, Recorded, Series, SeriesKey, TracedIo};
 pub use sparse::{Content, Delta, Runs, Sparse};
 pub use sync::{Notify, Permit, Permits, either};

@@ -7,7 +7,6 @@
 //! Transfers submitted during one task poll are handed to the kernel together before the next poll and stamped then.
 
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,27 +14,10 @@ use super::choose::choose;
 use super::state::State;
 use super::{Method, RealDiskOptions};
 use crate::posix::Wakeup;
-use crate::{Buffer, Clock, Context, Disk, DiskError, DiskFacts, NANOS_PER_SECOND, Nanos, Operation};
+use crate::{Buffer, Clock, Disk, DiskError, DiskFacts, NANOS_PER_SECOND, Nanos, Operation};
 
 /// How long dropping a disk waits for I/O under way. What hangs longer keeps its memory and descriptors for ever.
 const DROP_PATIENCE_NS: Nanos = 10 * NANOS_PER_SECOND;
-
-/// An operation under way, for the report of I/O that hangs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InFlight {
-    /// The verb, as in errors.
-    pub doing: &'static str,
-    /// The file, where one is open.
-    pub path: PathBuf,
-    /// Offset and length of reads and writes.
-    pub offset: u64,
-    /// See `offset`.
-    pub length_bytes: u32,
-    /// Its label.
-    pub context: Context,
-    /// Since when the caller waits for it.
-    pub since: Nanos,
-}
 
 /// Real storage. See the module text.
 pub struct RealDisk {
@@ -65,25 +47,6 @@ impl RealDisk {
             undelivered: Cell::new(0),
             state: RefCell::new(state),
         }))
-    }
-
-    /// What is under way, oldest first.
-    pub fn operations_in_flight(&self) -> Vec<InFlight> {
-        let state = self.state.borrow();
-        let mut operations: Vec<InFlight> = state
-            .pending
-            .iter()
-            .map(|pending| InFlight {
-                doing: pending.doing,
-                path: state.path_of(pending.file),
-                offset: pending.offset,
-                length_bytes: pending.length_bytes,
-                context: pending.context,
-                since: pending.asked,
-            })
-            .collect();
-        operations.sort_by_key(|operation| operation.since);
-        operations
     }
 }
 

@@ -11,7 +11,7 @@ mod state;
 mod table;
 
 pub(crate) use choose::probe_method;
-pub use disk::{InFlight, RealDisk};
+pub use disk::RealDisk;
 
 use crate::Caching;
 

@@ -17,7 +17,6 @@ impl State {
         let doing = operation.action.verb();
         let mut pending = Pending {
             completion: operation.completion,
-            context: operation.context,
             doing,
             stage: Stage::Whole,
             file: None,

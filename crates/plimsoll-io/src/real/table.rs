@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::posix::OpenFile;
-use crate::{Buffer, Completion, Context, FileId, Nanos};
+use crate::{Buffer, Completion, FileId, Nanos};
 
 /// What is left to do for an operation when its transfer comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,6 @@ pub(super) enum Stage {
 /// An operation under way.
 pub(super) struct Pending {
     pub completion: Completion,
-    pub context: Context,
     pub doing: &'static str,
     pub stage: Stage,
     pub file: Option<FileId>,
@@ -70,10 +69,6 @@ impl PendingTable {
             .expect("a tag under way has its operation");
         self.free.push(tag);
         pending
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Pending> {
-        self.slots.iter().flatten()
     }
 }
 

@@ -130,41 +130,6 @@ fn dropping_a_disk_waits_for_its_transfers() {
     }
 }
 
-/// An I/O that hangs is named while it hangs, with its age.
-#[test]
-fn operations_in_flight_are_listed() {
-    for method in RealDisk::METHODS {
-        let place = Place::new(&format!("listed-{}", method.name()));
-        let machine = Machine::by(method);
-        let (files, path) = (machine.files(), place.root().join("file"));
-        let opened = path.clone();
-        let file = machine.run(async move {
-            let file = files.open(opened, OpenMode::Create, CONTEXT).await;
-            file.expect("a new file")
-        });
-        let before = machine.clock.now();
-        machine.disk.submit(Operation {
-            action: Action::Write {
-                file: file.opened().file,
-                offset: 8192,
-                buffer: machine.disk.allocate(4096),
-                durability: Durability::Volatile,
-            },
-            context: CONTEXT,
-            completion: Box::new(|_| {}),
-        });
-        let listed = machine.disk.operations_in_flight();
-        assert_eq!(listed.len(), 1);
-        assert_eq!((listed[0].doing, &listed[0].path), ("write", &path));
-        assert_eq!((listed[0].offset, listed[0].length_bytes), (8192, 4096));
-        assert!(listed[0].since >= before);
-        while machine.disk.reap() == 0 {
-            machine.disk.wait(None);
-        }
-        assert_eq!(machine.disk.operations_in_flight(), []);
-    }
-}
-
 /// Memory lent by one disk may be written by another, which knows its number as something else.
 #[test]
 fn disks_take_each_others_memory() {

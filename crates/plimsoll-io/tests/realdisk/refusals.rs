@@ -153,7 +153,7 @@ fn errors_reach_the_caller() {
     for (errno, kind) in [
         (libc::EIO, DiskErrorKind::Medium),
         (libc::EINTR, DiskErrorKind::Other),
-        (libc::EAGAIN, DiskErrorKind::Locked),
+        (libc::EAGAIN, DiskErrorKind::Other),
         (libc::ENODEV, DiskErrorKind::Gone),
     ] {
         in_own_thread(move || {
