@@ -96,6 +96,9 @@ impl InstanceOptions {
     }
 }
 
+/// The number of the next long value of a table, shared by all handles of it.
+pub(crate) type LongValueCounter = Rc<Cell<u32>>;
+
 /// What opening had to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoveryReport {
@@ -121,6 +124,7 @@ pub struct Instance {
     holds: RefCell<BTreeMap<String, u32>>,
     checkpointing: Cell<bool>,
     tasks: RefCell<Vec<JoinHandle<()>>>,
+    long_value_counters: RefCell<BTreeMap<(u8, u32), LongValueCounter>>,
 }
 
 impl Instance {
@@ -166,6 +170,28 @@ impl Instance {
             object,
             kind,
         })
+    }
+
+    /// The counter of long-value numbers of a table, if one of its handles was opened before.
+    pub(crate) fn long_value_counter(&self, database: u8, object: u32) -> Option<LongValueCounter> {
+        self.long_value_counters
+            .borrow()
+            .get(&(database, object))
+            .cloned()
+    }
+
+    /// Keeps a counter; if another handle was faster, its counter is the one.
+    pub(crate) fn keep_long_value_counter(
+        &self,
+        database: u8,
+        object: u32,
+        counter: Rc<Cell<u32>>,
+    ) -> Rc<Cell<u32>> {
+        self.long_value_counters
+            .borrow_mut()
+            .entry((database, object))
+            .or_insert(counter)
+            .clone()
     }
 
     /// Keeps generations from `generation` on until the hold is changed or released; used by backups, copies and lag.

@@ -32,6 +32,7 @@ pub mod replay;
 mod schema;
 pub mod space;
 pub mod store;
+pub mod table;
 pub mod transaction;
 pub mod verify;
 pub mod versions;

@@ -16,7 +16,7 @@ mod permutation;
 mod plan;
 mod record;
 mod sparse;
-mod system;
+pub(crate) mod system;
 mod tree;
 mod value;
 mod writer;

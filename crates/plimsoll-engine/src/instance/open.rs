@@ -319,6 +319,7 @@ async fn activate(
         holds: RefCell::default(),
         checkpointing: Cell::new(false),
         tasks: RefCell::default(),
+        long_value_counters: RefCell::default(),
     });
     attach(&instance, first_generation, recovered).await?;
     instance.start_tasks();

@@ -28,7 +28,7 @@ type Entry = (Vec<u8>, Vec<u8>);
 
 /// The finished pages, from page 1 on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct System {
+pub(crate) struct System {
     pub pages: Vec<Vec<u8>>,
 }
 
@@ -52,22 +52,32 @@ fn placed_tables(plan: &Plan, layout: &Layout) -> Vec<PlacedTable> {
 
 impl System {
     pub(super) fn new(plan: &Plan, layout: &Layout) -> Self {
-        let tables = placed_tables(plan, layout);
+        Self::of_tables(plan.page_size, layout.pages, &placed_tables(plan, layout), &[])
+    }
+
+    /// The system pages of a database of `pages` pages whose catalog lists these tables and whose root has these extents (last page, pages)
+    /// available.
+    pub(crate) fn of_tables(
+        size: PageSize,
+        pages: u32,
+        tables: &[PlacedTable],
+        available: &[(PageNumber, u32)],
+    ) -> Self {
         let mut loader = Loader {
-            size: plan.page_size,
+            size,
             pages: BTreeMap::new(),
         };
-        loader.load_database_root(layout.pages);
-        loader.load_catalog(&tables);
-        let object_entries = object_rows(&tables, plan.page_size);
-        let locale_entries = locale_rows(plan.page_size);
+        loader.load_database_root(pages, available);
+        loader.load_catalog(tables);
+        let object_entries = object_rows(tables, size);
+        let locale_entries = locale_rows(size);
         for (object, root, entries) in [
             (system::OBJECT_IDS_OBJECT, system::OBJECT_IDS_ROOT, object_entries),
             (system::LOCALES_OBJECT, system::LOCALES_ROOT, locale_entries),
         ] {
             loader.load_tree(object, root, 0, &ONE_PAGE, &entries, &mut Spare::none());
         }
-        let empty = vec![0; plan.page_size.bytes()];
+        let empty = vec![0; size.bytes()];
         let pages = (1..system::USER_PAGE_MIN)
             .map(|page| loader.pages.remove(&page).unwrap_or_else(|| empty.clone()))
             .collect();
@@ -102,7 +112,7 @@ struct Loader {
 }
 
 impl Loader {
-    fn load_database_root(&mut self, pages: u32) {
+    fn load_database_root(&mut self, pages: u32, available: &[(PageNumber, u32)]) {
         let external = space_header(pages, 0, system::DATABASE_ROOT);
         let object = system::DATABASE_OBJECT;
         self.load_tree(
@@ -113,7 +123,7 @@ impl Loader {
             &[],
             &mut Spare::none(),
         );
-        self.load_space(object, system::DATABASE_ROOT, 0, &[(pages, pages)], &[]);
+        self.load_space(object, system::DATABASE_ROOT, 0, &[(pages, pages)], available);
     }
 
     fn load_catalog(&mut self, tables: &[PlacedTable]) {

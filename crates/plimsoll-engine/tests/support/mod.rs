@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use plimsoll_engine::btree::Tree;
-use plimsoll_engine::create::create_bare_database;
+use plimsoll_engine::create::create_database;
 use plimsoll_engine::cursor::{Cursor, Direction, KeyRange};
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::{Instance, InstanceOptions, RecoveryReport};
@@ -121,7 +121,7 @@ pub async fn create_databases(files: &Files, setup: &Setup) -> Result<()> {
             instance: InstanceId(1),
             ..Context::default()
         };
-        create_bare_database(files, &database_path(number), setup.size, signature, context).await?;
+        create_database(files, &database_path(number), setup.size, signature, context).await?;
     }
     Ok(())
 }

@@ -1,0 +1,150 @@
+//! Tables: rows of typed columns with a primary key, secondary indexes kept in step, long values apart from the records.
+//!
+//! A row operation touches several trees; within its transaction it happens whole or not at all. An operation that was abandoned half-way leaves
+//! the transaction fit only for rollback.
+//!
+//! Values are the stored bytes of their column: integers little-endian, text as encoded. A long column is kept in the record up to the table's
+//! limit and goes to the long-value tree when it is longer or the record would not fit its page.
+
+mod create;
+mod index;
+mod long_value;
+mod rows;
+
+pub use long_value::{LongValueReader, LongValueWriter};
+pub use rows::{RowCursor, StoredRow};
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use crate::btree::Tree;
+use crate::catalog::{Place, PlacedTable};
+use crate::error::{EngineError, Result};
+use crate::page::page_flags;
+use crate::{ColumnId, KeyShape, PageSize, RecordLayout};
+
+/// Bytes a long column may keep in the record unless a table says otherwise, as in ESE.
+pub const INTRINSIC_BYTES_MAX_DEFAULT: usize = 1023;
+
+/// A table of an open database.
+pub struct OpenTable {
+    placed: PlacedTable,
+    layout: RecordLayout,
+    shapes: Vec<KeyShape>,
+    size: PageSize,
+    database: u8,
+    intrinsic_bytes_max: Cell<usize>,
+    next_long_value: Rc<Cell<u32>>,
+}
+
+/// A value given for a column; `None` is null.
+pub type ColumnValue<'a> = (ColumnId, Option<&'a [u8]>);
+
+impl OpenTable {
+    pub(super) fn new(
+        placed: PlacedTable,
+        size: PageSize,
+        database: u8,
+        next_long_value: Rc<Cell<u32>>,
+    ) -> Result<OpenTable> {
+        let shapes = placed
+            .table
+            .indexes
+            .iter()
+            .map(|index| KeyShape::of(&placed.table, index))
+            .collect::<std::result::Result<Vec<_>, _>>()
+            .map_err(|error| EngineError::BadRow(error.to_string()))?;
+        if shapes.is_empty() {
+            return Err(EngineError::BadRow(format!(
+                "table {} has no primary index",
+                placed.table.name
+            )));
+        }
+        Ok(OpenTable {
+            layout: RecordLayout::of(&placed.table),
+            placed,
+            shapes,
+            size,
+            database,
+            intrinsic_bytes_max: Cell::new(INTRINSIC_BYTES_MAX_DEFAULT),
+            next_long_value,
+        })
+    }
+
+    /// What it looks like and where it lies.
+    pub fn placed(&self) -> &PlacedTable {
+        &self.placed
+    }
+
+    /// Lets long columns keep up to this many bytes in the record.
+    pub fn set_intrinsic_bytes_max(&self, bytes: usize) {
+        self.intrinsic_bytes_max.set(bytes);
+    }
+
+    /// The number of a column by name.
+    pub fn column(&self, name: &str) -> Result<ColumnId> {
+        let found = self.placed.table.column_named(name).map(|column| column.id);
+        found.ok_or(EngineError::NoSuchObject {
+            what: "column",
+            name: name.to_owned(),
+        })
+    }
+
+    /// The position of an index by name; 0 is the primary.
+    pub fn index(&self, name: &str) -> Result<usize> {
+        let found = self
+            .placed
+            .table
+            .indexes
+            .iter()
+            .position(|index| index.name == name);
+        found.ok_or(EngineError::NoSuchObject {
+            what: "index",
+            name: name.to_owned(),
+        })
+    }
+
+    fn tree(&self, place: Place, kind: u32) -> Tree {
+        Tree {
+            database: self.database,
+            root: place.root,
+            object: place.object,
+            kind,
+        }
+    }
+
+    /// The tree of the rows themselves.
+    pub fn row_tree(&self) -> Tree {
+        self.tree(self.placed.place, 0)
+    }
+
+    /// The tree of an index; index 0 is the table's own.
+    pub fn index_tree(&self, index: usize) -> Tree {
+        if index == 0 {
+            self.row_tree()
+        } else {
+            self.tree(self.placed.index_places[index], page_flags::INDEX)
+        }
+    }
+
+    fn long_value_tree(&self) -> Result<Tree> {
+        let place = self.placed.long_values.ok_or_else(|| EngineError::NoSuchObject {
+            what: "long-value tree",
+            name: self.placed.table.name.clone(),
+        })?;
+        Ok(self.tree(place, page_flags::LONG_VALUE))
+    }
+
+    /// The primary key of a row with these key column values, in the order of the key.
+    pub fn key(&self, values: &[Option<&[u8]>]) -> Result<Vec<u8>> {
+        self.index_prefix(0, values)
+    }
+
+    /// The start of all keys of an index that begin with these values.
+    pub fn index_prefix(&self, index: usize, values: &[Option<&[u8]>]) -> Result<Vec<u8>> {
+        let key = self.shapes[index]
+            .prefix(values)
+            .map_err(|error| EngineError::BadRow(error.to_string()))?;
+        Ok(key.bytes)
+    }
+}
