@@ -46,6 +46,8 @@ def test_TCO_01_the_two_counting_rules_can_differ() -> None:
     """At 2.4 times the IOPS the rounded factor buys too little; the exact count does not."""
     assert equivalent_drive_count(1200, 500, 4, "rounded_factor").value == 8
     assert equivalent_drive_count(1200, 500, 4, "exact").value == 10
+    assert equivalent_drive_count(1, 5000, 4, "exact").value == 1, "a small need still takes a drive"
+    assert equivalent_drive_count(1, 5000, 4, "rounded_factor").value == 4
 
 
 def test_TCO_01_capacity_can_decide_the_count() -> None:

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.sizing.catalogue import ArrayRow, Conditions, read_catalogue, read_drive_classes
-from plimsoll.sizing.raid import RAID_LEVELS, data_drive_count, planner_iops, usable_capacity_gb, write_penalty
+from plimsoll.sizing.raid import (
+    RAID_LEVELS,
+    RaidLevel,
+    data_drive_count,
+    planner_iops,
+    usable_capacity_gb,
+    write_penalty,
+)
 from plimsoll.sizing.selection import Need, Selection, arrays_needed, select_arrays
 
 ROWS = read_catalogue().rows
@@ -76,6 +83,8 @@ def test_CAL_09_data_drives_are_12_7_39_and_23() -> None:
     """The four counts the paper's table rests on."""
     counts = [data_drive_count(raid, drives) for drives in (14, 46) for raid in ("RAID 50", "RAID 10")]
     assert counts == [12, 7, 39, 23]
+    assert [data_drive_count("RAID 5", 7), data_drive_count("RAID 6", 12), data_drive_count("RAID 0", 3)] == [6, 10, 3]
+    assert data_drive_count("RAID 1", 2) == 1
 
 
 def test_CAL_08_the_papers_worked_example_is_chosen() -> None:
@@ -116,6 +125,38 @@ def test_CAL_08_iops_add_arrays_of_the_same_model() -> None:
         "rejected",
         "RAID 10 is not among the levels asked for (RAID 50)",
     )
+
+
+def test_CAL_08_drives_rank_and_are_counted_with_their_spares() -> None:
+    """Three arrays of 16 in two copies are 96 drives, as many as two of 48: then the fewer arrays win."""
+    selection = select_arrays(replace(PAPER, ranking="drives"), ROWS)
+    by_title = {candidate.row.title: candidate for candidate in selection.candidates}
+    assert by_title["PS6000XV, 600 GB SAS 15k, RAID 50"].drives_total == 3 * 2 * 16
+    assert by_title["PS6500E, 500 GB SATA 7.2k, RAID 50"].drives_total == 1 * 2 * 48
+    assert selection.chosen is not None
+    assert selection.chosen.row.title == "PS6500E, 500 GB SATA 7.2k, RAID 50"
+    found = statuses(selection)
+    assert found["PS6000XV, 600 GB SAS 15k, RAID 10"][1] == "would do, but takes 128 drives instead of 96"
+    assert "takes 3 arrays per copy, not 1" in found["PS6000XV, 600 GB SAS 15k, RAID 50"][1]
+
+
+def test_CAL_08_the_steps_say_what_was_done() -> None:
+    """The six steps are read by a person; their figures must be those of the choice."""
+    texts = [step.text for step in select_arrays(PAPER, ROWS).steps]
+    assert texts[1].endswith("= 15,768 GB (decimal) for one copy")
+    assert texts[3] == "1 array x 1,800 = 1,800 IOPS for 900 needed"
+    assert texts[4] == "28 rows tried, 10 rejected"
+    assert texts[5].startswith("2 copies x 1 = 2 arrays")
+    nothing = select_arrays(replace(PAPER, hot_spares_minimum=9), ROWS)
+    assert [step.text for step in nothing.steps][2:4] == ["no row can serve", "900 IOPS needed"]
+
+
+def test_CAL_08_one_spare_is_enough_unless_more_are_asked_for() -> None:
+    """The default asks for a spare, not for two."""
+    one_spare = [replace(row, hot_spares=1) for row in ROWS]
+    assert select_arrays(PAPER, one_spare).chosen is not None
+    none = [replace(row, hot_spares=0) for row in ROWS]
+    assert select_arrays(PAPER, none).chosen is None
 
 
 def test_CAL_08_log_iops_are_counted_only_where_the_catalogue_excludes_them() -> None:
@@ -215,6 +256,16 @@ def test_arrays_needed_is_the_smallest_number_that_suffices(required: float, per
     count = arrays_needed(required, per_array)
     assert count * per_array >= required * (1 - 1e-12)
     assert count == 1 or (count - 1) * per_array < required * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("raid", "fewest"), [("RAID 0", 1), ("RAID 1", 2), ("RAID 5", 3), ("RAID 6", 4), ("RAID 10", 2), ("RAID 50", 6)]
+)
+def test_raid_needs_its_fewest_drives_and_no_more(raid: RaidLevel, fewest: int) -> None:
+    """One drive fewer is an impossible array, which a file must not describe."""
+    assert data_drive_count(raid, fewest) >= 1
+    with pytest.raises(ValueError, match=f"{raid} needs at least {fewest} drives"):
+        data_drive_count(raid, fewest - 1)
 
 
 @given(st.sampled_from(RAID_LEVELS), st.integers(0, 200))

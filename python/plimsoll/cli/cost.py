@@ -13,7 +13,7 @@ from plimsoll.cli.refusal import refuse
 from plimsoll.cli.sections import Section, print_sections, write_html
 from plimsoll.sizing.cost import OptionCost
 from plimsoll.sizing.cost_study import SHIPPED_STUDY, Claim, CostStudy, read_cost_study
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.sizing.mistakes import InputError, Mistake
 from plimsoll.sizing.steps import Step, as_json
 
 SHIPPED = "sandisk_2014"
@@ -35,6 +35,7 @@ def cost(
     html: Annotated[
         Path | None, typer.Option(help="Also write the result, with every formula, as an HTML page.")
     ] = None,
+    xlsx: Annotated[Path | None, typer.Option(help="Also write a workbook with live formulas.")] = None,
 ) -> None:
     """Compare options by purchase, space, power, cooling, failures, and cost per IOPS, user and GB.
 
@@ -44,12 +45,32 @@ def cost(
         study = read_cost_study(SHIPPED_STUDY if file == SHIPPED and not Path(file).exists() else Path(file))
         if html:
             write_html(html, study.name, cost_sections(study, with_steps=True), f"Source: {study.source}.")
+        if xlsx:
+            _write_workbook(xlsx, study)
     except InputError as error:
         refuse([error])
     if as_json_text:
         typer.echo(json.dumps(cost_json(study), indent=2))
     else:
         print_sections(cost_sections(study, with_steps=steps))
+
+
+def _write_workbook(path: Path, study: CostStudy) -> None:
+    """Write the workbook; its library is imported only here.
+
+    Raises:
+        InputError: it cannot be written there, or the library is not installed.
+    """
+    try:
+        from plimsoll.sizing.cost_workbook import cost_workbook
+    except ImportError as error:
+        hint = 'install it with: pip install "plimsoll[report]"'
+        raise InputError(str(path), [Mistake(0, "--xlsx", "needs XlsxWriter", hint)]) from error
+    try:
+        path.write_bytes(cost_workbook(study))
+    except OSError as error:
+        message = f"cannot be written: {(error.strerror or str(error)).lower()}"
+        raise InputError(str(path), [Mistake(0, "--xlsx", message, "name a file in a folder that exists")]) from error
 
 
 def cost_json(study: CostStudy) -> dict[str, Any]:

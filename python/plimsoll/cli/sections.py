@@ -45,7 +45,8 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 .table { overflow-x: auto; } table { border-collapse: collapse; font-size: 0.9rem; }
 th, td { padding: 0.35rem 0.7rem; border-bottom: 1px solid #d0d7de; text-align: left; vertical-align: top; }
-th { border-bottom: 2px solid #57606a; } .right { text-align: right; font-variant-numeric: tabular-nums; }
+th { border-bottom: 2px solid #57606a; } td { overflow-wrap: anywhere; min-width: 6rem; } ul { margin: 0.2rem 0; }
+.right { text-align: right; font-variant-numeric: tabular-nums; }
 tr.mark { background: #ddf4e4; font-weight: 600; } footer { margin-top: 2.5rem; color: #57606a; font-size: 0.85rem; }
 @media print { body { margin: 0; max-width: none; } tr { break-inside: avoid; } }
 """
@@ -133,9 +134,16 @@ def _heading(column: str) -> tuple[str, bool]:
     return (column[:-2], True) if column.endswith(" >") else (column, False)
 
 
+def _html_paragraph(paragraph: str) -> str:
+    """A paragraph, or an item of a list where it begins with a dash."""
+    if paragraph.startswith("- "):
+        return f"<ul><li>{html.escape(paragraph[2:])}</li></ul>"
+    return f"<p>{html.escape(paragraph)}</p>"
+
+
 def _html_section(section: Section) -> str:
     parts = [f"<h2>{html.escape(section.title)}</h2>"]
-    parts += [f"<p>{html.escape(paragraph)}</p>" for paragraph in section.paragraphs]
+    parts += [_html_paragraph(paragraph) for paragraph in section.paragraphs]
     if section.columns:
         headings = [_heading(column) for column in section.columns]
         classes = [' class="right"' if right else "" for _, right in headings]

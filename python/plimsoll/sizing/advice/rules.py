@@ -106,7 +106,7 @@ def read_rules(path: Path = SHIPPED_RULES) -> tuple[Rule, ...]:
     collector = Collector(document)
     content = collector.table({key: value for key, value in document.data.items() if key != "kind"}, fields, ())
     rules = [_rule(entry, ("rules", index), collector) for index, entry in enumerate(content["rules"] or [])]
-    primaries = {rule.id for rule in rules if not rule.decided_with}
+    primaries = {rule.id for rule in rules if rule.id and not rule.decided_with}
     for index, rule in enumerate(rules):
         place = ("rules", index, "decided_with")
         if rule.decided_with and rule.decided_with not in primaries:
