@@ -97,6 +97,26 @@ def machine(name: str, host: str, **more: object) -> dict[str, object]:
     return {"name": name, "host": host, "memory": "40 GB", "vcpu_count": 8, **more}
 
 
+def test_passive_copies_cost_io_on_the_survivors() -> None:
+    """CAL-16: a survivor runs its own and its share of the lost databases, and replays the copies that stay passive."""
+    sizing = size(make(copies={"mode": "dag", "count": 3, "servers": 4}, databases={"max_size": "1200 GB"}))
+    figures = sizing.results
+    assert figures["database_count"].value == 12
+    # 12 databases on 4 servers: 3 active each, 1 more when a server is lost, 9 copies held, so 5 stay passive.
+    assert figures["server_database_iops"].value == pytest.approx(900 / 12 * (4 + 5 * 0.717))
+
+
+def test_a_measured_array_too_small_for_the_design_is_told() -> None:
+    """CAL-11: the users table of a measured array answers how many of them a design needs."""
+    small = size(make(storage={"measured_iops": 6500, "measured_capacity": "6 TB"}))
+    told = [finding for finding in small.findings if finding.subject == "measured array"]
+    assert len(told) == 1
+    assert "capacity is the limit" in told[0].message
+    assert told[0].advice == "plan 4 of them for each copy"
+    large = size(make(storage={"measured_iops": 6500, "measured_capacity": "60 TB"}))
+    assert "measured array" not in [finding.subject for finding in large.findings]
+
+
 def test_machines_are_checked_in_a_sizing() -> None:
     """HA-03, HA-07: what does not fit, and hypervisor features on a mailbox server, are findings."""
     machines = [

@@ -67,6 +67,12 @@ def test_volumes_alternate_between_controllers() -> None:
     assert volumes["DB001-1"] != volumes["DB002-2"]
 
 
+def test_four_ports_survive_a_switch_and_a_controller() -> None:
+    """With each switch wired to one controller only, losing one of each kind could cut every path."""
+    paths = size(make(network={"port_count": 4, "switch_count": 2})).volumes[0].paths
+    assert len({(switch, controller) for _, switch, controller in paths}) == 4
+
+
 def test_declared_features_change_the_physical_space() -> None:
     """STO-06: thin provisioning and data reduction are used by the calculator, and only when declared."""
     assert "physical_capacity_gb" not in size(make()).results

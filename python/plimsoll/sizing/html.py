@@ -5,6 +5,7 @@ can walk the chain back to answers and published figures. No script and nothing 
 the chart; it prints.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
@@ -35,10 +36,10 @@ def as_html(sizing: Sizing) -> str:
         ("findings", "Findings", _findings(sizing)),
         ("steps", "Every step", _steps(sizing)),
         ("given", "Answers, defaults and published figures", _given(sizing)),
-        ("plan", "Provisioning plan", _plan(sizing)),
         ("users", "Users for each mailbox size", _users(sizing.users_table) if sizing.users_table else iter(())),
         ("editions", "Under each edition's guidance", _editions(sizing)),
         ("published", "The published example and its formulas", _differences(sizing)),
+        ("plan", "Provisioning plan", _plan(sizing)),
         ("sources", "Sources", _sources(sizing)),
     ]
     written = [(key, heading, "\n".join(lines)) for key, heading, lines in parts]
@@ -254,13 +255,26 @@ def _axes(place: Callable[[float, float], tuple[float, float]], size_max: float,
     end_x, _ = place(size_max, 0)
     yield f'<line x1="{origin_x}" y1="{origin_y}" x2="{end_x:.1f}" y2="{origin_y}" stroke="#566473"/>'
     yield f'<line x1="{origin_x}" y1="20" x2="{origin_x}" y2="{origin_y}" stroke="#566473"/>'
-    for step in range(6):
-        x, _ = place(size_max * step / 5, 0)
-        yield f'<text x="{x:.1f}" y="{origin_y + 18}" text-anchor="middle">{size_max * step / 5:g}</text>'
-        _, y = place(0, top * step / 5)
-        yield f'<text x="{origin_x - 6}" y="{y + 4:.1f}" text-anchor="end">{top * step / 5:,.0f}</text>'
+    for tick in _ticks(size_max):
+        x, _ = place(tick, 0)
+        yield f'<text x="{x:.1f}" y="{origin_y + 18}" text-anchor="middle">{tick:g}</text>'
+    for tick in _ticks(top):
+        _, y = place(0, tick)
+        yield f'<text x="{origin_x - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:,.0f}</text>'
     yield f'<text x="{(origin_x + end_x) / 2:.1f}" y="{CHART_HEIGHT - 8}" text-anchor="middle">mailbox size, GB</text>'
     yield f'<text x="{origin_x}" y="14" text-anchor="start">users</text>'
+
+
+def _ticks(top: float) -> list[float]:
+    """Round numbers from 0 to at most `top`, four to eight of them.
+
+    Example:
+        >>> _ticks(95869)
+        [0, 20000, 40000, 60000, 80000]
+    """
+    magnitude = 10.0 ** math.floor(math.log10(top / 4))
+    step = max(factor * magnitude for factor in (1, 2, 5) if factor * magnitude <= top / 4)
+    return [count * step for count in range(int(top / step) + 1)]
 
 
 def _editions(sizing: Sizing) -> Iterator[str]:

@@ -167,11 +167,13 @@ def size(requirements: Requirements, reading: str = "formulas") -> Sizing:
     proposal = propose_drives(core.database_iops.value, core.capacity.total.value)
     formatting = _formatting(requirements, proposal)
     rules = network_rules(_interfaces(requirements))
+    users_table = _users_table(requirements, core)
     sections = tuple(_sections(requirements, core, load, bandwidth))
     shared = single_points_of_failure(volume_paths(0, formatting))
     figures = chain(*(step for section in sections for step in section.steps))
     findings = [
         *_load_findings(requirements, core, load, bandwidth),
+        *_array_findings(users_table, core.user_count),
         *count_findings(requirements, core.database_count, load.databases_hosted.value),
         *storage_findings(requirements),
         *machine_findings(requirements),
@@ -187,7 +189,7 @@ def size(requirements: Requirements, reading: str = "formulas") -> Sizing:
         failover=failover(placements, copies.servers),
         proposal=proposal,
         volumes=tuple(volumes),
-        users_table=_users_table(requirements, core),
+        users_table=users_table,
         editions=tuple(_edition_rows(requirements)),
         differences=tuple(_differences(requirements)),
         network_rules=tuple(rules),
@@ -312,6 +314,10 @@ def _sections(requirements: Requirements, core: Core, load: ServerLoad, bandwidt
 
 def _physical(requirements: Requirements, core: Core) -> Iterator[Step]:
     storage = requirements.storage
+
+    def answer(name: str, value: float, title: str) -> Step:
+        return given(name, value, title, stated(requirements, f"storage.{name}"))
+
     if storage.thin_provisioning or storage.compression_ratio > 1 or storage.deduplication_ratio > 1:
         yield physical_capacity(
             core.capacity,
@@ -320,8 +326,8 @@ def _physical(requirements: Requirements, core: Core) -> Iterator[Step]:
             core.database_volume_size,
             requirements.guidance,
             thin=storage.thin_provisioning,
-            compression_ratio=storage.compression_ratio,
-            deduplication_ratio=storage.deduplication_ratio,
+            compression_ratio=answer("compression_ratio", storage.compression_ratio, "Compression counted on"),
+            deduplication_ratio=answer("deduplication_ratio", storage.deduplication_ratio, "Deduplication counted on"),
         )
 
 
@@ -431,6 +437,23 @@ def _load_findings(
         )
     if "storage.raid" in requirements.stated and requirements.storage.raid == "RAID 5":
         yield Finding("note", "RAID", "RAID 5 is asked for", "prefer RAID 50", "dell_eql, section 3.1.3")
+
+
+def _array_findings(table: UsersTable | None, users: Step | None) -> Iterator[Finding]:
+    """How many of the measured arrays one copy of the design fills."""
+    if table is None or users is None or not table.measured:
+        return
+    row = next(row for row in table.rows if row.mailbox_size_gb == table.design_mailbox_gb)
+    if row.users < users.value:
+        arrays = ceil(users / row.users).value if row.users else 0
+        yield Finding(
+            "note",
+            "measured array",
+            f"one carries {row.users:,} users of this mailbox size ({row.limit} is the limit), the design has "
+            f"{users.value:,.0f}",
+            f"plan {arrays:,.0f} of them for each copy" if arrays else "not even one user fits",
+            "emc_esrp, Table 9",
+        )
 
 
 def _users_table(requirements: Requirements, core: Core) -> UsersTable | None:

@@ -184,12 +184,18 @@ def _volume(
 
 
 def volume_paths(server: int, formatting: Formatting) -> list[tuple[str, ...]]:
-    """The paths from one server to its array: one session for each port, dealt over switches and controllers."""
+    """The paths from one server to its array: one session for each port, dealt over switches and controllers.
+
+    With ports enough, each switch reaches each controller, so that losing one of each still leaves a path.
+    """
+    switches, controllers = formatting.switch_count, formatting.controller_count
+    # Where the two numbers go round together, each new round over the switches begins one controller further.
+    shift = 1 if switches % controllers == 0 else 0
     return [
         (
             f"server {server + 1} port {port + 1}",
-            f"switch {port % formatting.switch_count + 1}",
-            f"controller {_letter(port % formatting.controller_count)}",
+            f"switch {port % switches + 1}",
+            f"controller {_letter((port + shift * (port // switches)) % controllers)}",
         )
         for port in range(formatting.port_count)
     ]
