@@ -55,6 +55,8 @@ def test_values(text: str, expected: object) -> None:
         "(x := 1)",
         "{1: 2}",
         "1; 2",
+        "a is b",
+        "1 < a is b",
         "",
         "a b",
         "b'x'",
@@ -83,6 +85,11 @@ def test_an_unknown_name_matters_only_where_it_decides() -> None:
     assert evaluate(parse_expression("unknown or known"), {"known": True}) is True
     with pytest.raises(UnknownNameError, match=r"`unknown\.part`"):
         evaluate(parse_expression("known and unknown.part"), {"known": True})
+
+
+def test_the_longest_expression_is_accepted() -> None:
+    """The limit itself is inside it."""
+    assert evaluate(parse_expression("1" + " " * (EXPRESSION_CHARACTERS_MAX - 2) + " "), {}) == 1
 
 
 def test_names_are_found_without_the_functions() -> None:

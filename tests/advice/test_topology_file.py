@@ -81,3 +81,13 @@ def test_all_wrong_values_come_at_once(two_hosts: str) -> None:
     assert 'repeats "san-1", first used on line 15' in found[0]
     found = mistakes(two_hosts.replace('raid = "RAID 50"\ndrives = 46', 'raid = "RAID 1"\ndrives = 3', 1))
     assert found[0].startswith("129 disk_groups[1].raid: is impossible: RAID 1 cannot be built of 3 drives")
+
+
+def test_wrong_values_do_not_hide_dangling_references(two_hosts: str) -> None:
+    """A file with a wrong number, a repeated name and a misspelt reference needs one round of correction, not three."""
+    text = two_hosts.replace("threads = 16", "threads = -16", 1).replace('name = "lan-2"', 'name = "lan-1"')
+    found = mistakes(text.replace('array = "array-b"', 'array = "array-z"'))
+    assert len([line for line in found if "threads" in line]) == 1
+    assert len([line for line in found if 'repeats "lan-1"' in line]) == 1
+    assert len([line for line in found if 'is "array-z", which is no array' in line]) == 1
+    assert len([line for line in found if 'is "lan-2", which is no port or switch' in line]) >= 1

@@ -19,7 +19,7 @@ from plimsoll.sizing.cost import (
     option_cost,
     purchase_usd,
 )
-from plimsoll.sizing.cost_study import read_cost_study
+from plimsoll.sizing.cost_study import Measurement, read_cost_study
 
 STUDY = read_cost_study()
 OPTION = CostOption(
@@ -55,6 +55,8 @@ def test_TCO_01_capacity_can_decide_the_count() -> None:
     cost = option_cost(replace(OPTION, raid="RAID 10"), Goal(iops=500, capacity_gb=3_000), ENERGY)
     assert cost.figures["drives_for_iops_exact_count"].value == 4
     assert cost.figures["drive_count"].value == cost.figures["drives_for_capacity_count"].value == 20
+    short = option_cost(replace(OPTION, used_capacity_fraction=0.1), Goal(iops=500, capacity_gb=3_000), ENERGY)
+    assert short.figures["drive_count"].value == 100
 
 
 def test_TCO_02_three_enclosures_take_six_rack_units() -> None:
@@ -189,6 +191,15 @@ def test_table_1_improvements(name: str, factor: float) -> None:
     """Rates compare new over old, latencies old over new; writes got slower, which the paper calls the same."""
     measurement = next(measurement for measurement in STUDY.measurements if measurement.name == name)
     assert measurement.improvement("hdd", "ssd") == pytest.approx(factor, abs=6e-4)
+
+
+def test_an_improvement_needs_both_figures() -> None:
+    """A missing or zero figure gives no factor, not a division by zero."""
+    measurement = Measurement("reads", "per second", "higher", {"old": 0.0, "new": 5.0}, "test")
+    assert measurement.improvement("old", "new") is None
+    assert measurement.improvement("new", "none") is None
+    assert measurement.improvement("none", "new") is None
+    assert replace(measurement, better="lower").improvement("old", "new") == 0
 
 
 OPTIONS = st.builds(

@@ -60,6 +60,12 @@ def test_all_mistakes_of_a_catalogue_come_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_a_series_without_its_spares_is_named_once(tmp_path: Path) -> None:
+    """Without the spares nothing can be said of the rows, so nothing is."""
+    assert mistakes(tmp_path, GOOD.replace("hot_spares = 1\n", "")) == ["7 series[1].hot_spares: is missing"]
+    assert mistakes(tmp_path, GOOD.replace("drive_slots = 13\n", "")) == ["7 series[1].drive_slots: is missing"]
+
+
 def test_a_row_cannot_hold_more_than_its_drives(tmp_path: Path) -> None:
     """Ten data drives of 1,920 GB hold 19,200 GB; 21,000 is a typing error or a forgotten parity drive."""
     found = mistakes(tmp_path, GOOD.replace("usable_capacity_gb = 19200", "usable_capacity_gb = 21000"))

@@ -85,7 +85,6 @@ def check_topology(document: LocatedFile) -> Topology:
     content = collector.table({key: value for key, value in document.data.items() if key != "kind"}, TOPOLOGY, ())
     for key in (*LISTS, "links"):
         content[key] = content[key] or []
-    collector.raise_if_any()
     lines = _unique_names(content, collector)
     _check_references(content, collector)
     collector.raise_if_any()
@@ -98,8 +97,8 @@ def port_names(content: Entry) -> Iterator[tuple[str, KeyPath]]:
         for number, port in enumerate(host["ports"]):
             yield f"{host['name']}.{port['name']}", ("hosts", index, "ports", number)
     for index, array in enumerate(content["arrays"]):
-        for number, controller in enumerate(array["controllers"]):
-            for place, port in enumerate(controller["ports"]):
+        for number, controller in enumerate(array["controllers"] or []):
+            for place, port in enumerate(controller["ports"] or []):
                 yield f"{array['name']}.{port['name']}", ("arrays", index, "controllers", number, "ports", place)
 
 
@@ -107,7 +106,7 @@ def _unique_names(content: Entry, collector: Collector) -> dict[str, int]:
     """Note repeated names; return the line of every component."""
     lines: dict[str, int] = {}
     named: list[tuple[str, KeyPath]] = [
-        (entry["name"], (kind, index)) for kind in LISTS for index, entry in enumerate(content[kind])
+        (entry["name"], (kind, index)) for kind in LISTS for index, entry in enumerate(content[kind]) if entry["name"]
     ]
     named += list(port_names(content))
     for name, path in named:
@@ -122,7 +121,7 @@ def _unique_names(content: Entry, collector: Collector) -> dict[str, int]:
 
 def _check_references(content: Entry, collector: Collector) -> None:
     """Every name that refers to another component must be one."""
-    names = {kind: [entry["name"] for entry in content[kind]] for kind in LISTS}
+    names = {kind: [entry["name"] for entry in content[kind] if entry["name"]] for kind in LISTS}
     servers = names["hosts"] + names["machines"]
 
     def check(value: str | None, known: list[str], path: KeyPath, what: str) -> None:
@@ -135,18 +134,18 @@ def _check_references(content: Entry, collector: Collector) -> None:
             for number, feed in enumerate(entry["power"] or []):
                 check(feed, names["power_feeds"], (kind, index, "power", number), "power feed")
     for index, host in enumerate(content["hosts"]):
-        ports = [port["name"] for port in host["ports"]]
+        ports = [port["name"] for port in host["ports"] if port["name"]]
         for number, virtual in enumerate(host["virtual_switches"]):
-            for place, uplink in enumerate(virtual["uplinks"]):
+            for place, uplink in enumerate(virtual["uplinks"] or []):
                 check(uplink, ports, ("hosts", index, "virtual_switches", number, "uplinks", place), "port of the host")
     for index, machine in enumerate(content["machines"]):
         path: KeyPath = ("machines", index)
         check(machine["host"], names["hosts"], (*path, "host"), "host")
-        for number, host_name in enumerate(machine["can_run_on"]):
+        for number, host_name in enumerate(machine["can_run_on"] or []):
             check(host_name, names["hosts"], (*path, "can_run_on", number), "host")
         check(machine["system_volume"], [*names["volumes"], "local"], (*path, "system_volume"), "volume")
         host = next((host for host in content["hosts"] if host["name"] == machine["host"]), None)
-        virtual_names = [virtual["name"] for virtual in host["virtual_switches"]] if host else []
+        virtual_names = [entry["name"] for entry in host["virtual_switches"] if entry["name"]] if host else []
         for number, nic in enumerate(machine["nics"]):
             if host:
                 check(
@@ -158,9 +157,10 @@ def _check_references(content: Entry, collector: Collector) -> None:
     _check_storage_references(content, collector, names, servers, check)
     ends = [name for name, _ in port_names(content)] + names["switches"]
     for index, link in enumerate(content["links"]):
-        if len(link["between"]) != 2:
-            collector.add(("links", index, "between"), f"names {len(link['between'])} ends, but a link has two")
-        for number, end in enumerate(link["between"]):
+        given = link["between"] or []
+        if len(given) > 2:
+            collector.add(("links", index, "between"), f"names {len(given)} ends, but a link has two")
+        for number, end in enumerate(given):
             check(end, ends, ("links", index, "between", number), "port or switch")
     check(content["witness"], servers, ("witness",), "host or machine")
 
@@ -173,18 +173,20 @@ def _check_storage_references(
         check(group["array"], names["arrays"], (*path, "array"), "array")
         array = next((array for array in content["arrays"] if array["name"] == group["array"]), None)
         if array:
-            controllers = [controller["name"] for controller in array["controllers"]]
+            controllers = [entry["name"] for entry in array["controllers"] or [] if entry["name"]]
             check(group["controller"], controllers, (*path, "controller"), "controller of the array")
-        try:
-            data_drive_count(group["raid"], int(group["drives"]))
-        except ValueError as error:
-            collector.add((*path, "raid"), f"is impossible: {error}")
+        if group["raid"] and group["drives"]:
+            try:
+                data_drive_count(group["raid"], int(group["drives"]))
+            except ValueError as error:
+                collector.add((*path, "raid"), f"is impossible: {error}")
     for index, volume in enumerate(content["volumes"]):
         check(volume["disk_group"], names["disk_groups"], ("volumes", index, "disk_group"), "disk group")
-        for number, user in enumerate(volume["used_by"]):
+        for number, user in enumerate(volume["used_by"] or []):
             check(user, servers, ("volumes", index, "used_by", number), "host or machine")
     for index, database in enumerate(content["databases"]):
         holders: list[str] = []
+        database["copies"] = database["copies"] or []
         for number, copy in enumerate(database["copies"]):
             place: KeyPath = ("databases", index, "copies", number)
             check(copy["server"], servers, (*place, "server"), "host or machine")
