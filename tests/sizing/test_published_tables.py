@@ -32,7 +32,7 @@ from plimsoll.sizing.testload import dvd_store_threads, iometer_outstanding, out
     ],
 )
 def test_usable_capacity_of_table_13(drive_gb: float, data_drives: int, usable_gb: float) -> None:
-    """CAL-09."""
+    """CAL-09: every cell of the table is drive size times data drives; one that is not would be a typing slip."""
     assert usable_capacity(drive_gb, data_drives).value == usable_gb
 
 
@@ -64,14 +64,14 @@ def test_users_against_mailbox_size_table_9() -> None:
 
 
 def test_headroom(exchange_2010: Guidance) -> None:
-    """CAL-12."""
+    """CAL-12: 200 messages are 0.20 IOPS and 0.24 with headroom, the published target of 240 for 1,000 users."""
     rates = database_iops(1000, iops_per_user(200, exchange_2010, standalone=False), exchange_2010)
     assert rates.iops_per_user_with_headroom.value == pytest.approx(0.24)
     assert rates.database_iops.value == pytest.approx(240)
 
 
 def test_utilisation() -> None:
-    """CAL-13."""
+    """CAL-13: printed 76.4, 46.5 and 80.45 %; the first was truncated, the last took a rounded size."""
     assert utilisation(3211.26, 4200).value == pytest.approx(76.459, abs=0.0005)
     assert utilisation(1955, 4200).value == pytest.approx(46.548, abs=0.0005)
     assert utilisation(1955, 2 * 1.186 * 1024).value == pytest.approx(80.49, abs=0.005)
@@ -85,14 +85,14 @@ def test_cache_per_user(exchange_2010: Guidance) -> None:
 
 
 def test_ratio_and_rate_of_one_user() -> None:
-    """CAL-15."""
+    """CAL-15: from the printed rates; the ratios printed beside them are means of intervals and differ."""
     assert read_write_ratio(477.74, 144.682).value == pytest.approx(3.302, abs=0.0005)
     assert read_write_ratio(190.547, 117.083).value == pytest.approx(1.6275, abs=0.0001)
     assert measured_iops_per_user(622.422, 4000).value == pytest.approx(0.1556, abs=0.00005)
 
 
 def test_backup_window_and_replay() -> None:
-    """CAL-17."""
+    """CAL-17: size and rate give the printed elapsed time; parallel reads and more servers shorten the window."""
     one = backup_hours(994882.09 / 1024, 58.875)
     assert one.value * 3600 == pytest.approx(16898, abs=1)  # printed 4:41:38
     assert backup_window(2, one, 2, 1).value == one.value
@@ -114,12 +114,12 @@ def test_processor_figures_are_plugged_in_as_guidance(exchange_2010: Guidance) -
 
 
 def test_logs_of_a_user(exchange_2010: Guidance) -> None:
-    """CAL-19."""
+    """CAL-19: 150 messages write 30 logs, the beginning of every log volume."""
     assert log_volume(1, 1, 150, 75, 3, exchange_2010).logs_per_user.value == 30
 
 
 def test_threads_and_outstanding_io(exchange_2010: Guidance) -> None:
-    """CAL-21."""
+    """CAL-21: the threads and outstanding I/O of the published tests come back from their users and rates."""
     assert [dvd_store_threads(users).value for users in (200, 500)] == [20, 50]
     assert [iometer_outstanding(users).value for users in (200, 500)] == [1, 2]
     assert sessions_per_database(329.489, 2, exchange_2010).value == 3  # as in the test
@@ -127,12 +127,12 @@ def test_threads_and_outstanding_io(exchange_2010: Guidance) -> None:
 
 
 def test_scaling_with_users() -> None:
-    """CAL-22."""
+    """CAL-22: the targets of the 1-2-3 member study."""
     assert [required_iops(users, 0.35).value for users in (5000, 10000, 15000)] == [1750, 3500, 5250]
 
 
 def test_system_disk() -> None:
-    """CAL-23."""
+    """CAL-23: a guest with 48 GB needs 63 GB of system disk."""
     assert system_disk(48).value == 63
 
 
@@ -156,6 +156,6 @@ def test_logs_are_removed_only_when_backed_up_and_replayed() -> None:
 
 
 def test_the_window_follows_from_a_measured_rate() -> None:
-    """BKP-02."""
+    """BKP-02: a faster measured rate is a shorter backup, for one size."""
     hours = [backup_hours(1000, rate).value for rate in (50, 58.415, 100)]
     assert hours == sorted(hours, reverse=True)

@@ -75,6 +75,6 @@ def test_one_name_never_stands_for_two_steps() -> None:
 
 
 def test_a_step_without_a_unit_in_its_name_is_a_bug() -> None:
-    """DAT-03."""
+    """DAT-03: a figure that does not say its unit cannot be made, so none can reach a report."""
     with pytest.raises(AssertionError, match="does not end in a unit"):
         given("mailbox", 1, "a", "t")

@@ -68,7 +68,7 @@ def test_the_chain_of_a_result_has_one_step_for_each_name() -> None:
 
 
 def test_mailbox_unrounded(exchange_2010: Guidance) -> None:
-    """CAL-01."""
+    """CAL-01: the sizes behind the rounded ones, which the total is computed from."""
     sizes = mailbox_size(2048, 150, 75, exchange_2010)
     assert sizes.white_space.value == 10.986328125
     assert sizes.dumpster.value == pytest.approx(297.16859375, rel=1e-12)
@@ -76,7 +76,7 @@ def test_mailbox_unrounded(exchange_2010: Guidance) -> None:
 
 
 def test_database_and_volume(exchange_2010: Guidance) -> None:
-    """CAL-02."""
+    """CAL-02: with the 1.2 of the table, and the volume from the database size as printed."""
     total = total_database_size(5000, 2356.154921875, exchange_2010)
     assert total.value == pytest.approx(13805.595245, abs=1e-6)
     volumes = database_volumes(11504.662704, 12, exchange_2010)
@@ -103,7 +103,7 @@ def test_mailbox_moves_write_logs(exchange_2010: Guidance) -> None:
 
 
 def test_message_size_factor_steps() -> None:
-    """CAL-04."""
+    """CAL-04: the factor is a step function; a continuous one would give other volumes between the steps."""
     assert [message_size_factor(size_kb).value for size_kb in (1, 75, 75.01, 150, 150.01, 1000)] == [
         1.0,
         1.0,
@@ -115,7 +115,7 @@ def test_message_size_factor_steps() -> None:
 
 
 def test_database_iops(exchange_2010: Guidance) -> None:
-    """CAL-05."""
+    """CAL-05: 900 in a group; a standalone server writes a fifth more."""
     for standalone, one, total in ((False, 0.15, 900), (True, 0.18, 1080)):
         rate = iops_per_user(150, exchange_2010, standalone=standalone)
         assert rate.value == pytest.approx(one)
@@ -131,7 +131,7 @@ def test_both_published_log_rules_by_name(exchange_2010: Guidance) -> None:
 
 
 def test_capacity_is_the_sum_of_its_parts(exchange_2010: Guidance) -> None:
-    """CAL-07."""
+    """CAL-07: 15,768 GB as printed, and each reserve that is asked for adds its own term."""
     plain = total_capacity(12, 1266, 48, 2, exchange_2010)
     assert (plain.total.value, plain.all_copies.value) == (15768, 31536)
     full = total_capacity(12, 1266, 48, 2, exchange_2010, Reserves(0.2, 0.1, 1, 2, 1))
