@@ -6,6 +6,9 @@
 //!
 //! Transfers submitted during one task poll are handed to the kernel together before the next poll and stamped then.
 
+#[cfg(test)]
+mod tests;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;

@@ -92,7 +92,7 @@ fn refused_direct_io_is_an_error_or_a_remark() {
         return;
     };
     let path = mounted.point.join("database");
-    let machine = Machine::by(Method::IoUring);
+    let machine = Machine::with(RealDiskOptions::default());
     let (files, database) = (machine.files(), path.clone());
     let result = machine.run(async move { files.open(database, OpenMode::Create, CONTEXT).await });
     let error = result.err().expect("ramfs has no direct I/O");

@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use plimsoll_io::{
     Clock, Context, DiskError, DiskErrorKind, Executor, Files, Method, MethodChoice, Purpose, RealDisk,
-    RealDiskOptions,
+    RealDiskOptions, probe,
 };
 
 const CONTEXT: Context = Context {
@@ -50,6 +50,21 @@ impl Machine {
             .run(story)
             .expect("every operation completes")
     }
+}
+
+/// The methods this machine allows, as probed from outside the disk; says which tests are therefore not run.
+fn methods_here() -> Vec<Method> {
+    let found = probe("/".as_ref()).expect("the root exists");
+    let allowed = |name| {
+        let method = found.methods.iter().find(|method| method.name == name);
+        let refusal = method.and_then(|method| method.refusal.as_ref());
+        if let Some(refusal) = refusal {
+            eprintln!("skipped: {name} is refused here ({refusal})");
+        }
+        refusal.is_none()
+    };
+    let methods = RealDisk::METHODS.into_iter();
+    methods.filter(|method| allowed(method.name())).collect()
 }
 
 fn options_for(method: Method) -> RealDiskOptions {

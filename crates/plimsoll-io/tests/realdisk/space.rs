@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use plimsoll_io::{DiskErrorKind, Durability, OpenMode, RealDisk};
+use plimsoll_io::{DiskErrorKind, Durability, OpenMode, RealDiskOptions};
 
 use super::place::{Loop, Mounted, Place, root_or_skip, run};
-use super::{CONTEXT, Machine, kind_of};
+use super::{CONTEXT, Machine, kind_of, methods_here};
 
 const MIB: u64 = 1 << 20;
 
@@ -27,7 +27,7 @@ fn extending_beyond_the_free_space_changes_nothing() {
     let Some((mounted, _device)) = small_ext4(&place) else {
         return;
     };
-    let machine = Machine::by(plimsoll_io::Method::IoUring);
+    let machine = Machine::with(RealDiskOptions::default());
     let (files, path) = (machine.files(), mounted.point.join("database"));
     let opened = path.clone();
     machine.run(async move {
@@ -48,7 +48,7 @@ fn a_write_that_does_not_fit_is_full() {
     if !root_or_skip("a small file system") {
         return;
     }
-    for method in RealDisk::METHODS {
+    for method in methods_here() {
         let place = Place::new(&format!("full-write-{}", method.name()));
         let Some((mounted, _device)) = small_ext4(&place) else {
             return;

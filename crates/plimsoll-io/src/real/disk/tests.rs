@@ -1,0 +1,122 @@
+//! A device that hangs, simulated by a queue from which nothing ever comes back.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+use super::*;
+use crate::real::Method;
+use crate::real::choose::Chosen;
+use crate::transfer::{Transfer, TransferQueue, Transferred};
+use crate::{Action, Buffer, BufferHome, Context, Durability, Executor, File, Files, OpenMode, Purpose};
+
+const CAPACITY: usize = 3;
+
+/// Takes transfers and keeps them; counts those it was given.
+struct Hanging {
+    taken: Rc<Cell<usize>>,
+}
+
+impl TransferQueue for Hanging {
+    fn capacity(&self) -> usize {
+        CAPACITY
+    }
+    unsafe fn push(&mut self, _: Transfer) {
+        self.taken.set(self.taken.get() + 1);
+    }
+    fn flush(&mut self) {}
+    fn ready(&mut self) -> bool {
+        false
+    }
+    fn collect(&mut self, _: &mut Vec<Transferred>) {}
+    fn wait(&mut self, _: Option<Nanos>) {
+        std::thread::yield_now();
+    }
+    fn finish(&mut self, _: Nanos) -> bool {
+        false
+    }
+}
+
+/// Counts the buffers that came back; their memory lives as long as the test.
+struct Counted {
+    returned: Cell<usize>,
+}
+
+impl BufferHome for Counted {
+    fn give_back(&self, _: NonNull<u8>, _: usize) {
+        self.returned.set(self.returned.get() + 1);
+    }
+}
+
+fn hanging_disk(taken: Rc<Cell<usize>>) -> Rc<RealDisk> {
+    let wakeup = Arc::new(Wakeup::new().expect("descriptors are left"));
+    let chosen = Chosen {
+        method: Method::Threads,
+        queue: Box::new(Hanging { taken }),
+        remarks: Vec::new(),
+    };
+    // The temporary folder may be on a file system without direct I/O; no transfer happens anyway.
+    let options = RealDiskOptions {
+        caching: crate::Caching::AllowBuffered,
+        ..RealDiskOptions::default()
+    };
+    let state = State::new(&options, chosen, &wakeup);
+    Rc::new(RealDisk {
+        clock: Rc::new(Clock::real()),
+        wakeup,
+        undelivered: Cell::new(0),
+        state: RefCell::new(state),
+    })
+}
+
+fn open_file(disk: &Rc<RealDisk>, path: &Path) -> File {
+    let (files, path) = (Files::new(disk.clone()), path.to_owned());
+    let executor = Executor::new(disk.clock.clone(), disk.clone());
+    executor
+        .run(async move {
+            let context = Context::of(Purpose::Header);
+            files.open(path, OpenMode::Create, context).await
+        })
+        .expect("opening needs no transfer")
+        .expect("a new file")
+}
+
+/// A device that hangs may still write to the memory of its reads, years after the program stopped waiting: that memory and the
+/// file's descriptor are given up, never freed. And the kernel is never handed more than it takes.
+#[test]
+fn memory_of_a_hanging_device_is_never_freed() {
+    let path = std::env::temp_dir().join(format!("plimsoll-hanging-{}", std::process::id()));
+    let taken = Rc::new(Cell::new(0));
+    let disk = hanging_disk(taken.clone());
+    let file = open_file(&disk, &path);
+    let mut memory = Buffer::zeroed(4096);
+    let home = Rc::new(Counted {
+        returned: Cell::new(0),
+    });
+    for _ in 0..=CAPACITY {
+        let start = NonNull::from(&mut memory[..]).cast();
+        // SAFETY: the memory outlives the test's disk, and the hanging queue never touches it.
+        let buffer = unsafe { Buffer::lent(start, 4096, 4096, home.clone(), 0) };
+        disk.submit(Operation {
+            action: Action::Write {
+                file: file.opened().file,
+                offset: 0,
+                buffer,
+                durability: Durability::Volatile,
+            },
+            context: Context::of(Purpose::Header),
+            completion: Box::new(|_| unreachable!("nothing ever comes back")),
+        });
+    }
+    disk.reap();
+    assert_eq!(
+        taken.get(),
+        CAPACITY,
+        "one more than the queue holds waits its turn"
+    );
+    assert_eq!(disk.in_flight(), CAPACITY + 1);
+    drop((file, disk));
+    assert_eq!(home.returned.get(), 0, "no buffer was freed");
+    std::fs::remove_file(path).expect("the file exists");
+}
