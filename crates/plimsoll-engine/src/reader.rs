@@ -98,6 +98,23 @@ impl DatabaseReader {
         path: impl AsRef<Path>,
         when_dirty: WhenDirty,
     ) -> Result<Self, ReadError> {
+        let mut reader = Self::open_without_catalog(files, handle, path, when_dirty).await?;
+        let tables = reader.read_catalog().await?;
+        let shared = Rc::get_mut(&mut reader.shared).expect("nobody else has seen the reader yet");
+        shared.tables = tables;
+        Ok(reader)
+    }
+
+    /// Opens a database for reading its pages and trees; it has no tables then.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is no database, or is dirty and should not be.
+    pub async fn open_without_catalog(
+        files: &Files,
+        handle: &Handle,
+        path: impl AsRef<Path>,
+        when_dirty: WhenDirty,
+    ) -> Result<Self, ReadError> {
         let path = path.as_ref();
         let context = Context::of(Purpose::DatabaseRead);
         let file = files.open(path, OpenMode::Read, context).await?;
@@ -111,7 +128,7 @@ impl DatabaseReader {
             .page_size()
             .expect("a decoded header has a valid page size");
         let pages = file.opened().length_bytes / page_size.bytes() as u64;
-        let mut reader = Self {
+        Ok(Self {
             shared: Rc::new(Shared {
                 handle: handle.clone(),
                 context,
@@ -123,11 +140,7 @@ impl DatabaseReader {
                 corrected: Cell::new(0),
                 file,
             }),
-        };
-        let tables = reader.read_catalog().await?;
-        let shared = Rc::get_mut(&mut reader.shared).expect("nobody else has seen the reader yet");
-        shared.tables = tables;
-        Ok(reader)
+        })
     }
 
     async fn read_catalog(&self) -> Result<Vec<PlacedTable>, ReadError> {

@@ -1,4 +1,4 @@
-//! Checks files without changing them: every page of a database, both copies of its header.
+//! Checks files without changing them: databases page by page with both copies of the header, logs, checkpoints, flush maps.
 //!
 //! The same questions as ESE's own checksum tool asks, with the same words for the answers. Two things are new: a page that is sound but lies
 //! in the wrong place is recognised by the constant its page number leaves in every checksum, and is reported with the number of
@@ -9,6 +9,7 @@
 
 mod database;
 mod deep;
+mod log;
 mod misplaced;
 mod report;
 mod scan;
@@ -18,7 +19,7 @@ use std::rc::Rc;
 
 use plimsoll_io::{Context, File, Files, Handle, OpenMode, Purpose};
 
-pub use deep::{DeepFinding, DeepReport, verify_deep};
+pub use deep::{DeepFinding, DeepReport, KnownTree, verify_deep, verify_trees};
 pub use report::{FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, Unreadable, VerifyReport};
 
 use crate::reader::ReadError;
@@ -96,22 +97,32 @@ pub async fn verify(
         "at least one read must be in flight"
     );
     let mut report = VerifyReport::default();
-    for path in paths {
-        report.files.push(verify_file(files, handle, path, options).await);
+    let mut links = Vec::new();
+    for (number, path) in paths.iter().enumerate() {
+        let (file_report, link) = verify_file(files, handle, path, options, number).await;
+        report.files.push(file_report);
+        links.extend(link);
     }
+    log::check_chains(&mut report, links);
     report
 }
 
-async fn verify_file(files: &Files, handle: &Handle, path: &Path, options: &VerifyOptions) -> FileReport {
+async fn verify_file(
+    files: &Files,
+    handle: &Handle,
+    path: &Path,
+    options: &VerifyOptions,
+    number: usize,
+) -> (FileReport, Option<log::ChainLink>) {
     let context = Context::of(Purpose::Checksum);
     let started = handle.now();
     let file = match files.open(path, OpenMode::Read, context).await {
         Ok(file) => file,
-        Err(error) => return FileReport::unusable(path, error.to_string()),
+        Err(error) => return (FileReport::unusable(path, error.to_string()), None),
     };
-    let mut report = match verify_open(&file, handle, options).await {
-        Ok(report) => report,
-        Err(error) => FileReport::unusable(path, error.to_string()),
+    let (mut report, link) = match verify_open(files, &file, handle, options, number).await {
+        Ok(checked) => checked,
+        Err(error) => (FileReport::unusable(path, error.to_string()), None),
     };
     // A close that fails has nothing to do with what was read.
     let _ = file.close(context).await;
@@ -122,10 +133,16 @@ async fn verify_file(files: &Files, handle: &Handle, path: &Path, options: &Veri
         }
     }
     report.finish(handle.now() - started);
-    report
+    (report, link)
 }
 
-async fn verify_open(file: &File, handle: &Handle, options: &VerifyOptions) -> Result<FileReport, ReadError> {
+async fn verify_open(
+    files: &Files,
+    file: &File,
+    handle: &Handle,
+    options: &VerifyOptions,
+    number: usize,
+) -> Result<(FileReport, Option<log::ChainLink>), ReadError> {
     let start = read_start(file).await?;
     let fault = |fault| ReadError::Format {
         path: file.path().to_owned(),
@@ -133,21 +150,28 @@ async fn verify_open(file: &File, handle: &Handle, options: &VerifyOptions) -> R
     };
     let error = match DatabaseHeader::choose(&start) {
         Ok((header, _)) => {
-            return database::verify_database(file, handle, options, &start, Some(header)).await;
+            let report = database::verify_database(file, handle, options, &start, Some(header)).await?;
+            return Ok((report, None));
         }
         Err(error) => error,
     };
-    match FileType::of_header(&start) {
-        Some(FileType::Database) => {}
-        // A first page of zeros may be a lost header.
-        Some(FileType::Other(_)) => {}
-        Some(found) => return Err(fault(FormatError::FileType { found })),
-        None => return Err(fault(error)),
+    if log::may_be_prepared(file.path(), &start) {
+        return Ok((log::verify_prepared(file, handle).await?, None));
     }
-    if database::guess_page_size(&start).is_some() {
-        return database::verify_database(file, handle, options, &start, None).await;
-    }
-    Err(fault(error))
+    let report = match FileType::of_header(&start) {
+        Some(FileType::Log) => return Ok(log::verify_log(files, handle, file, number).await),
+        Some(FileType::Checkpoint) => log::verify_checkpoint(file).await?,
+        Some(FileType::FlushMap) => log::verify_flush_map(file, handle, options.findings_max).await?,
+        // A first page of zeros or garbage may be a lost header.
+        Some(FileType::Database | FileType::Other(_)) if database::guess_page_size(&start).is_some() => {
+            database::verify_database(file, handle, options, &start, None).await?
+        }
+        Some(found @ (FileType::Streaming | FileType::TemporaryDatabase)) => {
+            return Err(fault(FormatError::FileType { found }));
+        }
+        _ => return Err(fault(error)),
+    };
+    Ok((report, None))
 }
 
 /// Bytes at the start of the file that show what it is: two headers and the first page of the largest size.

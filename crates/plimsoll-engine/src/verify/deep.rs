@@ -27,8 +27,10 @@ use crate::PageNumber;
 use crate::catalog::PlacedTable;
 use crate::reader::{DatabaseReader, ReadError, WhenDirty};
 
-use content::check_tables;
-use space::SpaceMap;
+use content::{check_tables, walk_tree};
+use space::{SpaceMap, catalog_trees};
+
+pub use space::KnownTree;
 
 /// What the deep check found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -113,8 +115,36 @@ pub async fn verify_deep(
         findings_max,
     };
     check_header(&reader, &mut findings);
-    let mut map = SpaceMap::read(&reader, &mut findings).await;
+    let trees = catalog_trees(&reader);
+    let mut map = SpaceMap::read(&reader, &trees, &mut findings).await;
     check_tables(&reader, &mut map, &mut findings).await;
+    map.check_unreached(&mut findings);
+    reader.close().await?;
+    Ok(findings.report)
+}
+
+/// Checks the trees and the space of a clean database that has no catalog, or trees that its catalog does not name: every tree must be listed,
+/// parents first, beginning with [`KnownTree::DATABASE`].
+///
+/// # Errors
+/// When the database cannot be opened or was not shut down cleanly.
+pub async fn verify_trees(
+    files: &Files,
+    handle: &Handle,
+    path: &std::path::Path,
+    trees: &[KnownTree],
+    findings_max: usize,
+) -> Result<DeepReport, ReadError> {
+    let reader = DatabaseReader::open_without_catalog(files, handle, path, WhenDirty::Refuse).await?;
+    let mut findings = Findings {
+        report: DeepReport::default(),
+        findings_max,
+    };
+    let mut map = SpaceMap::read(&reader, trees, &mut findings).await;
+    for tree in trees {
+        let count = &mut |_: PageNumber, _: &[u8], _: &[u8]| {};
+        walk_tree(&reader, tree.place, &mut map, &mut findings, count).await;
+    }
     map.check_unreached(&mut findings);
     reader.close().await?;
     Ok(findings.report)

@@ -50,11 +50,11 @@ pub enum HeaderCheck {
 pub struct FileReport {
     /// The file.
     pub path: PathBuf,
-    /// "database", ...
+    /// "database", "log", "log_prepared", "checkpoint", "flush_map" or "unknown".
     pub kind: &'static str,
     /// In one word.
     pub verdict: FileVerdict,
-    /// Why the file is unusable.
+    /// Why the file is unusable, or what is wrong with it as a whole.
     pub error: Option<String>,
     /// Length of the file.
     pub file_bytes: u64,
@@ -74,6 +74,8 @@ pub struct FileReport {
     pub wrong_page_number: u64,
     /// Pages that were never written.
     pub uninitialized: u64,
+    /// Log units of a flush that was under way when the log stopped; nothing in them was acknowledged.
+    pub torn: u64,
     /// Pages the medium could not read.
     pub unreadable: u64,
     /// Highest database time of any sound page.
@@ -185,6 +187,7 @@ impl FileReport {
             correctable: 0,
             wrong_page_number: 0,
             uninitialized: 0,
+            torn: 0,
             unreadable: 0,
             dbtime_max: 0,
             dbtime_max_page: 0,
@@ -225,12 +228,14 @@ impl FileReport {
             return;
         }
         let has_bad_header = self.headers.contains(&HeaderCheck::Bad);
-        let fits_together = self.deep_error.is_none() && self.deep.as_ref().is_none_or(DeepReport::is_sound);
+        let fits_together = self.error.is_none()
+            && self.deep_error.is_none()
+            && self.deep.as_ref().is_none_or(DeepReport::is_sound);
         let is_damaged = !fits_together
             || self.bad + self.wrong_page_number + self.unreadable > 0
             || has_bad_header
             || self.trailing_bytes > 0;
-        self.verdict = if is_damaged || self.pages_seen == 0 {
+        self.verdict = if is_damaged || (self.pages_seen == 0 && self.kind != "log_prepared") {
             FileVerdict::Damaged
         } else if self.correctable > 0 {
             FileVerdict::Correctable

@@ -63,36 +63,60 @@ impl SpaceHeader {
     }
 }
 
-/// Every tree of the database with the bits its pages carry and the root of its parent, parents first.
-fn trees(reader: &DatabaseReader) -> Vec<(Place, u32, PageNumber)> {
-    let database = Place {
-        object: system::DATABASE_OBJECT,
-        root: system::DATABASE_ROOT,
+/// A tree and where its space comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownTree {
+    /// Object and root.
+    pub place: Place,
+    /// Which bits of [`page_flags::TREE_KIND`] its pages carry.
+    pub kind: u32,
+    /// Root of the tree whose space it lives in, 0 for the database root.
+    pub parent: PageNumber,
+}
+
+impl KnownTree {
+    /// The tree that owns the whole file.
+    pub const DATABASE: KnownTree = KnownTree {
+        place: Place {
+            object: system::DATABASE_OBJECT,
+            root: system::DATABASE_ROOT,
+        },
+        kind: 0,
+        parent: 0,
     };
-    let mut trees = vec![(database, 0, 0)];
+}
+
+/// Every tree that the catalog names, parents first.
+pub(super) fn catalog_trees(reader: &DatabaseReader) -> Vec<KnownTree> {
+    let tree = |place: &Place, kind, parent| KnownTree {
+        place: *place,
+        kind,
+        parent,
+    };
+    let mut trees = vec![KnownTree::DATABASE];
     for placed in reader.tables() {
-        trees.push((placed.place, 0, system::DATABASE_ROOT));
+        trees.push(tree(&placed.place, 0, system::DATABASE_ROOT));
         let secondaries = placed.index_places.iter().filter(|place| **place != placed.place);
-        trees.extend(secondaries.map(|place| (*place, page_flags::INDEX, placed.place.root)));
+        trees.extend(secondaries.map(|place| tree(place, page_flags::INDEX, placed.place.root)));
         let long_values = placed.long_values.iter();
-        trees.extend(long_values.map(|place| (*place, page_flags::LONG_VALUE, placed.place.root)));
+        trees.extend(long_values.map(|place| tree(place, page_flags::LONG_VALUE, placed.place.root)));
     }
     trees
 }
 
 impl SpaceMap {
     /// Reads the extents of every tree and checks that they fit into one another.
-    pub async fn read(reader: &DatabaseReader, findings: &mut Findings) -> Self {
+    pub async fn read(reader: &DatabaseReader, trees: &[KnownTree], findings: &mut Findings) -> Self {
         let page_max = reader.page_max();
         let mut map = Self {
             spaces: Vec::new(),
             reached: vec![0; page_max as usize / 64 + 1],
             page_max,
         };
-        for (place, kind, parent) in trees(reader) {
-            match map.read_space(reader, place, kind, parent, findings).await {
+        for tree in trees {
+            match map.read_space(reader, *tree, findings).await {
                 Ok(space) => map.spaces.push(space),
-                Err(error) => findings.add_error(place.object, &error),
+                Err(error) => findings.add_error(tree.place.object, &error),
             }
         }
         map.check_nesting(findings);
@@ -102,11 +126,10 @@ impl SpaceMap {
     async fn read_space(
         &mut self,
         reader: &DatabaseReader,
-        place: Place,
-        kind: u32,
-        parent: PageNumber,
+        tree: KnownTree,
         findings: &mut Findings,
     ) -> Result<Space, ReadError> {
+        let KnownTree { place, kind, parent } = tree;
         let root = reader.read_page(place.root).await?;
         let external = root.view().external().unwrap_or_default();
         let mut space = Space {

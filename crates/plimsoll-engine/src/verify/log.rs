@@ -1,0 +1,255 @@
+//! Logs, checkpoints and flush maps.
+//!
+//! A generation is read by the same reader that recovery uses, then its records are decoded one by one. Units of a flush that was
+//! under way when the log stopped are counted as torn, not as damage: nothing in them was ever acknowledged. Generations that are checked
+//! together must also chain: same stream, no gap, each beginning where the one before says it ended.
+
+use std::path::Path;
+
+use plimsoll_io::{Context, File, Files, Handle, Purpose};
+
+use super::report::{FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, VerifyReport};
+use crate::checkpoint::decode_checkpoint;
+use crate::error::EngineError;
+use crate::flushmap::{MAP_PAGE_BYTES, decode_map_header, map_page_is_whole};
+use crate::log::header::GenerationHeader;
+use crate::log::names::LogNames;
+use crate::log::reader::{Generation, LogReader};
+use crate::log::{GENERATION_BYTES, Lsn};
+use crate::reader::ReadError;
+
+/// Records decoded before other tasks may run.
+const RECORDS_PER_TURN: usize = 64;
+/// Prepared logs are read in pieces of this size; a generation has only a few.
+const SEGMENT_BYTES: usize = 32 * 1024;
+const CHECKPOINT_BLOCK_BYTES: usize = 4096;
+
+/// What later generations are compared with.
+pub(super) struct ChainLink {
+    /// Which report the generation has.
+    file: usize,
+    header: GenerationHeader,
+    end: Lsn,
+}
+
+fn context() -> Context {
+    Context::of(Purpose::Checksum)
+}
+
+/// A damaged unit that has no page checksum to show.
+fn damaged_unit(index: u64, offset: u64) -> Finding {
+    Finding {
+        page: u32::try_from(index).unwrap_or(u32::MAX),
+        offset,
+        class: FindingClass::Bad {
+            page_if_misplaced: None,
+        },
+        block: 0,
+        stored: String::new(),
+        computed: String::new(),
+        flipped_bits: Vec::new(),
+        object: 0,
+        flags: 0,
+        dbtime: 0,
+    }
+}
+
+/// Checks one generation; the link is for [`check_chains`].
+pub(super) async fn verify_log(
+    files: &Files,
+    handle: &Handle,
+    file: &File,
+    number: usize,
+) -> (FileReport, Option<ChainLink>) {
+    let path = file.path();
+    let mut report = FileReport::new(path, "log", file.opened().length_bytes, 0);
+    let names = LogNames::new(path.parent().unwrap_or(Path::new(".")), "");
+    let reader = LogReader::new(files.clone(), names, context());
+    let generation = match reader.read_generation(path).await {
+        Ok(generation) => generation,
+        Err(error) => {
+            note_log_error(&mut report, error);
+            return (report, None);
+        }
+    };
+    count_units(&mut report, &generation);
+    check_records(handle, &generation, &mut report).await;
+    let link = ChainLink {
+        file: number,
+        end: generation.end(),
+        header: generation.header,
+    };
+    (report, Some(link))
+}
+
+fn note_log_error(report: &mut FileReport, error: EngineError) {
+    if let EngineError::LogCorrupt { offset, .. } = &error {
+        report.bad += 1;
+        report.pages_seen += 1;
+        report.findings.push(damaged_unit(0, *offset));
+    } else {
+        report.verdict = FileVerdict::Unusable;
+    }
+    report.error = Some(error.to_string());
+}
+
+fn count_units(report: &mut FileReport, generation: &Generation) {
+    let framing = generation.header.framing;
+    let units = u64::from(framing.units_per_file() - framing.first_unit());
+    let written = generation.payload.len().div_ceil(framing.payload_bytes()) as u64;
+    let torn = u64::from(generation.torn_units);
+    report.page_bytes = framing.unit_bytes() as u32;
+    report.headers = vec![HeaderCheck::Ok];
+    report.pages_seen = units;
+    report.correctable = u64::from(generation.shadows_used);
+    report.torn = torn;
+    report.uninitialized = units.saturating_sub(written + torn);
+    report.reads = GENERATION_BYTES.div_ceil(256 * 1024);
+    report.bytes_read = GENERATION_BYTES;
+}
+
+async fn check_records(handle: &Handle, generation: &Generation, report: &mut FileReport) {
+    for (number, record) in generation.records(0).enumerate() {
+        if let Err(error) = record {
+            note_log_error(report, error);
+            return;
+        }
+        if number % RECORDS_PER_TURN == 0 {
+            handle.yield_now().await;
+        }
+    }
+}
+
+/// Checks that generations of one stream follow one another.
+pub(super) fn check_chains(report: &mut VerifyReport, mut links: Vec<ChainLink>) {
+    links.sort_by_key(|link| (link.header.signature.to_bytes(), link.header.generation));
+    for pair in links.windows(2) {
+        let [before, next] = pair else { continue };
+        if before.header.signature != next.header.signature {
+            continue;
+        }
+        let generation = next.header.generation;
+        let problem = if generation != before.header.generation + 1 {
+            Some(format!(
+                "generation {} is missing before this one (-528)",
+                before.header.generation + 1
+            ))
+        } else if next.header.previous_created != before.header.created {
+            Some("it continues another history of its stream: creation times do not chain".to_owned())
+        } else if next.header.previous_end > before.end {
+            Some(format!(
+                "it says that the generation before ended at {}, but that can be read only up to {}: acknowledged log is lost",
+                next.header.previous_end, before.end
+            ))
+        } else {
+            None
+        };
+        if let Some(problem) = problem {
+            let file = &mut report.files[next.file];
+            file.error = Some(problem);
+            file.verdict = FileVerdict::Damaged;
+        }
+    }
+}
+
+/// Whether a file without a header may be a log that is prepared or held in reserve: by its name, and empty as far as we saw.
+pub(super) fn may_be_prepared(path: &Path, start: &[u8]) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("log" | "jrs")) && start.iter().all(|byte| *byte == 0)
+}
+
+/// Checks a prepared or reserve log: nothing but zeros, but all of it readable.
+pub(super) async fn verify_prepared(file: &File, handle: &Handle) -> Result<FileReport, ReadError> {
+    let length_bytes = file.opened().length_bytes;
+    let mut report = FileReport::new(file.path(), "log_prepared", length_bytes, SEGMENT_BYTES as u32);
+    report.trailing_bytes = length_bytes % SEGMENT_BYTES as u64;
+    let mut buffer = file.allocate(SEGMENT_BYTES);
+    for number in 0..length_bytes / SEGMENT_BYTES as u64 {
+        let offset = number * SEGMENT_BYTES as u64;
+        buffer = file.read(offset, buffer, context()).await?;
+        (report.reads, report.bytes_read) = (report.reads + 1, report.bytes_read + SEGMENT_BYTES as u64);
+        report.pages_seen += 1;
+        if buffer.iter().all(|byte| *byte == 0) {
+            report.uninitialized += 1;
+        } else {
+            report.bad += 1;
+            report.findings.push(damaged_unit(number, offset));
+        }
+        handle.yield_now().await;
+    }
+    Ok(report)
+}
+
+async fn read_whole(file: &File, bytes: usize) -> Result<Vec<u8>, ReadError> {
+    let buffer = file.read(0, file.allocate(bytes), context()).await?;
+    Ok(buffer.to_vec())
+}
+
+/// Checks a checkpoint file: two blocks, each with its own checksum. One sound block is enough to recover, but both should be.
+pub(super) async fn verify_checkpoint(file: &File) -> Result<FileReport, ReadError> {
+    let length_bytes = file.opened().length_bytes;
+    let mut report = FileReport::new(
+        file.path(),
+        "checkpoint",
+        length_bytes,
+        CHECKPOINT_BLOCK_BYTES as u32,
+    );
+    if length_bytes != 2 * CHECKPOINT_BLOCK_BYTES as u64 {
+        report.trailing_bytes = length_bytes.abs_diff(2 * CHECKPOINT_BLOCK_BYTES as u64);
+        report.error = Some("a checkpoint file has 8192 bytes".to_owned());
+        return Ok(report);
+    }
+    let bytes = read_whole(file, length_bytes as usize).await?;
+    for (index, block) in bytes.chunks_exact(CHECKPOINT_BLOCK_BYTES).enumerate() {
+        report.pages_seen += 1;
+        if decode_checkpoint(block).is_none() {
+            report.bad += 1;
+            report.findings.push(damaged_unit(
+                index as u64,
+                (index * CHECKPOINT_BLOCK_BYTES) as u64,
+            ));
+        }
+    }
+    (report.reads, report.bytes_read) = (1, length_bytes);
+    Ok(report)
+}
+
+/// Checks a flush map: its header and every page.
+pub(super) async fn verify_flush_map(
+    file: &File,
+    handle: &Handle,
+    findings_max: usize,
+) -> Result<FileReport, ReadError> {
+    let length_bytes = file.opened().length_bytes;
+    let page_bytes = MAP_PAGE_BYTES as u64;
+    let mut report = FileReport::new(file.path(), "flush_map", length_bytes, MAP_PAGE_BYTES as u32);
+    report.trailing_bytes = length_bytes % page_bytes;
+    let mut buffer = file.allocate(MAP_PAGE_BYTES);
+    for number in 0..length_bytes / page_bytes {
+        let offset = number * page_bytes;
+        buffer = file.read(offset, buffer, context()).await?;
+        (report.reads, report.bytes_read) = (report.reads + 1, report.bytes_read + page_bytes);
+        if number == 0 {
+            let is_sound = decode_map_header(&buffer).is_ok();
+            report.headers = vec![if is_sound {
+                HeaderCheck::Ok
+            } else {
+                HeaderCheck::Bad
+            }];
+            continue;
+        }
+        report.pages_seen += 1;
+        if buffer.iter().all(|byte| *byte == 0) {
+            report.uninitialized += 1;
+        } else if !map_page_is_whole(number as u32 - 1, &buffer) {
+            report.bad += 1;
+            if report.findings.len() < findings_max {
+                report.findings.push(damaged_unit(number - 1, offset));
+            } else {
+                report.findings_not_listed += 1;
+            }
+        }
+        handle.yield_now().await;
+    }
+    Ok(report)
+}
