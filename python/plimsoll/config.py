@@ -29,16 +29,24 @@ RUN_DEFAULTS: dict[str, Any] = {
 
 INSTANCE_DEFAULTS: dict[str, Any] = {
     "edition": "2010",
-    "backend": "raw_files",
+    "backend": "engine",
     "databases": 1,
     "database_size_mib": 1024,
     "compressible_percent": 0,
-    "copies": 1,
     "circular_log": True,
     "page_images": False,
-    "log_generation_kib": 1024,
     "checkpoint_depth_mib": 20,
-    "maintenance_read_kib": 256,
+}
+
+#: Sizes inside the engine that no edition published and no plan changes.
+ENGINE_SIZES: dict[str, int] = {
+    "log_buffer_bytes": 1024 * 1024,
+    # 8192 version pages of 16 KiB, as in the published configuration files.
+    "version_store_bytes_max": 8192 * 16 * 1024,
+    # 8 MiB steps of 32 KiB pages: the growth seen in the published runs.
+    "extension_pages": 256,
+    "waypoint_generations": 0,
+    "writes_outstanding_max": 32,
 }
 
 #: The published warm-up ends when the cache holds nine tenths of its limit.

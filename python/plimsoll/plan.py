@@ -40,19 +40,14 @@ INSTANCE_FIELDS = {
     "databases": Field(Number(1, 250, whole=True), meaning="databases that share its log and cache"),
     "database_size_mib": Field(Number(64, 64 * 1024 * 1024, whole=True), meaning="size of each database when prepared"),
     "page_kib": Field(Number(4, 32, whole=True), meaning="page size: 4, 8, 16 or 32"),
-    "record_bytes": Field(Number(64, 8000, whole=True), meaning="bytes of a record"),
+    "record_bytes": Field(Number(300, 8000, whole=True), meaning="bytes of a record"),
     "compressible_percent": Field(Number(0, 100, whole=True), meaning="share of the content a compressor could remove"),
     "cache_mib_min": Field(Number(1, 1024 * 1024, whole=True), meaning="the cache never shrinks below this"),
     "cache_mib_max": Field(Number(1, 1024 * 1024, whole=True), meaning="the cache never grows above this"),
-    "log_generation_kib": Field(Number(128, 16384, whole=True), meaning="length of a log file"),
     "log_framing": Field(Text(("sector_512", "segment_4096")), meaning="how log records are framed on disk"),
     "checkpoint_depth_mib": Field(Number(1, 65536, whole=True), meaning="log that recovery may need"),
     "circular_log": Field(Flag(), meaning="whether logs before the checkpoint are deleted"),
     "page_images": Field(Flag(), meaning="whether torn pages can be repaired from the log"),
-    "copies": Field(Number(1, 16, whole=True), meaning="copies of each database; each further one reads the log back"),
-    "maintenance": Field(Flag(), meaning="whether background maintenance runs"),
-    "maintenance_throttle_ms": Field(Number(0, 60_000, whole=True), meaning="its pause between two reads"),
-    "maintenance_read_kib": Field(Number(4, 4096, whole=True), meaning="length of its reads"),
 }
 
 WORKLOAD_FIELDS = {
@@ -236,7 +231,6 @@ def _instance(
     directory = Path(target.get("path") or ".").expanduser().absolute() / name
     log_directory = Path(target.get("log_path") or target.get("path") or ".").expanduser().absolute() / name
     has_cache = value["backend"] == "engine"
-    maintained = value["maintenance"] and has_cache
     suffix = "edb" if has_cache else "dat"
     return {
         "name": name,
@@ -258,18 +252,11 @@ def _instance(
         ],
         "cache_bytes_min": value["cache_mib_min"] * MIB if has_cache else 0,
         "cache_bytes_max": value["cache_mib_max"] * MIB if has_cache else 0,
-        "log_generation_bytes": value["log_generation_kib"] * 1024,
         "checkpoint_depth_bytes": value["checkpoint_depth_mib"] * MIB,
         "circular_log": value["circular_log"],
         "log_framing": value["log_framing"],
         "page_images": value["page_images"],
-        "copies_count": value["copies"],
-        "maintenance": {
-            "throttle_ms": value["maintenance_throttle_ms"],
-            "read_bytes": value["maintenance_read_kib"] * 1024,
-        }
-        if maintained
-        else None,
+        **config.ENGINE_SIZES,
     }
 
 

@@ -57,7 +57,7 @@ def test_databases_that_fit_are_used_again(tmp_path: Path) -> None:
     [
         ({"page_kib": 8}, "page_bytes"),
         ({"database_size_mib": 65}, "databases"),
-        ({"log_generation_kib": 512}, "log_gen"),
+        ({"log_framing": "segment_4096"}, "log_framing"),
     ],
 )
 def test_other_databases_are_refused(tmp_path: Path, change: dict[str, int], phrase: str) -> None:

@@ -3,6 +3,7 @@
 //! A backend hosts one instance. It says what it found and how long its databases are; it times nothing, because disk
 //! latency is measured at the disk and response time by the session that asked.
 
+mod engine;
 mod raw_files;
 
 use plimsoll_workload::{Operation, Result as OperationResult};
@@ -11,6 +12,7 @@ use crate::RunError;
 use crate::setting::Setting;
 use crate::spec::{BackendKind, InstanceSpec};
 
+pub use engine::{EngineInstance, checksum as engine_checksum};
 pub use raw_files::{RawFiles, checksum as raw_files_checksum};
 
 /// The state of an instance, for samples.
@@ -58,6 +60,8 @@ pub struct ChecksumReport {
 pub enum Backend {
     /// Preallocated files.
     RawFiles(RawFiles),
+    /// The engine.
+    Engine(EngineInstance),
 }
 
 impl Backend {
@@ -68,8 +72,8 @@ impl Backend {
     pub async fn open(setting: &Setting, number: u16, spec: &InstanceSpec) -> Result<Backend, RunError> {
         match spec.backend {
             BackendKind::RawFiles => Ok(Backend::RawFiles(RawFiles::open(setting, number, spec).await?)),
-            BackendKind::Engine => Err(RunError::Spec(
-                "the engine is not a backend of this version".into(),
+            BackendKind::Engine => Ok(Backend::Engine(
+                EngineInstance::open(setting, number, spec).await?,
             )),
         }
     }
@@ -78,6 +82,7 @@ impl Backend {
     pub fn records_ever(&self) -> Vec<u64> {
         match self {
             Backend::RawFiles(files) => files.records_ever(),
+            Backend::Engine(instance) => instance.records_ever(),
         }
     }
 
@@ -88,6 +93,7 @@ impl Backend {
     pub async fn execute(&self, database: usize, operation: &Operation) -> Result<OperationResult, RunError> {
         match self {
             Backend::RawFiles(files) => files.execute(database, operation).await,
+            Backend::Engine(instance) => instance.execute(database, operation).await,
         }
     }
 
@@ -95,6 +101,7 @@ impl Backend {
     pub fn levels(&self) -> InstanceLevels {
         match self {
             Backend::RawFiles(_) => InstanceLevels::default(),
+            Backend::Engine(instance) => instance.levels(),
         }
     }
 
@@ -102,6 +109,7 @@ impl Backend {
     pub fn databases(&self) -> Vec<DatabaseState> {
         match self {
             Backend::RawFiles(files) => files.databases(),
+            Backend::Engine(instance) => instance.databases(),
         }
     }
 
@@ -112,6 +120,7 @@ impl Backend {
     pub async fn close(self) -> Result<(), RunError> {
         match self {
             Backend::RawFiles(files) => files.close().await,
+            Backend::Engine(instance) => instance.close().await,
         }
     }
 }

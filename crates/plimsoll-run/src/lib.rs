@@ -5,6 +5,7 @@
 
 mod backend;
 mod error;
+mod error_watch;
 mod events;
 mod live;
 mod load;

@@ -105,6 +105,11 @@ impl Recorder {
         slots.entry(key).or_default().sample.latencies.record(latency_ns);
     }
 
+    /// Counts a failed transfer.
+    pub fn record_error(&self, key: Key) {
+        self.slots.borrow_mut().entry(key).or_default().sample.errors += 1;
+    }
+
     /// Counts an event without a duration.
     pub fn count(&self, key: Key, events: u64) {
         let mut slots = self.slots.borrow_mut();
@@ -113,12 +118,11 @@ impl Recorder {
     }
 
     /// Adds a distribution measured elsewhere.
-    pub fn merge(&self, key: Key, latencies: &Histogram, bytes: u64, errors: u64) {
+    pub fn merge(&self, key: Key, latencies: &Histogram, bytes: u64) {
         let mut slots = self.slots.borrow_mut();
         let figures = &mut slots.entry(key).or_default().sample;
         figures.latencies.merge(latencies);
         figures.bytes += bytes;
-        figures.errors += errors;
     }
 
     /// Sets a level.

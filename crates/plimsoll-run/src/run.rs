@@ -5,6 +5,7 @@ use std::rc::Rc;
 use plimsoll_io::{Clock, Disk, Executor, Files, Recorded};
 
 use crate::RunError;
+use crate::error_watch::ErrorWatch;
 use crate::events::Level;
 use crate::outcome::{
     Anchor, Ending, ErrorReport, OUTCOME_SCHEMA_VERSION, PhaseOutcome, PhaseResult, RunOutcome,
@@ -26,7 +27,8 @@ pub fn execute(
 ) -> RunOutcome {
     let spec = Rc::new(spec);
     let recorder = Rc::new(Recorder::default());
-    let recorded = Rc::new(Recorded::new(disk.clone(), clock.clone()));
+    let watch = Rc::new(ErrorWatch::new(clock.clone(), recorder.clone(), output.clone()));
+    let recorded = Rc::new(Recorded::observed(disk.clone(), clock.clone(), watch));
     let executor = Executor::new(clock.clone(), recorded.clone());
     let setting = Setting {
         files: Files::new(recorded.clone()),

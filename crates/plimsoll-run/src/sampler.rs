@@ -105,19 +105,14 @@ impl Sampler {
     fn note_disk(&self) {
         for (series_key, series) in self.setting.disk.take_interval().series {
             let key = key_of(&series_key);
-            self.setting.recorder.merge(
-                key,
-                &series.latency,
-                series.bytes,
-                errors_of(&series_key, series.errors),
-            );
+            self.setting.recorder.merge(key, &series.latency, series.bytes);
         }
     }
 
     fn note_executor(&self, interval_ns: Nanos) {
         let statistics = self.setting.handle.take_statistics();
         let recorder = &self.setting.recorder;
-        recorder.merge(Key::new(0, 0, "reap_gap"), &statistics.reap_gap, 0, 0);
+        recorder.merge(Key::new(0, 0, "reap_gap"), &statistics.reap_gap, 0);
         let busy = statistics.busy_ns as f64 / interval_ns as f64;
         recorder.set_level(Key::new(0, 0, "executor_busy"), busy);
     }
@@ -162,20 +157,11 @@ fn sentence_on(io: &PendingIo, hung_after_ms: u64) -> String {
 }
 
 /// The metric that operations of a kind and purpose count for.
-fn key_of(series: &SeriesKey) -> Key {
+pub fn key_of(series: &SeriesKey) -> Key {
     let metric = match series.kind {
         OperationKind::Read | OperationKind::Write => series.purpose.name(),
         OperationKind::SyncFile | OperationKind::SyncDirectory => "sync",
         _ => "metadata",
     };
     Key::new(u32::from(series.instance.0), u32::from(series.database), metric)
-}
-
-/// Failures that count as errors of the storage. Opening asks whether a path exists; that it does not is an answer.
-fn errors_of(series: &SeriesKey, errors: u64) -> u64 {
-    if series.kind == OperationKind::Open {
-        0
-    } else {
-        errors
-    }
 }

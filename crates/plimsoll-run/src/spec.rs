@@ -92,8 +92,6 @@ pub struct InstanceSpec {
     pub cache_bytes_min: u64,
     /// The cache never grows above this.
     pub cache_bytes_max: u64,
-    /// Length of a log generation.
-    pub log_generation_bytes: u64,
     /// Log that may be needed for recovery before pages are flushed for the checkpoint's sake.
     pub checkpoint_depth_bytes: u64,
     /// Whether logs before the checkpoint are deleted.
@@ -102,20 +100,31 @@ pub struct InstanceSpec {
     pub log_framing: String,
     /// Whether the first change of a page after a checkpoint is logged as a whole page.
     pub page_images: bool,
-    /// Copies of each database in the simulated site; each beyond the first reads the log back.
-    pub copies_count: u32,
-    /// Background maintenance, if it runs.
-    pub maintenance: Option<MaintenanceSpec>,
+    /// Log bytes that may wait to be written before changes have to wait.
+    pub log_buffer_bytes: u64,
+    /// Bytes of old row versions kept at most.
+    pub version_store_bytes_max: u64,
+    /// Pages a database grows by.
+    pub extension_pages: u32,
+    /// Pages changed in this many newest log generations are not written.
+    pub waypoint_generations: u32,
+    /// Page writes under way at once.
+    pub writes_outstanding_max: u32,
 }
 
-/// Background database maintenance.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MaintenanceSpec {
-    /// Pause between two reads.
-    pub throttle_ms: u64,
-    /// Length of a read.
-    pub read_bytes: u32,
+impl InstanceSpec {
+    /// The page size, checked.
+    ///
+    /// # Errors
+    /// When the format knows no such page size.
+    pub fn page_size(&self) -> Result<PageSize, RunError> {
+        PageSize::from_bytes(self.page_bytes).ok_or_else(|| {
+            RunError::Spec(format!(
+                "instance {} has pages of {} bytes; take 4096, 8192, 16384 or 32768",
+                self.name, self.page_bytes
+            ))
+        })
+    }
 }
 
 /// One database.

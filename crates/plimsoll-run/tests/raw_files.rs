@@ -23,8 +23,9 @@ fn spec() -> Value {
         "instances": [{
             "name": "one", "target": "disk", "backend": "raw_files", "directory": "/data/one", "log_directory": "/data/one",
             "page_bytes": PAGE_BYTES, "databases": [database], "cache_bytes_min": 0, "cache_bytes_max": 0,
-            "log_generation_bytes": 65536, "checkpoint_depth_bytes": 0, "circular_log": true, "log_framing": "sector_512",
-            "page_images": false, "copies_count": 1, "maintenance": null
+            "checkpoint_depth_bytes": 0, "circular_log": true, "log_framing": "sector_512",
+            "page_images": false, "log_buffer_bytes": 0, "version_store_bytes_max": 0, "extension_pages": 0,
+            "waypoint_generations": 0, "writes_outstanding_max": 0
         }],
         "workloads": [{
             "name": "mix", "instances": ["one"], "sluggish": 0.0, "load": {"sessions": 3, "shared": false},
@@ -235,6 +236,12 @@ fn an_error_of_the_disk_fails_the_run() {
     assert_eq!(error.family, "disk");
     assert!(error.text.contains("no space left"), "{}", error.text);
     assert!(ran.events.iter().any(|event| event.kind == "run_ended_early"));
+    assert!(ran.events.iter().any(|event| event.kind == "io_error"));
+    let errors: u64 = ran.rows.iter().map(|row| row.errors).sum();
+    assert_eq!(
+        errors, 1,
+        "the one error is counted once, and files that were looked for in vain are not"
+    );
 }
 
 /// A plan of a later version must not run as something else.

@@ -114,10 +114,9 @@ def _parameters(plan: dict[str, Any]) -> Table:
 
 
 def _configuration(plan: dict[str, Any]) -> Table:
-    headings = ["Instance", "Backend", "Page", "Cache", "Maintenance", "Copies", "Log directory", "Databases"]
+    headings = ["Instance", "Backend", "Page", "Cache", "Log framing", "Log directory", "Databases"]
     rows = []
     for instance in plan["run"]["instances"]:
-        maintenance = instance["maintenance"]
         cache = f"{instance['cache_bytes_min'] >> 20} to {instance['cache_bytes_max'] >> 20} MiB"
         rows.append(
             [
@@ -125,8 +124,7 @@ def _configuration(plan: dict[str, Any]) -> Table:
                 instance["backend"].replace("_", " "),
                 f"{instance['page_bytes'] // 1024} KiB",
                 cache if instance["cache_bytes_max"] else "none",
-                f"every {maintenance['throttle_ms']} ms" if maintenance else "off",
-                instance["copies_count"],
+                instance["log_framing"].replace("_", " ") if instance["cache_bytes_max"] else "none",
                 instance["log_directory"],
                 ", ".join(str(Path(instance["directory"]) / item["file_name"]) for item in instance["databases"]),
             ]

@@ -24,6 +24,8 @@ use crate::spec::{DatabaseSpec, InstanceSpec};
 
 /// Bytes written at once while preparing.
 const PREPARE_BYTES: usize = 1 << 20;
+/// The log is a ring of this length.
+const LOG_BYTES: u64 = 16 << 20;
 const HEADER_BYTES: usize = 24;
 const CHECK_BYTES: usize = 8;
 
@@ -64,7 +66,7 @@ impl RawFiles {
         let log = if setting.files.exists(&log_path, context).await? {
             setting.files.open(&log_path, OpenMode::Write, context).await?
         } else {
-            create_zeroed(&setting.files, &log_path, spec.log_generation_bytes * 16, context).await?
+            create_zeroed(&setting.files, &log_path, LOG_BYTES, context).await?
         };
         let block = u64::from(log.opened().alignment_bytes.max(512));
         Ok(RawFiles {
@@ -72,7 +74,7 @@ impl RawFiles {
             page_bytes: spec.page_bytes as usize,
             databases,
             log_block_bytes: block,
-            log_bytes: spec.log_generation_bytes * 16 / block * block,
+            log_bytes: LOG_BYTES / block * block,
             log_position: Cell::new(0),
             log,
         })

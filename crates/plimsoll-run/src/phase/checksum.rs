@@ -3,7 +3,7 @@
 use plimsoll_io::NANOS_PER_SECOND;
 
 use crate::RunError;
-use crate::backend::raw_files_checksum;
+use crate::backend::{engine_checksum, raw_files_checksum};
 use crate::events::Level;
 use crate::outcome::{ChecksumResult, PhaseResult};
 use crate::spec::BackendKind;
@@ -23,9 +23,7 @@ pub async fn act(stage: &mut Stage, read_bytes: u32, reads_in_flight: u32) -> Re
                             .await?
                     }
                     BackendKind::Engine => {
-                        return Err(RunError::Spec(
-                            "the engine is not a backend of this version".into(),
-                        ));
+                        engine_checksum(&setting, position, &instance, read_bytes, reads_in_flight).await?
                     }
                 };
                 let seconds = (setting.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;

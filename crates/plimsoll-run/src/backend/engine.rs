@@ -1,0 +1,417 @@
+//! The transactional engine as a backend: prepared databases, one instance, one transaction for each operation.
+//!
+//! Every record's content follows from its number and version, so every read is checked against what must be there: a
+//! record that differs ends the run as damaged data, whatever the checksums of its page say. A replacement reads the
+//! record, counts its version up and writes the content of the new version.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use plimsoll_engine::btree::Tree;
+use plimsoll_engine::catalog::Place;
+use plimsoll_engine::error::EngineError;
+use plimsoll_engine::instance::{Instance, InstanceOptions};
+use plimsoll_engine::log::framing::Framing;
+use plimsoll_engine::log::names::LogNames;
+use plimsoll_engine::prepare::{
+    Extent, Plan, PrepareError, PreparedDatabase, RecordShape, Secondary, TABLE_NAME, WriteOptions,
+    write_database,
+};
+use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
+use plimsoll_engine::transaction::{Commit, Transaction};
+use plimsoll_engine::verify::{VerifyOptions, verify};
+use plimsoll_io::{Context, InstanceId, Purpose, Random};
+use plimsoll_workload::{Commit as WantedCommit, Kind, Operation, Result as OperationResult};
+
+use crate::RunError;
+use crate::backend::{ChecksumReport, DatabaseState, InstanceLevels};
+use crate::events::Level;
+use crate::setting::Setting;
+use crate::spec::{DatabaseSpec, InstanceSpec};
+
+/// Base name of log and checkpoint files.
+const LOG_BASE: &str = "E00";
+/// Bytes of a record beside its long pad: fixed columns, short pad, lengths.
+const RECORD_BYTES_BESIDE_LONG_PAD: u32 = 244;
+const SHORT_PAD_BYTES: u16 = 200;
+/// Where a record holds its version.
+const VERSION_PLACE: std::ops::Range<usize> = 20..24;
+
+struct EngineDatabase {
+    prepared: PreparedDatabase,
+    tree: Tree,
+    records_before: u64,
+    inserts: Cell<u64>,
+}
+
+/// See the module text.
+pub struct EngineInstance {
+    instance: Rc<Instance>,
+    databases: Vec<EngineDatabase>,
+    page_bytes: u64,
+    cache_limit_bytes: u64,
+}
+
+impl EngineInstance {
+    /// Prepares the databases that do not exist and opens the instance, recovering it if need be.
+    ///
+    /// # Errors
+    /// What the disk or the engine reports.
+    pub async fn open(
+        setting: &Setting,
+        number: u16,
+        spec: &InstanceSpec,
+    ) -> Result<EngineInstance, RunError> {
+        let mut databases = Vec::new();
+        for (position, database) in spec.databases.iter().enumerate() {
+            databases.push(open_database(setting, number, position, spec, database).await?);
+        }
+        let mut random = Random::from_seed(spec.databases[0].seed).child("instance");
+        let opened = Instance::open(
+            setting.files.clone(),
+            setting.handle.clone(),
+            options_of(number, spec)?,
+            &mut random,
+        );
+        let (instance, recovery) = opened.await.map_err(run_error)?;
+        if recovery.recovered {
+            setting.tell(
+                Level::Warning,
+                "recovered",
+                format!(
+                    "instance {} had not been closed: its log was replayed from generation {} on, {} transactions were rolled back",
+                    spec.name, recovery.started_at.generation, recovery.rolled_back
+                ),
+            );
+        }
+        let limits = instance.store().cache.limits();
+        setting.tell(
+            Level::Info,
+            "cache_limits",
+            format!(
+                "instance {}: cache {} to {} pages of {} bytes; cleaning starts below {} and stops at {} available pages",
+                spec.name,
+                limits.frames_min,
+                limits.frames_max,
+                spec.page_bytes,
+                limits.available_start,
+                limits.available_stop
+            ),
+        );
+        Ok(EngineInstance {
+            instance,
+            databases,
+            page_bytes: u64::from(spec.page_bytes),
+            cache_limit_bytes: limits.frames_max as u64 * u64::from(spec.page_bytes),
+        })
+    }
+
+    /// Records each database has ever held.
+    pub fn records_ever(&self) -> Vec<u64> {
+        self.databases
+            .iter()
+            .map(|database| database.records_before + database.inserts.get())
+            .collect()
+    }
+
+    /// The state of the instance now.
+    pub fn levels(&self) -> InstanceLevels {
+        let store = self.instance.store();
+        InstanceLevels {
+            cache_used_bytes: store.cache.frames_used() as u64 * self.page_bytes,
+            cache_limit_bytes: self.cache_limit_bytes,
+            page_fault_stalls: store.cache.statistics().page_fault_stalls,
+            log_generation: u64::from(store.log.tip().generation),
+        }
+    }
+
+    /// The databases now.
+    pub fn databases(&self) -> Vec<DatabaseState> {
+        let open = self.instance.store().databases.all();
+        let both = open.iter().zip(self.records_ever());
+        both.map(|(database, records_ever)| DatabaseState {
+            path: database.path().to_owned(),
+            size_bytes: database.size().file_bytes(database.pages_owned()),
+            records_ever,
+        })
+        .collect()
+    }
+
+    /// Carries out one transaction, its commit included.
+    ///
+    /// # Errors
+    /// Whatever ends the run.
+    pub async fn execute(&self, position: usize, operation: &Operation) -> Result<OperationResult, RunError> {
+        let database = &self.databases[position];
+        let transaction = self.instance.begin();
+        let done = database.change(&transaction, operation).await;
+        let how = match operation.commit {
+            WantedCommit::Durable => Commit::Durable,
+            WantedCommit::Lazy => Commit::Lazy,
+        };
+        match done {
+            Ok(()) => {
+                transaction.commit(how).await.map_err(run_error)?;
+                if operation.kind == Kind::Insert {
+                    database.inserts.set(database.inserts.get() + 1);
+                }
+                Ok(OperationResult::Done)
+            }
+            Err(Failure::NoRecord) => self.give_up(transaction, OperationResult::Missing).await,
+            Err(Failure::Engine(EngineError::WriteConflict)) => {
+                self.give_up(transaction, OperationResult::Conflict).await
+            }
+            Err(Failure::Engine(error)) => Err(run_error(error)),
+            Err(Failure::WrongContent) => Err(RunError::Corruption(format!(
+                "record {} of {} is not what was written",
+                operation.record,
+                self.instance.options().databases[position].display()
+            ))),
+        }
+    }
+
+    async fn give_up(
+        &self,
+        transaction: Transaction,
+        result: OperationResult,
+    ) -> Result<OperationResult, RunError> {
+        transaction.rollback().await.map_err(run_error)?;
+        Ok(result)
+    }
+
+    /// Shuts down cleanly.
+    ///
+    /// # Errors
+    /// What the disk or the engine reports.
+    pub async fn close(self) -> Result<(), RunError> {
+        self.instance.close().await.map_err(run_error)
+    }
+}
+
+/// Why an operation was not done.
+enum Failure {
+    NoRecord,
+    WrongContent,
+    Engine(EngineError),
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Failure {
+        match error {
+            EngineError::RowNotFound => Failure::NoRecord,
+            other => Failure::Engine(other),
+        }
+    }
+}
+
+impl EngineDatabase {
+    async fn change(&self, transaction: &Transaction, operation: &Operation) -> Result<(), Failure> {
+        let number = operation.record;
+        let key = self.prepared.record_key(number);
+        match operation.kind {
+            Kind::Insert => Ok(transaction
+                .insert(self.tree, &key, &self.prepared.record(number, 0))
+                .await?),
+            Kind::Delete => Ok(transaction.delete(self.tree, &key).await?),
+            Kind::Read => self.read(transaction, number, &key).await.map(|_| ()),
+            Kind::Replace => {
+                let version = self.read(transaction, number, &key).await?;
+                let record = self.prepared.record(number, version.wrapping_add(1));
+                Ok(transaction.replace(self.tree, &key, &record).await?)
+            }
+        }
+    }
+
+    /// Reads a record, compares it with what must be there, and says which version it is.
+    async fn read(&self, transaction: &Transaction, number: u64, key: &[u8]) -> Result<u32, Failure> {
+        let found = transaction.get(self.tree, key).await?.ok_or(Failure::NoRecord)?;
+        let version = found
+            .get(VERSION_PLACE)
+            .and_then(|bytes| bytes.try_into().ok())
+            .map(u32::from_le_bytes);
+        match version {
+            Some(version) if found == self.prepared.record(number, version) => Ok(version),
+            _ => Err(Failure::WrongContent),
+        }
+    }
+}
+
+fn plan_of(spec: &InstanceSpec, database: &DatabaseSpec, position: usize) -> Result<Plan, RunError> {
+    let page_size = spec.page_size()?;
+    let long_pad = database
+        .record_bytes
+        .saturating_sub(RECORD_BYTES_BESIDE_LONG_PAD)
+        .max(1);
+    Ok(Plan {
+        database: position as u32 + 1,
+        shape: RecordShape {
+            short_pad_bytes: SHORT_PAD_BYTES,
+            long_pad_bytes: long_pad.min(u32::from(u16::MAX)) as u16,
+        },
+        compressible_percent: database.compressible_percent.min(100) as u8,
+        // The published test reads one page for a delete or replacement and none for an insert: there is no second tree.
+        secondary: Secondary::Absent,
+        ..Plan::new(page_size, Extent::Bytes(database.size_bytes), database.seed)
+    })
+}
+
+async fn open_database(
+    setting: &Setting,
+    number: u16,
+    position: usize,
+    instance: &InstanceSpec,
+    spec: &DatabaseSpec,
+) -> Result<EngineDatabase, RunError> {
+    let path = instance.directory.join(&spec.file_name);
+    let plan = plan_of(instance, spec, position)?;
+    let prepared = PreparedDatabase::new(plan).map_err(|error| RunError::Spec(error.to_string()))?;
+    if spec.existing_records.is_none() {
+        let options = WriteOptions {
+            context: Context {
+                purpose: Purpose::Prepare,
+                instance: InstanceId(number),
+                database: position as u8 + 1,
+                intended: None,
+            },
+            ..WriteOptions::default()
+        };
+        let write = write_database(&setting.files, &setting.handle, &path, &prepared, &options);
+        let report = until_stop(setting, write).await?.map_err(|error| match error {
+            PrepareError::Disk(error) => RunError::Disk(error),
+            PrepareError::Blocks { .. } => RunError::Spec(error.to_string()),
+        })?;
+        let seconds = report.elapsed_ns as f64 / 1e9;
+        setting.tell(
+            Level::Info,
+            "prepared",
+            format!(
+                "{}: {} records, {} MiB in {seconds:.1} s",
+                path.display(),
+                prepared.records(),
+                report.bytes >> 20
+            ),
+        );
+    }
+    let place = place_of_table(setting, &path).await?;
+    Ok(EngineDatabase {
+        records_before: spec.existing_records.unwrap_or(prepared.records()),
+        prepared,
+        tree: Tree {
+            database: position as u8 + 1,
+            root: place.root,
+            object: place.object,
+            kind: 0,
+        },
+        inserts: Cell::new(0),
+    })
+}
+
+/// Waits for a long piece of work, or gives it up when the run should stop.
+async fn until_stop<T>(setting: &Setting, work: impl Future<Output = T>) -> Result<T, RunError> {
+    let done = Cell::new(None);
+    let working = async { done.set(Some(work.await)) };
+    let watching = async {
+        // Ends only when the run should stop.
+        while setting.sleep_until(u64::MAX).await.is_ok() {}
+    };
+    plimsoll_io::either(working, watching).await;
+    done.into_inner().ok_or(RunError::Stopped)
+}
+
+/// Asks the database's own catalog where the table lies, so that a file that is something else is noticed here.
+async fn place_of_table(setting: &Setting, path: &std::path::Path) -> Result<Place, RunError> {
+    let reader = DatabaseReader::open(&setting.files, &setting.handle, path, WhenDirty::Read).await;
+    let reader = reader.map_err(|error| RunError::Corruption(error.to_string()))?;
+    let table = reader.table(TABLE_NAME).ok_or_else(|| {
+        RunError::Corruption(format!(
+            "{} has no table {TABLE_NAME}; it was not prepared by Plimsoll",
+            path.display()
+        ))
+    })?;
+    Ok(table.place)
+}
+
+fn options_of(number: u16, spec: &InstanceSpec) -> Result<InstanceOptions, RunError> {
+    let framing = match spec.log_framing.as_str() {
+        "sector_512" => Framing::Sectors512,
+        "segment_4096" => Framing::Segments4096,
+        other => {
+            return Err(RunError::Spec(format!(
+                "log_framing of instance {} is {other}; write sector_512 or segment_4096",
+                spec.name
+            )));
+        }
+    };
+    Ok(InstanceOptions {
+        context: Context {
+            instance: InstanceId(number),
+            ..Context::default()
+        },
+        log: LogNames::new(&spec.log_directory, LOG_BASE),
+        databases: spec
+            .databases
+            .iter()
+            .map(|database| spec.directory.join(&database.file_name))
+            .collect(),
+        framing,
+        circular: spec.circular_log,
+        log_buffer_bytes: spec.log_buffer_bytes,
+        cache_bytes_min: spec.cache_bytes_min,
+        cache_bytes_max: spec.cache_bytes_max,
+        checkpoint_depth_bytes: spec.checkpoint_depth_bytes,
+        version_store_bytes_max: spec.version_store_bytes_max as usize,
+        page_images: spec.page_images,
+        extension_pages: spec.extension_pages,
+        waypoint_generations: spec.waypoint_generations,
+        writes_outstanding_max: spec.writes_outstanding_max as usize,
+    })
+}
+
+fn run_error(error: EngineError) -> RunError {
+    match error {
+        EngineError::Disk(error) => RunError::Disk(error),
+        EngineError::DamagedPage { .. }
+        | EngineError::DamagedPages { .. }
+        | EngineError::LogCorrupt { .. } => RunError::Corruption(error.to_string()),
+        EngineError::BadOption { .. } => RunError::Spec(error.to_string()),
+        other => RunError::Engine(other.to_string()),
+    }
+}
+
+/// Reads a whole database file and judges every page.
+///
+/// # Errors
+/// When the file cannot be read at all, or a wish to stop.
+pub async fn checksum(
+    setting: &Setting,
+    position: usize,
+    instance: &InstanceSpec,
+    read_bytes: u32,
+    reads_in_flight: u32,
+) -> Result<ChecksumReport, RunError> {
+    let path = instance.directory.join(&instance.databases[position].file_name);
+    let options = VerifyOptions {
+        read_bytes: (read_bytes as usize).next_multiple_of(32 * 1024),
+        reads_outstanding: reads_in_flight.max(1) as usize,
+        ..VerifyOptions::default()
+    };
+    let paths = [path.clone()];
+    let work = verify(&setting.files, &setting.handle, &paths, &options);
+    let mut report = until_stop(setting, work).await?;
+    let file = report.files.remove(0);
+    if let Some(error) = file.error {
+        return Err(RunError::Corruption(error));
+    }
+    for finding in &file.findings {
+        let text = format!("{}: page {}: {:?}", path.display(), finding.page, finding.class);
+        setting.tell(Level::Error, "bad_pages", text);
+    }
+    Ok(ChecksumReport {
+        path,
+        pages_seen: file.pages_seen,
+        bad: file.bad + file.unreadable,
+        correctable: file.correctable,
+        wrong_page_number: file.wrong_page_number,
+        uninitialized: file.uninitialized,
+    })
+}
