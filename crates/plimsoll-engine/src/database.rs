@@ -1,6 +1,7 @@
 //! One open database file: its header pair, its flush map, and page I/O with every check a page has to pass.
 
 use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use plimsoll_io::{Buffer, Context, Durability, File, Files, Notify, OpenMode, Purpose};
@@ -27,6 +28,48 @@ pub struct PageStatistics {
     pub flush_map_pages_damaged: u32,
 }
 
+/// Writes remembered for readers that go around the cache.
+const RECENT_WRITES: usize = 4096;
+
+/// Which pages are being written or were written lately.
+#[derive(Default)]
+struct RecentWrites {
+    started: u64,
+    under_way: BTreeMap<u64, (PageNumber, u32)>,
+    recent: VecDeque<(u64, PageNumber, u32)>,
+}
+
+impl RecentWrites {
+    fn start(&mut self, first: PageNumber, count: u32) -> u64 {
+        self.started += 1;
+        self.under_way.insert(self.started, (first, count));
+        self.recent.push_back((self.started, first, count));
+        if self.recent.len() > RECENT_WRITES {
+            self.recent.pop_front();
+        }
+        self.started
+    }
+
+    fn touches(&self, page: PageNumber, since: u64) -> bool {
+        let holds = |first: PageNumber, count: u32| page >= first && page - first < count;
+        let forgotten = self
+            .recent
+            .front()
+            .is_some_and(|(oldest, _, _)| *oldest > since + 1);
+        forgotten
+            || self
+                .under_way
+                .values()
+                .any(|(first, count)| holds(*first, *count))
+            || self
+                .recent
+                .iter()
+                .rev()
+                .take_while(|(number, _, _)| *number > since)
+                .any(|(_, first, count)| holds(*first, *count))
+    }
+}
+
 /// An open database file. The instance owns the rest: cache, log, transactions.
 pub struct Database {
     number: u8,
@@ -41,6 +84,7 @@ pub struct Database {
     flush_map: RefCell<FlushMap>,
     flush_map_file: File,
     unsynced: Cell<bool>,
+    writes: RefCell<RecentWrites>,
     statistics: Cell<PageStatistics>,
 }
 
@@ -94,6 +138,7 @@ impl Database {
             flush_map: RefCell::new(flush_map),
             flush_map_file,
             unsynced: Cell::new(false),
+            writes: RefCell::default(),
             statistics: Cell::new(PageStatistics {
                 flush_map_pages_damaged: damaged,
                 ..PageStatistics::default()
@@ -278,19 +323,41 @@ impl Database {
         }
     }
 
+    /// Reads `count` pages side by side, unchecked.
+    pub async fn read_run(&self, first: PageNumber, count: u32, purpose: Purpose) -> Result<Buffer> {
+        let buffer = self.file.allocate(count as usize * self.size.bytes());
+        Ok(self
+            .file
+            .read(self.size.offset_of(first), buffer, self.label(purpose))
+            .await?)
+    }
+
+    /// A mark in the order of writes: everything finished by now lies before it. See [`Database::was_written_since`].
+    pub fn write_mark(&self) -> u64 {
+        let writes = self.writes.borrow();
+        writes
+            .under_way
+            .first_key_value()
+            .map_or(writes.started, |(number, _)| number - 1)
+    }
+
+    /// Whether a write of this page is under way, or was at any time since `write_mark` gave `since`.
+    pub fn was_written_since(&self, page: PageNumber, since: u64) -> bool {
+        self.writes.borrow().touches(page, since)
+    }
+
     /// Writes already framed pages (checksums set) that lie next to each other, starting with `first`.
     pub async fn write_pages(&self, first: PageNumber, pages: Buffer, purpose: Purpose) -> Result<()> {
         let count = (pages.len() / self.size.bytes()) as u64;
         self.unsynced.set(true);
+        let number = self.writes.borrow_mut().start(first, count as u32);
+        let offset = self.size.offset_of(first);
         let written = self
             .file
-            .write(
-                self.size.offset_of(first),
-                pages,
-                Durability::Volatile,
-                self.label(purpose),
-            )
-            .await?;
+            .write(offset, pages, Durability::Volatile, self.label(purpose))
+            .await;
+        self.writes.borrow_mut().under_way.remove(&number);
+        let written = written?;
         // A sync that ran meanwhile does not cover this write.
         self.unsynced.set(true);
         {

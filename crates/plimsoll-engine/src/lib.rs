@@ -20,6 +20,7 @@ mod format_error;
 mod geometry;
 mod header;
 pub mod instance;
+pub mod jobs;
 mod key;
 pub mod log;
 mod logtime;

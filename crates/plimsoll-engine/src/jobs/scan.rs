@@ -1,0 +1,85 @@
+//! Reading a database from front to back while others write to it.
+//!
+//! A page read while it is being written may be half old, half new. A page that looks damaged is therefore judged only if no write of it was under way
+//! between the read's start and end; otherwise it is read again by itself, as often as writers get in the way.
+
+use std::rc::Rc;
+
+use plimsoll_io::{Buffer, Handle, Purpose};
+
+use crate::PageNumber;
+use crate::database::Database;
+use crate::error::{PageDamage, Result};
+
+/// Bytes checked before others may run.
+const CHECK_BYTES: usize = 64 * 1024;
+
+/// Consecutive pages as read, checked.
+pub(super) struct Chunk {
+    pub first: PageNumber,
+    pub bytes: Buffer,
+    pub damaged: Vec<(PageNumber, PageDamage)>,
+}
+
+/// Reads `count` pages from `first` on and checks them.
+pub(super) async fn read_chunk(
+    handle: &Handle,
+    database: &Rc<Database>,
+    first: PageNumber,
+    count: u32,
+    purpose: Purpose,
+) -> Result<Chunk> {
+    let page_bytes = database.size().bytes();
+    let before = database.write_mark();
+    let mut bytes = database.read_run(first, count, purpose).await?;
+    let mut damaged = Vec::new();
+    let pages_per_check = (CHECK_BYTES / page_bytes).max(1);
+    for index in 0..count {
+        if (index as usize).is_multiple_of(pages_per_check) && index > 0 {
+            handle.yield_now().await;
+        }
+        let page = first + index;
+        let at = index as usize * page_bytes;
+        let target = &mut bytes[at..at + page_bytes];
+        if let Err(damage) = judge(database, page, target)
+            && let Some(damage) = judge_alone(database, page, target, before, damage, purpose).await?
+        {
+            damaged.push((page, damage));
+        }
+    }
+    Ok(Chunk {
+        first,
+        bytes,
+        damaged,
+    })
+}
+
+/// Pages never written are no damage here.
+fn judge(database: &Database, page: PageNumber, bytes: &mut [u8]) -> std::result::Result<(), PageDamage> {
+    match database.check_page(page, bytes, true) {
+        Err(PageDamage::Uninitialized) => Ok(()),
+        judged => judged,
+    }
+}
+
+async fn judge_alone(
+    database: &Rc<Database>,
+    page: PageNumber,
+    target: &mut [u8],
+    mut before: u64,
+    mut damage: PageDamage,
+    purpose: Purpose,
+) -> Result<Option<PageDamage>> {
+    while database.was_written_since(page, before) {
+        before = database.write_mark();
+        let mut again = database.read_run(page, 1, purpose).await?;
+        match judge(database, page, &mut again) {
+            Ok(()) => {
+                target.copy_from_slice(&again);
+                return Ok(None);
+            }
+            Err(found) => damage = found,
+        }
+    }
+    Ok(Some(damage))
+}
