@@ -29,6 +29,7 @@ mod walk;
 use std::path::Path;
 
 use plimsoll_io::{Context, Files, Handle, Purpose};
+use serde::Serialize;
 
 use self::catalog_check::SystemTables;
 pub use self::finding::{Finding, Findings, Unchecked};
@@ -65,7 +66,7 @@ impl Default for DeepOptions {
 }
 
 /// What was found.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DeepReport {
     /// Pages the database owns.
     pub pages_owned: u64,
@@ -98,14 +99,27 @@ impl DeepReport {
     }
 }
 
-/// One tree of the database and whose child it is.
-#[derive(Clone, Debug)]
-struct Tree {
-    place: Place,
-    /// Root of the tree whose space it takes; 0 for the database root.
-    parent: PageNumber,
-    /// Bits of `page_flags::TREE_KIND` all its pages carry.
-    kind: u32,
+/// A tree of a database and whose space it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownTree {
+    /// Object number and root page.
+    pub place: Place,
+    /// Root of the tree it is part of; 0 for the database root.
+    pub parent: PageNumber,
+    /// Bits of `page_flags::TREE_KIND` that all its pages carry.
+    pub kind: u32,
+}
+
+impl KnownTree {
+    /// The tree of the database root, which every database has.
+    pub const DATABASE: KnownTree = KnownTree {
+        place: Place {
+            object: system::DATABASE_OBJECT,
+            root: system::DATABASE_ROOT,
+        },
+        parent: 0,
+        kind: 0,
+    };
 }
 
 /// Checks the database at `path`.
@@ -120,15 +134,52 @@ pub async fn verify_deep(
 ) -> Result<DeepReport, ReadError> {
     let path = path.as_ref();
     let reader = DatabaseReader::open(files, handle, path, WhenDirty::Refuse).await?;
+    let trees = catalog_trees(reader.tables());
+    check(files, handle, path, reader, &trees, options).await
+}
+
+/// Checks trees and space of a clean database that has no catalog: every tree must be listed, parents first, beginning with
+/// [`KnownTree::DATABASE`].
+///
+/// # Errors
+/// When it cannot be read at all or is dirty.
+pub async fn verify_trees(
+    files: &Files,
+    handle: &Handle,
+    path: impl AsRef<Path>,
+    trees: &[KnownTree],
+    options: DeepOptions,
+) -> Result<DeepReport, ReadError> {
+    let path = path.as_ref();
+    let reader = DatabaseReader::open_without_catalog(files, handle, path, WhenDirty::Refuse).await?;
+    check(files, handle, path, reader, trees, options).await
+}
+
+async fn check(
+    files: &Files,
+    handle: &Handle,
+    path: &Path,
+    reader: DatabaseReader,
+    trees: &[KnownTree],
+    options: DeepOptions,
+) -> Result<DeepReport, ReadError> {
     let source = PageSource::open(files, handle, path, &reader, options).await?;
     let mut check = Check {
         header: reader.header(),
         tables: reader.tables(),
-        walker: Walker::new(source, reader.header(), reader.page_max(), options.findings_max),
+        walker: Walker::new(
+            source.clone(),
+            reader.header(),
+            reader.page_max(),
+            options.findings_max,
+        ),
         report: DeepReport::default(),
     };
-    check.check_database().await?;
-    Ok(check.finish())
+    let outcome = check.check_database(trees).await;
+    let report = check.finish();
+    source.close().await?;
+    reader.close().await?;
+    outcome.map(|()| report)
 }
 
 struct Check<'a> {
@@ -139,15 +190,23 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    async fn check_database(&mut self) -> Result<(), ReadError> {
-        let trees = self.trees();
-        let spaces = space::read_all(&mut self.walker, &trees).await?;
-        space::check_all(&mut self.walker, &trees, &spaces);
-        self.walker.map.learn(&trees, &spaces);
-        self.count_space(&trees, &spaces);
-        space::check_space_pages(&mut self.walker, &trees, &spaces);
-        let root = trees[0].place;
-        self.walker.walk(root, 0, Walk::First, &mut walk::Ignore).await?;
+    async fn check_database(&mut self, trees: &[KnownTree]) -> Result<(), ReadError> {
+        let spaces = space::read_all(&mut self.walker, trees).await?;
+        space::check_all(&mut self.walker, trees, &spaces);
+        self.walker.map.learn(trees, &spaces);
+        self.count_space(trees, &spaces);
+        space::check_space_pages(&mut self.walker, trees, &spaces);
+        // The trees of tables follow with what they hold.
+        let in_catalog = |tree: &&KnownTree| {
+            let mut places = self.tables.iter().flat_map(PlacedTable::places);
+            places.any(|place| place == tree.place)
+        };
+        let others: Vec<KnownTree> = trees.iter().filter(|tree| !in_catalog(tree)).copied().collect();
+        for tree in others {
+            self.walker
+                .walk(tree.place, tree.kind, Walk::First, &mut walk::Ignore)
+                .await?;
+        }
         let mut system_tables = SystemTables::default();
         for placed in self.tables {
             self.check_table(placed, &mut system_tables).await?;
@@ -158,48 +217,11 @@ impl Check<'_> {
             self.tables,
             &system_tables,
         );
-        space::check_reached(&mut self.walker, &trees).await;
+        space::check_reached(&mut self.walker, trees).await;
         Ok(())
     }
 
-    /// Every tree, parents first.
-    fn trees(&self) -> Vec<Tree> {
-        use page_flags::{INDEX, LONG_VALUE};
-        let place = Place {
-            object: system::DATABASE_OBJECT,
-            root: system::DATABASE_ROOT,
-        };
-        let mut trees = vec![Tree {
-            place,
-            parent: 0,
-            kind: 0,
-        }];
-        for placed in self.tables {
-            let table = placed.place;
-            trees.push(Tree {
-                place: table,
-                parent: system::DATABASE_ROOT,
-                kind: 0,
-            });
-            let secondary = placed
-                .index_places
-                .iter()
-                .filter(|index| index.object != table.object);
-            let children = secondary.map(|place| (place, INDEX));
-            trees.extend(
-                children
-                    .chain(placed.long_values.iter().map(|place| (place, LONG_VALUE)))
-                    .map(|(place, kind)| Tree {
-                        place: *place,
-                        parent: table.root,
-                        kind,
-                    }),
-            );
-        }
-        trees
-    }
-
-    fn count_space(&mut self, trees: &[Tree], spaces: &[Option<Space>]) {
+    fn count_space(&mut self, trees: &[KnownTree], spaces: &[Option<Space>]) {
         for (tree, space) in trees.iter().zip(spaces) {
             let Some(space) = space else { continue };
             self.report.pages_free += space.free.pages();
@@ -264,4 +286,29 @@ impl Check<'_> {
             ..self.report
         }
     }
+}
+
+/// Every tree the catalog names, parents first.
+fn catalog_trees(tables: &[PlacedTable]) -> Vec<KnownTree> {
+    let mut trees = vec![KnownTree::DATABASE];
+    for placed in tables {
+        let table = placed.place;
+        trees.push(KnownTree {
+            place: table,
+            parent: system::DATABASE_ROOT,
+            kind: 0,
+        });
+        let secondary = placed
+            .index_places
+            .iter()
+            .filter(|index| index.object != table.object);
+        let indexes = secondary.map(|place| (*place, page_flags::INDEX));
+        let values = placed.long_values.map(|place| (place, page_flags::LONG_VALUE));
+        trees.extend(indexes.chain(values).map(|(place, kind)| KnownTree {
+            place,
+            parent: table.root,
+            kind,
+        }));
+    }
+    trees
 }

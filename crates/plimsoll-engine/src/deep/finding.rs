@@ -1,5 +1,7 @@
 //! What can be wrong with a database whose pages may all be sound one by one.
 
+use serde::{Serialize, Serializer};
+
 use crate::page::PageFault;
 use crate::{PageClass, PageNumber, RecordFault};
 
@@ -346,6 +348,20 @@ pub enum Finding {
         /// In the header.
         object_max: u32,
     },
+}
+
+/// Written as the sentence that names what is wrong and where.
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Written as one sentence.
+impl Serialize for Unchecked {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// Something that was not checked, and why.

@@ -1,6 +1,6 @@
 //! Which pages have been reached, and which each tree may reach.
 
-use super::Tree;
+use super::KnownTree;
 use super::extents::Extents;
 use super::space::Space;
 use crate::PageNumber;
@@ -22,7 +22,7 @@ impl PageMap {
     }
 
     /// Learns what each tree may reach.
-    pub(super) fn learn(&mut self, trees: &[Tree], spaces: &[Option<Space>]) {
+    pub(super) fn learn(&mut self, trees: &[KnownTree], spaces: &[Option<Space>]) {
         for (tree, space) in trees.iter().zip(spaces) {
             let Some(space) = space else { continue };
             let children = trees

@@ -71,6 +71,10 @@ impl PageSource {
         })
     }
 
+    pub(super) async fn close(&self) -> Result<(), DiskError> {
+        self.file.close(self.context).await
+    }
+
     pub(super) fn size(&self) -> PageSize {
         self.size
     }

@@ -3,7 +3,7 @@
 //! A root carries a space header: pages of the first extent, parent root, flags, and either the root of the owned-extent tree (the
 //! available-extent tree is the page after) or, for a tree of one small extent, a bit per free page.
 
-use super::Tree;
+use super::KnownTree;
 use super::extents::{Extents, Range};
 use super::finding::{Finding, Findings};
 use super::walk::{Line, Visitor, Walk, Walker};
@@ -55,7 +55,10 @@ impl SpaceHeader {
 
 /// Reads the space of every tree, in the same order; `None` where the root is unreadable. A tree whose space is unknown makes its
 /// parent's unknown, too: what it owns would look leaked there.
-pub(super) async fn read_all(walker: &mut Walker, trees: &[Tree]) -> Result<Vec<Option<Space>>, ReadError> {
+pub(super) async fn read_all(
+    walker: &mut Walker,
+    trees: &[KnownTree],
+) -> Result<Vec<Option<Space>>, ReadError> {
     let mut spaces = Vec::new();
     for tree in trees {
         let space = read_one(walker, tree).await?;
@@ -69,7 +72,7 @@ pub(super) async fn read_all(walker: &mut Walker, trees: &[Tree]) -> Result<Vec<
     Ok(spaces)
 }
 
-async fn read_one(walker: &mut Walker, tree: &Tree) -> Result<Option<Space>, ReadError> {
+async fn read_one(walker: &mut Walker, tree: &KnownTree) -> Result<Option<Space>, ReadError> {
     let Place { object, root } = tree.place;
     if root == 0 || root > walker.page_max() {
         // The walk through the tree itself reports it.
@@ -131,7 +134,7 @@ fn single_extent(root: PageNumber, header: &SpaceHeader) -> Space {
 /// The extents of one space tree and the pages it takes.
 async fn read_extents(
     walker: &mut Walker,
-    tree: &Tree,
+    tree: &KnownTree,
     root: PageNumber,
 ) -> Result<(Vec<Range>, Vec<PageNumber>), ReadError> {
     let place = Place {
@@ -210,7 +213,7 @@ impl Visitor for ExtentList {
 }
 
 /// Compares the extents of every tree with its parent's and its siblings'.
-pub(super) fn check_all(walker: &mut Walker, trees: &[Tree], spaces: &[Option<Space>]) {
+pub(super) fn check_all(walker: &mut Walker, trees: &[KnownTree], spaces: &[Option<Space>]) {
     let file = Extents::of(vec![(1, walker.page_max().max(1))]).0;
     let findings = &mut walker.findings;
     for (tree, space) in trees.iter().zip(spaces) {
@@ -253,7 +256,7 @@ pub(super) fn check_all(walker: &mut Walker, trees: &[Tree], spaces: &[Option<Sp
 }
 
 /// Two children of one parent must not own the same pages.
-fn check_siblings(findings: &mut Findings, trees: &[Tree], spaces: &[Option<Space>]) {
+fn check_siblings(findings: &mut Findings, trees: &[KnownTree], spaces: &[Option<Space>]) {
     for parent in trees {
         let children = trees
             .iter()
@@ -276,7 +279,7 @@ fn check_siblings(findings: &mut Findings, trees: &[Tree], spaces: &[Option<Spac
 }
 
 /// Checks that the pages of the space trees are their owner's to use.
-pub(super) fn check_space_pages(walker: &mut Walker, trees: &[Tree], spaces: &[Option<Space>]) {
+pub(super) fn check_space_pages(walker: &mut Walker, trees: &[KnownTree], spaces: &[Option<Space>]) {
     for (tree, space) in trees.iter().zip(spaces) {
         for page in space.iter().flat_map(|space| &space.pages) {
             walker.check_owner(tree.place, *page);
@@ -285,7 +288,7 @@ pub(super) fn check_space_pages(walker: &mut Walker, trees: &[Tree], spaces: &[O
 }
 
 /// Reports pages that are owned but neither free nor reached.
-pub(super) async fn check_reached(walker: &mut Walker, trees: &[Tree]) {
+pub(super) async fn check_reached(walker: &mut Walker, trees: &[KnownTree]) {
     for tree in trees {
         let Some((own, free)) = walker.map.of_tree(tree.place.root) else {
             continue;
