@@ -128,6 +128,7 @@ def test_ADV_03_suggestions_carry_their_reasoning_and_do_not_change(tmp_path: Pa
     by_subject = {suggestion.subject: suggestion for suggestion in first}
     assert by_subject["RAID"].proposal == "RAID 10"
     assert "RAID 50: 2 x PS6500E" in by_subject["RAID"].reasoning
+    assert "this array gives 104, and capacity decides the number" in by_subject["drives"].reasoning
     assert by_subject["copies"].proposal == "keep 2"
     assert by_subject["memory"].reasoning.startswith("16 GB are planned")
     assert all(suggestion.source for suggestion in first)

@@ -91,3 +91,10 @@ def test_wrong_values_do_not_hide_dangling_references(two_hosts: str) -> None:
     assert len([line for line in found if 'repeats "lan-1"' in line]) == 1
     assert len([line for line in found if 'is "array-z", which is no array' in line]) == 1
     assert len([line for line in found if 'is "lan-2", which is no port or switch' in line]) >= 1
+
+
+def test_a_port_takes_one_cable(two_hosts: str) -> None:
+    """Two cables in one port would let the analysis lead traffic through a host."""
+    found = mistakes(two_hosts.replace('between = ["mbx2.san0", "san-1"]', 'between = ["mbx1.san0", "san-1"]'))
+    assert len(found) == 1
+    assert 'is "mbx1.san0", which has a cable already on line' in found[0]

@@ -25,6 +25,7 @@ def test_ADV_02_a_sound_design_has_no_findings(two_hosts: str, advice_for: Check
     advice = advice_for(two_hosts)
     assert found(advice) == {}
     assert len(advice.met) >= 45
+    assert {"BP-Q30", "NET-01-mismatch", "BP-Q35", "BP-Q28", "BP-Q53"} <= set(advice.met)
 
 
 def without_second_switch(text: str) -> str:
@@ -252,3 +253,36 @@ def test_what_is_not_stated_names_the_key_to_write(cluster: str, advice_for: Che
     assert reasons["HA-05-feeds"] == "not stated: power"
     assert reasons["BP-Q48"] == "not stated: [[backups]]"
     assert reasons["BP-E11"] == "needs a finished run, which was not given"
+
+
+def test_NET_01_a_station_of_unknown_frame_size_leaves_the_rule_open(two_hosts: str, advice_for: Check) -> None:
+    """A network is sound only when every station is known to be; one that is known to be small decides at once."""
+    unknown = two_hosts.replace("mtu_bytes = 9216\n", "", 1)
+    reasons = {entry.rule.id: entry.reason for entry in advice_for(unknown).not_evaluated}
+    assert reasons["BP-Q30"] == "not stated: mtu_bytes on every port and switch"
+    small = unknown.replace("mtu_bytes = 9216", "mtu_bytes = 1500")
+    assert "BP-Q30" in found(advice_for(small))
+
+
+def test_NET_04_the_fastest_port_is_the_one_that_is_lost(two_hosts: str, advice_for: Check) -> None:
+    """With ports of 10 and 1 Gbit/s, 125 MB/s are left when the fast one is gone."""
+    text = two_hosts.replace('adapter = "card-2", speed_gbit_per_s = 1', 'adapter = "card-2", speed_gbit_per_s = 10', 1)
+    assert "BP-Q35" in advice_for(text).met
+    finding = next(
+        finding
+        for finding in advice_for(
+            text.replace("storage_demand_mb_per_s = 60", "storage_demand_mb_per_s = 130", 1)
+        ).findings
+        if finding.rule.id == "BP-Q35"
+    )
+    assert finding.evidence["storage_bandwidth_after_port_loss_mb_per_s"] == 125
+
+
+def test_the_published_testbed_has_its_known_weaknesses(cluster: str, advice_for: Check) -> None:
+    """One array, one cable between switches, logs of both databases together: the paper's testbed as it was."""
+    names = found(advice_for(cluster))
+    assert names["NET-03-uplinks"] == ["switch-1", "switch-2"]
+    assert names["HA-05-array"] == ["md3000i", "group-1", "group-2", "group-3", "group-4"]
+    assert "BP-E10" not in names
+    together = cluster.replace('log_volume = "exchange-logs"', 'log_volume = "file-server-2"')
+    assert found(advice_for(together))["BP-E10"] == ["mail"]

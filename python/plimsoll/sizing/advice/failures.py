@@ -6,8 +6,8 @@ which *services* stop (a database none of whose copies is left, a volume none of
 host can reach), and which *accesses* are cut (one host to one volume or one network) although both ends still stand.
 Limits: one failure at a time; software failures, cabling ducts and buildings are not described; a machine that may run
 elsewhere counts as surviving the loss of its host if one of those hosts remains; a link with several cables does not
-fail as a whole. Most components are leaves of the graph (a port with one cable), whose loss divides nothing else; only
-for the others is the graph walked again, so that large installations are answered quickly, too.
+fail as a whole. A port takes one cable and passes nothing on, so its loss divides nothing else; only where a switch or a
+cable between switches is lost is the graph walked again, so that large installations are answered quickly, too.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class View:
         view = cls(plant, dead, cut)
         nodes = {node for name in dead for node in (name, *plant.ports.get(name, ())) if node in plant.owners}
         nodes |= {node for node, owners in plant.owners.items() if dead.intersection(owners[2:])}
-        if not cut and all(len(plant.edges.get(node, ())) <= 1 for node in nodes):
+        if not cut and all(len(plant.owners[node]) > 1 for node in nodes):
             view.walked = whole
             touched = {*dead, *(owner for node in nodes for owner in plant.owners[node][1:2])}
             found = (access for name in sorted(touched) for access in plant.accesses_by_end.get(name, ()))
@@ -240,8 +240,7 @@ def failures(topology: Topology) -> list[Failure]:
     for link in topology.entries("links"):
         ends: list[str] = link["between"]
         ports = tuple(end for end in ends if len(plant.owners[end]) > 1)
-        leaf = next((port for port in ports if len(plant.edges[port]) == 1), None)
-        dead, cut = (frozenset({leaf}), frozenset()) if leaf else (frozenset(), frozenset(ends))
+        dead, cut = (frozenset(ports[:1]), frozenset()) if ports else (frozenset(), frozenset(ends))
         name = " - ".join(ends)
         if link["count"] > 1:
             found.append(Failure("link", name, (), (), ports))
@@ -262,7 +261,7 @@ def _failure(
     """Compare a view with the whole."""
     plant = view.plant
     stopped = [access for access in view.affected if access in working and not view.reaches(access)]
-    if not stopped and not any(name in plant.ports or name in plant.groups for name in view.dead):
+    if not stopped:
         return Failure(kind, name, (), (), part_of)
     lost = services - _services(view, working.difference(stopped))
     cut = [access.title for access in stopped if not view.dead.intersection(plant.ends_of(access))]

@@ -155,13 +155,21 @@ def _check_references(content: Entry, collector: Collector) -> None:
                     "virtual switch of the host",
                 )
     _check_storage_references(content, collector, names, servers, check)
+    cabled: dict[str, int] = {}
     ends = [name for name, _ in port_names(content)] + names["switches"]
     for index, link in enumerate(content["links"]):
         given = link["between"] or []
         if len(given) > 2:
             collector.add(("links", index, "between"), f"names {len(given)} ends, but a link has two")
         for number, end in enumerate(given):
-            check(end, ends, ("links", index, "between", number), "port or switch")
+            place: KeyPath = ("links", index, "between", number)
+            check(end, ends, place, "port or switch")
+            line = collector.document.line_of(place)
+            if end in cabled and end not in names["switches"]:
+                collector.add(
+                    place, f'is "{end}", which has a cable already on line {cabled[end]}', "a port takes one cable"
+                )
+            cabled.setdefault(end, line)
     check(content["witness"], servers, ("witness",), "host or machine")
 
 
