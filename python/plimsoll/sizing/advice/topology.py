@@ -162,12 +162,12 @@ def _check_references(content: Entry, collector: Collector) -> None:
         if len(given) > 2:
             collector.add(("links", index, "between"), f"names {len(given)} ends, but a link has two")
         for number, end in enumerate(given):
-            place: KeyPath = ("links", index, "between", number)
-            check(end, ends, place, "port or switch")
-            line = collector.document.line_of(place)
+            cable_path: KeyPath = ("links", index, "between", number)
+            check(end, ends, cable_path, "port or switch")
+            line = collector.document.line_of(cable_path)
             if end in cabled and end not in names["switches"]:
                 collector.add(
-                    place, f'is "{end}", which has a cable already on line {cabled[end]}', "a port takes one cable"
+                    cable_path, f'is "{end}", which has a cable already on line {cabled[end]}', "a port takes one cable"
                 )
             cabled.setdefault(end, line)
     check(content["witness"], servers, ("witness",), "host or machine")
