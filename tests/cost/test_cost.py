@@ -55,6 +55,8 @@ def test_TCO_01_capacity_can_decide_the_count() -> None:
     cost = option_cost(replace(OPTION, raid="RAID 10"), Goal(iops=500, capacity_gb=3_000), ENERGY)
     assert cost.figures["drives_for_iops_exact_count"].value == 4
     assert cost.figures["drive_count"].value == cost.figures["drives_for_capacity_count"].value == 20
+    assert option_cost(replace(OPTION, raid="RAID 10"), Goal(iops=600), ENERGY).figures["drive_count"].value == 6
+    assert option_cost(OPTION, Goal(iops=600), ENERGY).figures["drive_count"].value == 5
     short = option_cost(replace(OPTION, used_capacity_fraction=0.1), Goal(iops=500, capacity_gb=3_000), ENERGY)
     assert short.figures["drive_count"].value == 100
 

@@ -5,7 +5,8 @@ was tested in a small group; the analysis asks how many of them deliver what is 
 count assumes that IOPS grow in proportion to drives, as the paper does; no array was measured at 72 drives. Power is a
 range because data sheets give one. Every figure is a `Step` with its formula, so a reader can follow each sum.
 Limits: one currency, written as USD; no discounts, interest, support contracts or floor rent; failures follow from the
-stated MTBF alone; drives are not rounded up to whole RAID groups. A figure whose inputs are not stated is absent, and `absences` says which input is missing.
+stated MTBF alone; drives are rounded up to pairs for mirrors, not to whole parity groups. A figure whose inputs are not
+stated is absent, and `absences` says which input is missing.
 """
 
 from __future__ import annotations
@@ -224,7 +225,10 @@ def _count(ledger: _Ledger, option: CostOption, goal: Goal) -> None:
             "drives_for_capacity_count", "drives", ceil(needed / (size * data * used)), "Drives for the capacity"
         )
         count = maximum(for_iops, for_data)
-    ledger.add("drive_count", "drives", count * 1, "Drives to buy")
+    if option.raid in ("RAID 1", "RAID 10"):
+        ledger.add("drive_count", "drives", ceil(count / 2) * 2, "Drives to buy", "mirrors take pairs")
+    else:
+        ledger.add("drive_count", "drives", count, "Drives to buy")
 
 
 def _purchase(ledger: _Ledger, option: CostOption) -> None:
