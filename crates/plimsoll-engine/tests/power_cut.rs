@@ -49,6 +49,8 @@ fn memory_for(random: &mut Random) -> MemoryOptions {
     };
     MemoryOptions {
         latency: LatencyPlan::of(latency),
+        // Devices with 4 KiB blocks make the log write whole blocks; what tears is still a sector.
+        alignment_bytes: if random.chance(0.3) { 4096 } else { 512 },
         ..MemoryOptions::default()
     }
 }

@@ -1,0 +1,315 @@
+//! The log by itself: what is appended comes back, through torn tails and rollovers, with no database attached; a stream that lost acknowledged log
+//! or was exchanged is refused.
+
+mod support;
+
+use std::rc::Rc;
+
+use plimsoll_engine::error::EngineError;
+use plimsoll_engine::log::framing::Framing;
+use plimsoll_engine::log::header::GenerationHeader;
+use plimsoll_engine::log::names::LogNames;
+use plimsoll_engine::log::reader::{LogFollower, LogReader};
+use plimsoll_engine::log::record::{ImageRecord, LogRecord};
+use plimsoll_engine::log::writer::Log;
+use plimsoll_engine::log::{HEADER_BYTES, Lsn};
+use plimsoll_engine::{LogTime, PageSize, Signature};
+use plimsoll_io::{Clock, Context, Files, Handle, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND, Random};
+use support::*;
+
+const FRAMINGS: [Framing; 2] = [Framing::Sectors512, Framing::Segments4096];
+
+fn header(framing: Framing) -> GenerationHeader {
+    GenerationHeader {
+        generation: 1,
+        created: LogTime::default(),
+        previous_created: LogTime::default(),
+        previous_end: Lsn::ZERO,
+        signature: Signature::new(77, LogTime::default()),
+        framing,
+        page_size: PageSize::KIB_4,
+        flush: 0,
+        circular: false,
+    }
+}
+
+async fn start(files: &Files, handle: &Handle, framing: Framing) -> Rc<Log> {
+    let names = LogNames::new(LOG, "E00");
+    Log::start(
+        files.clone(),
+        handle.clone(),
+        names,
+        Context::default(),
+        header(framing),
+        1,
+        64 * 1024,
+    )
+    .await
+    .unwrap()
+}
+
+fn reader(files: &Files) -> LogReader {
+    LogReader::new(files.clone(), LogNames::new(LOG, "E00"), Context::default())
+}
+
+fn record(random: &mut Random, number: u64) -> LogRecord {
+    if random.chance(0.3) {
+        return LogRecord::Commit { transaction: number };
+    }
+    let mut front = vec![0; random.below(9000) as usize];
+    random.fill(&mut front);
+    LogRecord::Image(ImageRecord {
+        database: 1,
+        page: number as u32,
+        front,
+        back: vec![1, 2, 3],
+    })
+}
+
+fn disk_with(alignment_bytes: u32, seed: u64) -> (Rc<Clock>, Rc<MemoryDisk>) {
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(
+        &clock,
+        seed,
+        MemoryOptions {
+            alignment_bytes,
+            ..MemoryOptions::default()
+        },
+    );
+    (clock, disk)
+}
+
+#[test]
+fn what_is_appended_is_followed_record_by_record_through_rollovers() {
+    for framing in FRAMINGS {
+        for alignment_bytes in [512, 4096] {
+            let (clock, disk) = disk_with(alignment_bytes, 3);
+            run_on(&clock, &disk, move |files, handle| async move {
+                let log = start(&files, &handle, framing).await;
+                let mut random = Random::from_seed(11);
+                let mut follower = LogFollower::new(reader(&files), Lsn::new(1, 0));
+                let (mut written, mut followed) = (Vec::new(), Vec::new());
+                for number in 0..900 {
+                    let record = record(&mut random, number);
+                    let appended = log.append(&record);
+                    written.push((appended.start, record));
+                    log.room().await.unwrap();
+                    if random.chance(0.2) {
+                        log.make_durable(appended.end).await.unwrap();
+                        followed.extend(follower.poll().await.unwrap());
+                        assert_eq!(
+                            followed.len(),
+                            written.len(),
+                            "a durable record can be read at once"
+                        );
+                    }
+                }
+                log.make_durable(log.tip()).await.unwrap();
+                followed.extend(follower.poll().await.unwrap());
+                assert!(log.statistics().generations >= 2);
+                assert!(
+                    followed == written,
+                    "the follower gives exactly what was appended"
+                );
+                log.close().await.unwrap();
+            })
+            .unwrap();
+        }
+    }
+}
+
+#[test]
+fn overhead_is_at_most_twelve_bytes_a_sector_with_the_old_framing() {
+    assert_eq!(
+        Framing::Sectors512.unit_bytes() - Framing::Sectors512.payload_bytes(),
+        12
+    );
+    assert_eq!(
+        Framing::Segments4096.unit_bytes() - Framing::Segments4096.payload_bytes(),
+        40
+    );
+}
+
+/// Writes several flushes and gives the byte offset in the file where each began and ended.
+fn written_flushes(framing: Framing, disk: &Rc<MemoryDisk>, clock: &Rc<Clock>) -> Vec<Lsn> {
+    run_on(clock, disk, move |files, handle| async move {
+        let log = start(&files, &handle, framing).await;
+        let mut random = Random::from_seed(5);
+        let mut ends = Vec::new();
+        for number in 0..12 {
+            for _ in 0..3 {
+                log.append(&record(&mut random, number));
+            }
+            let end = log.tip();
+            log.make_durable(end).await.unwrap();
+            ends.push(end);
+        }
+        log.close().await.unwrap();
+        ends
+    })
+    .unwrap()
+}
+
+#[test]
+fn damage_before_a_later_flush_is_an_error_and_never_a_shorter_log() {
+    for framing in FRAMINGS {
+        let (clock, disk) = disk_with(512, 4);
+        let ends = written_flushes(framing, &disk, &clock);
+        let unit = framing.unit_of(ends[4].offset);
+        let offset = u64::from(unit) * framing.unit_bytes() as u64;
+        disk.corrupt(LogNames::new(LOG, "E00").current(), offset, |bytes| {
+            bytes[..framing.unit_bytes()].fill(0xAA)
+        });
+        let read = run_on(&clock, &disk, |files, _| async move {
+            reader(&files)
+                .read_generation(&LogNames::new(LOG, "E00").current())
+                .await
+        });
+        assert!(
+            matches!(read, Ok(Err(EngineError::LogCorrupt { .. }))),
+            "{framing:?}: {read:?}"
+        );
+    }
+}
+
+#[test]
+fn damage_in_the_last_flush_ends_the_log_before_it() {
+    let framing = Framing::Sectors512;
+    let (clock, disk) = disk_with(512, 4);
+    let ends = written_flushes(framing, &disk, &clock);
+    let unit = framing.unit_of(ends[ends.len() - 2].offset) + 1;
+    disk.corrupt(
+        LogNames::new(LOG, "E00").current(),
+        u64::from(unit) * 512,
+        |bytes| bytes[..512].fill(0xAA),
+    );
+    let generation = run_on(&clock, &disk, |files, _| async move {
+        reader(&files)
+            .read_generation(&LogNames::new(LOG, "E00").current())
+            .await
+            .unwrap()
+    })
+    .unwrap();
+    assert!(generation.end() >= ends[ends.len() - 2] && generation.end() < ends[ends.len() - 1]);
+}
+
+#[test]
+fn a_torn_last_segment_is_read_from_its_shadow() {
+    let framing = Framing::Segments4096;
+    let (clock, disk) = disk_with(512, 4);
+    let ends = written_flushes(framing, &disk, &clock);
+    let last = ends[ends.len() - 1];
+    let unit = framing.unit_of(last.offset - 1);
+    disk.corrupt(
+        LogNames::new(LOG, "E00").current(),
+        u64::from(unit) * 4096,
+        |bytes| bytes[512..1024].fill(0xEE),
+    );
+    let generation = run_on(&clock, &disk, |files, _| async move {
+        reader(&files)
+            .read_generation(&LogNames::new(LOG, "E00").current())
+            .await
+            .unwrap()
+    })
+    .unwrap();
+    assert_eq!(generation.end(), last);
+    assert_eq!(generation.shadows_used, 1);
+}
+
+#[test]
+fn a_closed_generation_that_lost_its_tail_is_missed_by_the_next() {
+    let framing = Framing::Sectors512;
+    let (clock, disk) = disk_with(512, 4);
+    run_on(&clock, &disk, move |files, handle| async move {
+        let log = start(&files, &handle, framing).await;
+        let mut random = Random::from_seed(5);
+        while log.durable().generation < 2 {
+            let appended = log.append(&record(&mut random, 1));
+            log.make_durable(appended.end).await.unwrap();
+        }
+        log.close().await.unwrap();
+    })
+    .unwrap();
+    let names = LogNames::new(LOG, "E00");
+    // The last two written sectors of the closed generation vanish: to the generation itself that looks like an earlier end.
+    let bytes = disk.bytes(names.closed(1)).unwrap();
+    let last = (8..2048)
+        .rev()
+        .find(|unit| bytes[unit * 512..(unit + 1) * 512].iter().any(|byte| *byte != 0))
+        .unwrap();
+    disk.corrupt(names.closed(1), (last as u64 - 1) * 512, |bytes| {
+        bytes[..1024].fill(0)
+    });
+    let outcome = run_on(&clock, &disk, |files, _| async move {
+        let names = LogNames::new(LOG, "E00");
+        let first = reader(&files).read_generation(&names.closed(1)).await.unwrap();
+        let second = reader(&files).read_header(&names.current()).await.unwrap();
+        LogReader::check_chain(&first, &second, &names.current())
+    })
+    .unwrap();
+    assert!(
+        matches!(outcome, Err(EngineError::LogCorrupt { .. })),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn a_generation_of_another_history_does_not_chain() {
+    let (clock, disk) = disk_with(512, 4);
+    run_on(&clock, &disk, |files, handle| async move {
+        let log = start(&files, &handle, Framing::Sectors512).await;
+        let appended = log.append(&LogRecord::Commit { transaction: 1 });
+        log.make_durable(appended.end).await.unwrap();
+        log.close().await.unwrap();
+        let first = reader(&files)
+            .read_generation(&LogNames::new(LOG, "E00").current())
+            .await
+            .unwrap();
+        handle.sleep(20 * NANOS_PER_MILLISECOND).await;
+        let mut next = GenerationHeader {
+            generation: 2,
+            previous_created: first.header.created,
+            previous_end: first.end(),
+            ..first.header.clone()
+        };
+        let path = LogNames::new(LOG, "E00").closed(2);
+        LogReader::check_chain(&first, &next, &path).unwrap();
+        next.previous_created = LogTime::from_utc_ns(handle.clock().anchor().utc_ns);
+        assert!(matches!(
+            LogReader::check_chain(&first, &next, &path),
+            Err(EngineError::ForeignLog { .. })
+        ));
+        next.generation = 3;
+        assert!(matches!(
+            LogReader::check_chain(&first, &next, &path),
+            Err(EngineError::LogMissing { generation: 2, .. })
+        ));
+    })
+    .unwrap();
+}
+
+#[test]
+fn headers_survive_a_round_trip_and_no_flipped_bit_does() {
+    let header = header(Framing::Segments4096);
+    let bytes = header.encode();
+    assert_eq!(bytes.len(), HEADER_BYTES);
+    assert_eq!(GenerationHeader::decode(&bytes).unwrap(), header);
+    for bit in 0..HEADER_BYTES * 8 {
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(GenerationHeader::decode(&flipped).is_err(), "bit {bit}");
+    }
+}
+
+#[test]
+fn garbage_records_never_panic() {
+    let mut random = Random::from_seed(1);
+    for _ in 0..20_000 {
+        let mut bytes = vec![0; random.below(200) as usize];
+        random.fill(&mut bytes);
+        if let Some(first) = bytes.first_mut() {
+            *first = 0x80 + (*first % 12);
+        }
+        let _ = LogRecord::decode(&bytes);
+    }
+}
