@@ -82,7 +82,7 @@ struct Shared {
 const HEADERS_BYTES_MAX: u64 = 2 * 32768;
 
 /// A page on its way.
-pub(crate) struct PendingPage {
+struct PendingPage {
     page: PageNumber,
     answer: Pin<Box<dyn Future<Output = Result<Buffer, DiskError>>>>,
 }
@@ -105,11 +105,7 @@ impl DatabaseReader {
         Ok(reader)
     }
 
-    /// Opens a database for reading its pages and trees; it has no tables then.
-    ///
-    /// # Errors
-    /// When the file cannot be read, is no database, or is dirty and should not be.
-    pub async fn open_without_catalog(
+    async fn open_without_catalog(
         files: &Files,
         handle: &Handle,
         path: impl AsRef<Path>,
@@ -243,7 +239,7 @@ impl DatabaseReader {
         self.finish_read(pending).await
     }
 
-    pub(crate) fn start_read(&self, page: PageNumber) -> Result<PendingPage, ReadError> {
+    fn start_read(&self, page: PageNumber) -> Result<PendingPage, ReadError> {
         let page_max = self.page_max();
         if page == 0 || page > page_max {
             return Err(self.fault(FormatError::PageOutside { page, page_max }));
@@ -259,7 +255,7 @@ impl DatabaseReader {
         })
     }
 
-    pub(crate) async fn finish_read(&self, pending: PendingPage) -> Result<LoadedPage, ReadError> {
+    async fn finish_read(&self, pending: PendingPage) -> Result<LoadedPage, ReadError> {
         let PendingPage { page, answer } = pending;
         let mut buffer = answer.await?;
         let class = classify(&buffer, page);
@@ -272,7 +268,7 @@ impl DatabaseReader {
         Ok(LoadedPage::new(page, buffer, self.page_size()))
     }
 
-    pub(crate) fn fault(&self, fault: FormatError) -> ReadError {
+    fn fault(&self, fault: FormatError) -> ReadError {
         ReadError::Format {
             path: self.shared.file.path().to_owned(),
             fault,
@@ -289,7 +285,7 @@ impl DatabaseReader {
     }
 
     /// Lets other tasks run; called once per page so that a scan of cached pages does not hold the executor.
-    pub(crate) async fn pause(&self) {
+    async fn pause(&self) {
         self.shared.handle.yield_now().await;
     }
 }
@@ -298,7 +294,7 @@ impl DatabaseReader {
 ///
 /// # Errors
 /// When it cannot be read or neither copy is whole.
-pub(crate) async fn read_header(file: &File) -> Result<(DatabaseHeader, HeaderCopy), ReadError> {
+async fn read_header(file: &File) -> Result<(DatabaseHeader, HeaderCopy), ReadError> {
     let alignment = u64::from(file.opened().alignment_bytes.max(1));
     let length = file.opened().length_bytes.min(HEADERS_BYTES_MAX) / alignment * alignment;
     let mut start = file.allocate(length as usize);

@@ -8,7 +8,6 @@
 //! that leave the executor free for others.
 
 mod database;
-mod deep;
 mod log;
 mod misplaced;
 mod report;
@@ -19,9 +18,11 @@ use std::rc::Rc;
 
 use plimsoll_io::{Context, File, Files, Handle, OpenMode, Purpose};
 
-pub use deep::{DeepFinding, DeepReport, KnownTree, verify_deep, verify_trees};
-pub use report::{FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, Unreadable, VerifyReport};
+pub use report::{
+    DeepSummary, FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, Unreadable, VerifyReport,
+};
 
+use crate::deep::{DeepOptions, verify_deep};
 use crate::reader::ReadError;
 use crate::{DatabaseHeader, FileType, FormatError};
 
@@ -31,7 +32,7 @@ pub enum Depth {
     /// Every page by itself.
     #[default]
     Pages,
-    /// Also whether the pages of a database make one; see [`verify_deep`].
+    /// Also whether the pages of a database make one; see [`crate::deep`].
     Deep,
 }
 
@@ -127,8 +128,14 @@ async fn verify_file(
     // A close that fails has nothing to do with what was read.
     let _ = file.close(context).await;
     if options.depth == Depth::Deep && report.kind == "database" {
-        match verify_deep(files, handle, path, options.findings_max).await {
-            Ok(deep) => report.deep = Some(deep),
+        let deep_options = DeepOptions {
+            read_bytes: options.read_bytes,
+            reads_outstanding: options.reads_outstanding,
+            findings_max: options.findings_max,
+            ..DeepOptions::default()
+        };
+        match verify_deep(files, handle, path, deep_options).await {
+            Ok(deep) => report.deep = Some(DeepSummary::of(&deep)),
             Err(error) => report.deep_error = Some(error.to_string()),
         }
     }
