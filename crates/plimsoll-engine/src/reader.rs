@@ -105,7 +105,11 @@ impl DatabaseReader {
         Ok(reader)
     }
 
-    async fn open_without_catalog(
+    /// Opens a database for reading its pages and trees; it has no tables then.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is no database, or is dirty and should not be.
+    pub async fn open_without_catalog(
         files: &Files,
         handle: &Handle,
         path: impl AsRef<Path>,
