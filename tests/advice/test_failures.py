@@ -210,3 +210,17 @@ def test_DAG_09_what_keeps_running_is_counted_before_what_moves(two_hosts: str) 
 def test_HA_03_a_single_host_has_nobody_to_fall_back_on() -> None:
     """With one host there is no degraded state to check."""
     assert host_losses(topology_of('kind = "topology"\nname = "one"\n[[hosts]]\nname = "h"\n')) == []
+
+
+def test_HA_03_machines_move_to_the_host_with_the_most_room() -> None:
+    """Among several survivors the emptiest takes the machine, so that none is overfilled while another idles."""
+    hosts = "".join(
+        f'[[hosts]]\nname = "h{number}"\nmemory_gb = {size}\nthreads = 8\n' for number, size in enumerate((32, 40, 64))
+    )
+    text = (
+        f'kind = "topology"\nname = "three"\n{hosts}[[machines]]\nname = "m"\nhost = "h0"\ncan_run_on = ["h1", "h2"]\n'
+        "memory_gb = 16\nvcpus = 4\n"
+    )
+    loss = host_losses(topology_of(text))[0]
+    assert loss.moved == ("m",)
+    assert loss.memory_fullest_pct == 25
