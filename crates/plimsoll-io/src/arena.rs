@@ -19,6 +19,8 @@ use crate::{BUFFER_ALIGNMENT, Buffer, BufferHome};
 pub(crate) const CHUNK_BYTES: usize = 2 * 1024 * 1024;
 /// Halvings from a chunk down to the smallest piece.
 const ORDERS: usize = (CHUNK_BYTES / BUFFER_ALIGNMENT).ilog2() as usize + 1;
+/// Runs of each order that are kept as they are when given back.
+const RECENT_MAX: usize = 32;
 /// Pieces of the smallest size in a chunk.
 const PIECES: u32 = (CHUNK_BYTES / BUFFER_ALIGNMENT) as u32;
 /// The kernel keeps at most this many registered buffers per ring (IORING_MAX_REG_BUFFERS).
@@ -37,6 +39,8 @@ struct ArenaState {
     by_address: BTreeMap<usize, u32>,
     /// Free runs by order, each named by its first piece, counted through all chunks; the lowest is lent first.
     free: [BTreeSet<u32>; ORDERS],
+    /// Runs just given back, lent again as they are: most buffers live for one transfer and are all of one size.
+    recent: [Vec<u32>; ORDERS],
 }
 
 struct Chunk {
@@ -111,6 +115,32 @@ fn order_for(length_bytes: usize) -> Option<usize> {
 
 impl ArenaState {
     fn take(&mut self, order: usize) -> Option<u32> {
+        if let Some(piece) = self.recent[order].pop() {
+            return Some(piece);
+        }
+        self.split_off(order).or_else(|| {
+            self.join_recent();
+            self.split_off(order)
+        })
+    }
+
+    fn put_back(&mut self, piece: u32, order: usize) {
+        if self.recent[order].len() < RECENT_MAX {
+            self.recent[order].push(piece);
+        } else {
+            self.join(piece, order);
+        }
+    }
+
+    fn join_recent(&mut self) {
+        for order in 0..ORDERS {
+            for piece in std::mem::take(&mut self.recent[order]) {
+                self.join(piece, order);
+            }
+        }
+    }
+
+    fn split_off(&mut self, order: usize) -> Option<u32> {
         let found = (order..ORDERS).find(|larger| !self.free[*larger].is_empty())?;
         let piece = self.free[found].pop_first()?;
         for smaller in (order..found).rev() {
@@ -119,7 +149,7 @@ impl ArenaState {
         Some(piece)
     }
 
-    fn put_back(&mut self, mut piece: u32, mut order: usize) {
+    fn join(&mut self, mut piece: u32, mut order: usize) {
         while order < ORDERS - 1 && self.free[order].remove(&(piece ^ (1 << order))) {
             piece &= !(1 << order);
             order += 1;
