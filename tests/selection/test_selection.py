@@ -197,6 +197,8 @@ def test_CAL_08_price_ranks_when_the_catalogue_has_prices() -> None:
     chosen = select_arrays(replace(PAPER, ranking="price"), priced).chosen
     assert chosen is not None
     assert (chosen.row.title, chosen.price_total_usd) == ("PS6000XV, 450 GB SAS 15k, RAID 50", 54_000.0)
+    found = statuses(select_arrays(replace(PAPER, ranking="price"), priced))
+    assert found["PS6500E, 500 GB SATA 7.2k, RAID 50"][1] == "would do, but costs 26,000.00 USD more"
 
 
 def test_CAL_08_no_model_stands_beside_the_formula_yet_and_says_so() -> None:

@@ -126,7 +126,7 @@ def _plan_facts(plan: dict[str, Any]) -> dict[str, Any]:
         "instance_count": len(instances) or None,
         "database_count": len(databases) or None,
         "database_bytes": _sum([_number(database.get("size_bytes")) for database in databases]),
-        "maintenance_enabled": all(i.get("maintenance") is not None for i in engines) if engines else None,
+        "maintenance_enabled": all(states) if (states := _maintenance(engines)) else None,
         "circular_log": all(i.get("circular_log") is True for i in engines) if engines else None,
         "copies_count": max((n for i in engines if (n := _number(i.get("copies_count"))) is not None), default=None),
         "measured_h": None if measured_s is None else measured_s / SECONDS_PER_HOUR,
@@ -136,6 +136,11 @@ def _plan_facts(plan: dict[str, Any]) -> dict[str, Any]:
         "instances_with_log_beside_database": beside if instances else None,
         "instances_with_log_beside_database_count": len(beside) if instances else None,
     }
+
+
+def _maintenance(engines: list[dict[str, Any]]) -> list[bool]:
+    """Whether maintenance runs, for the instances that say so; a plan of a version without it says nothing."""
+    return [engine["maintenance"] is not None for engine in engines if "maintenance" in engine]
 
 
 def _summary_facts(summary: dict[str, Any]) -> dict[str, Any]:
