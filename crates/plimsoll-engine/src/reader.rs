@@ -9,6 +9,7 @@ mod compression;
 mod long_value;
 mod row;
 mod tree;
+mod value;
 
 use std::cell::Cell;
 use std::future::Future;
@@ -22,6 +23,7 @@ pub use compression::{CompressionFault, decompress};
 pub use long_value::LongValueScan;
 pub use row::{Row, Rows};
 pub use tree::{LoadedPage, TreeScan};
+pub use value::Value;
 
 use crate::catalog::{CatalogDecoder, Place, PlacedTable, system};
 use crate::page::PageView;

@@ -18,9 +18,7 @@ use std::rc::Rc;
 
 use plimsoll_io::{Context, File, Files, Handle, OpenMode, Purpose};
 
-pub use report::{
-    DeepSummary, FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, Unreadable, VerifyReport,
-};
+pub use report::{FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, Unreadable, VerifyReport};
 
 use crate::deep::{DeepOptions, verify_deep};
 use crate::reader::ReadError;
@@ -135,7 +133,7 @@ async fn verify_file(
             ..DeepOptions::default()
         };
         match verify_deep(files, handle, path, deep_options).await {
-            Ok(deep) => report.deep = Some(DeepSummary::of(&deep)),
+            Ok(deep) => report.deep = Some(deep),
             Err(error) => report.deep_error = Some(error.to_string()),
         }
     }

@@ -308,3 +308,60 @@ fn a_scan_begins_where_it_is_told() {
         });
     }
 }
+
+/// Rows come out as plain data for `edb export`: numbers as numbers, text as text, bytes in hexadecimal.
+#[test]
+fn rows_are_exported_as_plain_data() {
+    let bytes = golden::golden("syn16k.edb");
+    on_memory_disk(&bytes, |files, handle| async move {
+        let reader = DatabaseReader::open(&files, &handle, DATABASE, WhenDirty::Refuse)
+            .await
+            .unwrap();
+        let placed = reader.table("PlimsollMail").expect("the table").clone();
+        let mut rows = reader.rows(&placed);
+        let row = rows.next().await.unwrap().expect("a first row");
+        let values = row.values(&placed.table).await.unwrap();
+        let json: serde_json::Map<_, _> = values
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), serde_json::to_value(value).expect("plain data")))
+            .collect();
+        let expected = serde_json::json!({
+            "id": 1, "stamp": -1000, "size": 121, "class": 1, "flag": false, "owner": "user00119",
+            "digest": "7b5ce8887821e8e8f2541f77b57a635abdc63d13", "subject": "Message 1 \u{e9}\u{4e2d}",
+            "body": json["body"],
+        });
+        assert_eq!(serde_json::Value::Object(json.clone()), expected);
+        let body = json["body"].as_str().expect("hexadecimal");
+        assert!(
+            body.starts_with(&hex(b"msg000001-msg000001-")) && body.len() == 2 * 121,
+            "{body}"
+        );
+    });
+}
+
+/// Text of code page 1252 becomes the characters it stands for, and bytes that do not fit their column are shown, not misread.
+#[test]
+fn stored_text_becomes_characters() {
+    use plimsoll_engine::reader::Value;
+    let text = Column::new("t", ColumnType::Text);
+    assert_eq!(
+        Value::of(&text, b"Gr\xFC\xDFe \x80 5"),
+        Value::Text("Grüße € 5".to_owned())
+    );
+    assert_eq!(
+        Value::of(&text.clone().unicode(), &[0x2D, 0x4E]),
+        Value::Text("中".to_owned())
+    );
+    assert_eq!(
+        Value::of(&text.unicode(), &[1, 2, 3]),
+        Value::Text("010203".to_owned())
+    );
+    assert_eq!(
+        Value::of(&Column::new("n", ColumnType::Short), &[0xFE, 0xFF]),
+        Value::Signed(-2)
+    );
+    assert_eq!(
+        Value::of(&Column::new("n", ColumnType::Long), &[1]),
+        Value::Text("01".to_owned())
+    );
+}

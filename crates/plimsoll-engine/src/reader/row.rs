@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{LongValueScan, ReadError, TreeScan, decompress};
+use super::{LongValueScan, ReadError, TreeScan, Value, decompress};
 use crate::catalog::{Place, PlacedTable};
-use crate::{Column, FormatError, PageNumber, Record, RecordFault, RecordLayout, StoredValue};
+use crate::{Column, FormatError, PageNumber, Record, RecordFault, RecordLayout, StoredValue, Table};
 
 /// See [`super::DatabaseReader::rows`].
 pub struct Rows {
@@ -137,6 +137,20 @@ impl<'a> Row<'a> {
             }
             StoredValue::Encrypted(_) | StoredValue::Multi(_) => return Err(unusable()),
         })
+    }
+
+    /// Every column's value, in the order of the table, long ones included; of several values the first.
+    ///
+    /// # Errors
+    /// As [`Row::bytes`].
+    pub async fn values(&self, table: &'a Table) -> Result<Vec<(&'a str, Value)>, ReadError> {
+        let mut values = Vec::with_capacity(table.columns.len());
+        for column in &table.columns {
+            let bytes = self.bytes(column).await?;
+            let value = bytes.map_or(Value::Null, |bytes| Value::of(column, &bytes));
+            values.push((&column.name[..], value));
+        }
+        Ok(values)
     }
 
     fn fault(&self, fault: RecordFault) -> ReadError {

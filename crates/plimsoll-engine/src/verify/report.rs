@@ -99,56 +99,9 @@ pub struct FileReport {
     /// Places that could not be read.
     pub unreadable_ranges: Vec<Unreadable>,
     /// How the database fits together, if that was asked for.
-    pub deep: Option<DeepSummary>,
+    pub deep: Option<DeepReport>,
     /// Why it could not be found out.
     pub deep_error: Option<String>,
-}
-
-/// What the deep check found, as plain data.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct DeepSummary {
-    /// Pages the database owns.
-    pub pages_owned: u64,
-    /// Pages reached through a tree.
-    pub pages_reached: u64,
-    /// Pages free in some tree.
-    pub pages_free: u64,
-    /// Tables, the system's included.
-    pub tables: u64,
-    /// Records in all tables.
-    pub records: u64,
-    /// Entries in all secondary indexes.
-    pub index_entries: u64,
-    /// Long values.
-    pub long_values: u64,
-    /// What is wrong, one sentence each.
-    pub findings: Vec<String>,
-    /// Findings beyond those listed.
-    pub findings_not_listed: u64,
-    /// What could not be checked, and why.
-    pub unchecked: Vec<String>,
-}
-
-impl DeepSummary {
-    pub(super) fn of(report: &DeepReport) -> Self {
-        Self {
-            pages_owned: report.pages_owned,
-            pages_reached: report.pages_reached,
-            pages_free: report.pages_free,
-            tables: report.tables,
-            records: report.records,
-            index_entries: report.index_entries,
-            long_values: report.long_values,
-            findings: report.findings.iter().map(ToString::to_string).collect(),
-            findings_not_listed: report.findings_unlisted,
-            unchecked: report.unchecked.iter().map(ToString::to_string).collect(),
-        }
-    }
-
-    /// Whether nothing is wrong.
-    pub fn is_sound(&self) -> bool {
-        self.findings.is_empty() && self.findings_not_listed == 0
-    }
 }
 
 /// A range of bytes the medium could not read.
@@ -277,7 +230,7 @@ impl FileReport {
         let has_bad_header = self.headers.contains(&HeaderCheck::Bad);
         let fits_together = self.error.is_none()
             && self.deep_error.is_none()
-            && self.deep.as_ref().is_none_or(DeepSummary::is_sound);
+            && self.deep.as_ref().is_none_or(DeepReport::is_sound);
         let is_damaged = !fits_together
             || self.bad + self.wrong_page_number + self.unreadable > 0
             || has_bad_header
