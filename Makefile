@@ -14,7 +14,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check slow simulate crash wheel lock clean
+.PHONY: help setup demo test test-rust test-python check slow simulate crash wheel golden docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -55,6 +55,12 @@ crash: ## kill the engine under load and recover, over and over
 
 wheel: $(VENV)/.native ## build an installable wheel into dist/
 	$(TOOLS)/bin/maturin build --release --locked --out dist
+
+golden: $(VENV)/.native $(VENV)/.dev ## write the golden files anew; look at the difference before committing
+	PLIMSOLL_WRITE_GOLDEN=1 $(BIN)/pytest -q tests/product -k golden
+
+docs: $(VENV)/.native ## write the reference pages that are generated from the code
+	$(BIN)/python -m plimsoll.cli.docs docs/reference
 
 lock: $(UV) ## resolve dependencies anew
 	$(UV) pip compile -q --universal --generate-hashes --no-header --python-version 3.11 requirements-tools.in -o requirements-tools.txt

@@ -6,6 +6,7 @@ mod columns;
 mod errors;
 mod probe;
 mod run;
+mod verify;
 
 use pyo3::prelude::*;
 
@@ -15,6 +16,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("is_release_build", cfg!(not(debug_assertions)))?;
     module.add_class::<run::Run>()?;
+    module.add_function(wrap_pyfunction!(verify::verify, module)?)?;
     module.add_function(wrap_pyfunction!(probe::probe, module)?)?;
     module.add_function(wrap_pyfunction!(columns::columns, module)?)?;
     module.add_function(wrap_pyfunction!(columns::metrics, module)?)?;

@@ -15,7 +15,8 @@ use pyo3::types::PyBytes;
 
 use crate::errors::{PlimsollError, raise};
 
-const WAKE_EVERY: Duration = Duration::from_millis(50);
+/// How long a wait goes on before signals are looked for.
+pub(crate) const WAKE_EVERY: Duration = Duration::from_millis(50);
 
 /// See the module text.
 #[pyclass(frozen)]

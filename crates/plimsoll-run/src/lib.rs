@@ -17,6 +17,7 @@ mod sampler;
 mod setting;
 mod spec;
 mod stage;
+mod verify_live;
 
 pub use backend::{ChecksumReport, DatabaseState};
 pub use error::RunError;
@@ -27,3 +28,4 @@ pub use recorder::{Key, PhaseFigures, Recorder};
 pub use run::execute;
 pub use setting::{Output, StopSignal};
 pub use spec::{RunSpec, SPEC_SCHEMA_VERSION};
+pub use verify_live::{VerifyRequest, verify_live};

@@ -27,6 +27,7 @@ COMMANDS: dict[str, Row] = {
     "run": Row("plimsoll.cli.run:run", "Carry out a plan, judge what was measured and write the report."),
     "prepare": Row("plimsoll.cli.prepare:prepare", "Make the databases of a plan without any load on them."),
     "report": Row("plimsoll.cli.report:report", "Judge a run again and write its report again, from its folder."),
+    "verify": Row("plimsoll.cli.verify:verify", "Check every page of database files. Never writes."),
     "probe": Row("plimsoll.cli.probe:probe", "Name what is under a path. Never writes."),
     "clean": Row("plimsoll.cli.clean:clean", "Delete databases that Plimsoll made, and nothing else."),
     "size": Row("plimsoll.cli.size:size", "Size storage from users or transactions, every step shown."),

@@ -1,0 +1,31 @@
+//! Verifying files without a run: the same checks as the checksum phase, for any file of the format.
+
+use std::path::PathBuf;
+
+use plimsoll_run::{StopSignal, VerifyRequest, verify_live};
+use pyo3::prelude::*;
+
+use crate::errors::{PlimsollError, raise};
+
+/// Checks files and returns a report as JSON. Never writes.
+///
+/// A thread of its own reads; this one looks for signals meanwhile.
+#[pyfunction]
+pub fn verify(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
+    let stop = StopSignal::default();
+    let request = VerifyRequest { paths };
+    let signal = stop.clone();
+    let thread = std::thread::spawn(move || verify_live(&request, &signal));
+    while !thread.is_finished() {
+        py.detach(|| std::thread::sleep(crate::run::WAKE_EVERY));
+        if let Err(interrupt) = py.check_signals() {
+            stop.stop();
+            return Err(interrupt);
+        }
+    }
+    let report = thread
+        .join()
+        .map_err(|_| PlimsollError::new_err("verification broke down; this is a fault of Plimsoll"))?
+        .map_err(|error| raise(&error))?;
+    serde_json::to_string(&report).map_err(|error| PlimsollError::new_err(error.to_string()))
+}

@@ -1,0 +1,57 @@
+"""`plimsoll verify`: check database files page by page, without changing them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from plimsoll.cli import course
+
+FINDINGS_SHOWN_MAX = 20
+
+
+def verify(
+    paths: Annotated[list[Path], typer.Argument(help="Database files of any page size of the format.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON.")] = False,
+) -> None:
+    """Check every page and both headers of database files. Never writes.
+
+    Exits with 0 when everything is sound, 1 when something is damaged or needs correction, 2 when a file cannot be used.
+    """
+    from plimsoll import _native
+
+    try:
+        report = json.loads(_native.verify([str(path) for path in paths]))
+    except KeyboardInterrupt:
+        course.stop_with(course.EXIT_INTERRUPTED, "stopped before the end")
+    if as_json:
+        typer.echo(json.dumps(report, indent=2))
+    else:
+        for file in report["files"]:
+            _show(file)
+    verdicts = {file["verdict"] for file in report["files"]}
+    if "unusable" in verdicts:
+        raise typer.Exit(course.EXIT_USAGE)
+    raise typer.Exit(course.EXIT_PASS if verdicts == {"sound"} else course.EXIT_FAIL)
+
+
+def _show(file: dict[str, Any]) -> None:
+    if file["error"]:
+        typer.echo(f"{file['path']}: {file['verdict']}: {file['error']}")
+        return
+    typer.echo(
+        f"{file['path']}: {file['verdict']}; {file['pages_seen']:,} pages of {file['page_bytes']} bytes, "
+        f"{file['bad']} bad, {file['correctable']} correctable, {file['wrong_page_number']} wrong page number, "
+        f"{file['uninitialized']} uninitialized, {file['unreadable']} unreadable; "
+        f"{file['seconds']:.1f} s, {file['mib_per_s']:.0f} MiB/s"
+    )
+    for finding in file["findings"][:FINDINGS_SHOWN_MAX]:
+        what = finding["class"].replace("_", " ")
+        whose = f", it is page {finding['found']}" if "found" in finding else ""
+        typer.echo(f"  page {finding['page']} at offset {finding['offset']}: {what}{whose}")
+    hidden = len(file["findings"]) - FINDINGS_SHOWN_MAX + file["findings_not_listed"]
+    if hidden > 0:
+        typer.echo(f"  and {hidden} more; --json lists them")

@@ -1,0 +1,121 @@
+"""A fixed run folder gives a fixed summary, verdict and report, and the report works in a real browser without a network."""
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll import folder
+from plimsoll.measurements import summarize
+from plimsoll.report.page import render
+from plimsoll.verdict import judge
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "run"
+BROWSER = shutil.which("chromium")
+WRITE = os.environ.get("PLIMSOLL_WRITE_GOLDEN") == "1"
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The golden run with its later stages done anew."""
+    copy = tmp_path_factory.mktemp("golden") / "run"
+    shutil.copytree(GOLDEN, copy)
+    plan, environment = (folder.read_json(copy / name) for name in (folder.PLAN, folder.ENVIRONMENT))
+    summary = summarize(copy)
+    folder.write_json(copy / folder.SUMMARY, summary)
+    folder.write_json(copy / folder.VERDICT, judge(plan, summary, environment))
+    (copy / folder.REPORT).write_text(render(copy), encoding="utf-8")
+    return copy
+
+
+def rounded(value: Any) -> Any:
+    """Sums of floats may differ in the last digit with the order in which they are added."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
+def without_scripts(html: str) -> str:
+    """The report without the charting libraries, whose text belongs to their authors, and without chart data."""
+    return re.sub(r"<script>.*?</script>", "<script></script>", html, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("name", [folder.SUMMARY, folder.VERDICT])
+def test_golden_json(run_folder: Path, name: str) -> None:
+    """Figures of old runs must not change under the hands of those who quote them."""
+    if WRITE:
+        shutil.copy(run_folder / name, GOLDEN / name)
+    assert rounded(json.loads((run_folder / name).read_text())) == rounded(json.loads((GOLDEN / name).read_text()))
+
+
+def test_golden_report(run_folder: Path) -> None:
+    """A change of the report is looked at, not discovered."""
+    text = without_scripts((run_folder / folder.REPORT).read_text())
+    golden = GOLDEN / "report-without-scripts.html"
+    if WRITE:
+        golden.write_text(text)
+    assert text == golden.read_text()
+
+
+def test_golden_sections_come_in_the_published_order(run_folder: Path) -> None:
+    """Readers of the published reports find their way; verdict and reasons stand first."""
+    headings = re.findall(r"<h2>(.*?)</h2>", (run_folder / folder.REPORT).read_text())
+    published = [
+        "Test summary", "Database sizing and throughput", "System parameters", "Database configuration",
+        "Transactional I/O", "Background database maintenance I/O", "Log replication I/O", "Total I/O", "Host", "Test log",
+    ]  # fmt: skip
+    places = [headings.index(heading) for heading in published]
+    assert places == sorted(places)
+    assert headings.index("Checks") < places[0]
+
+
+def test_names_from_a_plan_cannot_break_the_page(run_folder: Path, tmp_path: Path) -> None:
+    """A plan may come from somebody else; its words are text, not markup."""
+    copy = tmp_path / "run"
+    shutil.copytree(run_folder, copy)
+    plan = folder.read_json(copy / folder.PLAN)
+    plan["name"] = "</title><script>alert(1)</script>"
+    plan["description"] = "<img src=x onerror=alert(1)>"
+    folder.write_json(copy / folder.PLAN, plan)
+    html = render(copy)
+    assert "<script>alert(1)" not in html
+    assert "<img src=x" not in html
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_report_draws_in_a_browser_without_a_network(run_folder: Path, width: int) -> None:
+    """Charts appear, nothing is fetched, nothing fails, and a phone need not scroll sideways."""
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=arguments)
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        failures: list[str] = []
+        requests: list[str] = []
+        page.on("pageerror", lambda error: failures.append(str(error)))
+        page.on("console", lambda message: failures.append(message.text) if message.type == "error" else None)
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto((run_folder / folder.REPORT).as_uri())
+        page.wait_for_function("document.querySelectorAll('.chart svg').length === 7")
+        assert failures == []
+        assert [url for url in requests if not url.startswith("file:")] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert "rehearsal" in page.inner_text(".verdict .headline")
+        unlabelled = page.evaluate(
+            "[...document.querySelectorAll('.chart')].filter(e => !e.getAttribute('aria-label')).length"
+        )
+        assert unlabelled == 0
+        # Every table behind a chart opens with the keyboard alone.
+        page.focus("figure summary")
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.querySelector('figure details').open")
+        browser.close()

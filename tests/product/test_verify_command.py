@@ -1,0 +1,75 @@
+"""`plimsoll verify` on the databases a run left behind: sound, damaged and not a database at all."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
+PAGE = 32768
+
+
+def verify(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [*PLIMSOLL, "verify", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A prepared database of 64 MiB."""
+    home = tmp_path_factory.mktemp("verify")
+    plan = home / "plan.toml"
+    plan.write_text(
+        'kind = "plan"\nschema_version = 1\n'
+        f'[[target]]\nname = "disk"\npath = "{home}"\n'
+        '[[instance]]\nname = "one"\ndatabase_size_mib = 64\n'
+    )
+    command = [*PLIMSOLL, "prepare", str(plan), "--yes", "--quiet", "--out", str(home / "run")]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return home / "one" / "database001.edb"
+
+
+def test_a_sound_database_is_sound(database: Path) -> None:
+    """And stays byte for byte what it was."""
+    before = database.read_bytes()
+    result = verify(database, "--json")
+    assert result.returncode == 0, result.stdout + result.stderr
+    (file,) = json.loads(result.stdout)["files"]
+    assert (file["verdict"], file["bad"], file["page_bytes"]) == ("sound", 0, PAGE)
+    assert file["pages_seen"] > 1000
+    assert database.read_bytes() == before
+
+
+def test_damage_is_classified_and_named(database: Path, tmp_path: Path) -> None:
+    """One flipped bit, one destroyed page, one page in another's place: each has its own word."""
+    damaged = tmp_path / "damaged.edb"
+    shutil.copy(database, damaged)
+    with damaged.open("r+b") as file:
+        offset = 500 * PAGE + 9000
+        file.seek(offset)
+        byte = file.read(1)
+        file.seek(offset)
+        file.write(bytes([byte[0] ^ 4]))
+        file.seek(600 * PAGE + 100)
+        file.write(b"destroyed" * 50)
+        file.seek(700 * PAGE)
+        page = file.read(PAGE)
+        file.seek(800 * PAGE)
+        file.write(page)
+    result = verify(damaged)
+    assert result.returncode == 1
+    assert "1 bad, 1 correctable, 1 wrong page number" in result.stdout
+    assert "page 799 at offset 26214400: wrong page number, it is page 699" in result.stdout
+
+
+def test_what_is_no_database_is_a_usage_error(tmp_path: Path) -> None:
+    """A text file is not a damaged database."""
+    text = tmp_path / "notes.txt"
+    text.write_text("notes")
+    assert verify(text).returncode == 2
+    missing = verify(tmp_path / "missing.edb")
+    assert missing.returncode == 2
+    assert "no such file" in missing.stdout
