@@ -269,80 +269,70 @@ fn placed_system(
     }
 }
 
+/// Flags of indexes that have an entry for every row.
+const NULLS_ALLOWED: u32 =
+    index_flags::ALLOW_ALL_NULLS | index_flags::ALLOW_FIRST_NULL | index_flags::ALLOW_SOME_NULLS;
+/// Flag of an index that refuses keys too long for it.
+const REFUSE_TRUNCATION: u32 = 0x4000;
+
 /// MSysObjects, MSysObjectsShadow, MSysObjids and MSysLocales as they lie in a fresh database.
 pub fn system_tables() -> [PlacedTable; 4] {
-    use column_id::{LOCALE_KEY, OBJECT_ID};
-    use index_flags::{ALLOW_ALL_NULLS, ALLOW_FIRST_NULL, ALLOW_SOME_NULLS, NO_NULLS, PRIMARY, UNIQUE};
-    const NULLS_ALLOWED: u32 = ALLOW_ALL_NULLS | ALLOW_FIRST_NULL | ALLOW_SOME_NULLS;
-    const REFUSE_TRUNCATION: u32 = 0x4000;
-    let id_index = || {
-        system_index(
-            "Id",
-            UNIQUE | NO_NULLS | PRIMARY,
-            &[column::TABLE_OBJECT, column::ROW_TYPE, column::ID],
-        )
-    };
-    let name_key = [column::TABLE_OBJECT, column::ROW_TYPE, column::NAME];
-    let name_index = system_index("Name", UNIQUE | NO_NULLS, &name_key);
-    let root_index = system_index(
-        "RootObjects",
-        UNIQUE | ALLOW_SOME_NULLS,
-        &[column::ROOT_FLAG, column::NAME],
-    );
-    let object_ids = Table {
-        name: "MSysObjids".to_owned(),
-        columns: vec![
-            system_column(OBJECT_ID, "objid", ColumnType::Long, 0, 0),
-            system_column(257, "objidTable", ColumnType::Long, 0, 0),
-            system_column(258, "type", ColumnType::Short, 0, 0),
-        ],
-        indexes: vec![system_index(
-            "primary",
-            UNIQUE | NULLS_ALLOWED | PRIMARY,
-            &[OBJECT_ID],
-        )],
-    };
-    let locale_flags = UNIQUE | NULLS_ALLOWED | PRIMARY | REFUSE_TRUNCATION;
-    let locales = Table {
-        name: "MSysLocales".to_owned(),
-        columns: vec![
-            system_column(1, "Type", ColumnType::UnsignedByte, REQUIRED, 0),
-            system_column(2, "iValue", ColumnType::Long, 0, 0),
-            system_column(LOCALE_KEY, "Key", ColumnType::Binary, 0, 0),
-        ],
-        indexes: vec![system_index("KeyPrimary", locale_flags, &[LOCALE_KEY])],
-    };
     let catalog_places = [
         (system::CATALOG_OBJECT, system::CATALOG_ROOT),
         (system::NAME_INDEX_OBJECT, system::NAME_INDEX_ROOT),
         (system::ROOT_INDEX_OBJECT, system::ROOT_INDEX_ROOT),
     ];
-    let catalog = catalog_table("MSysObjects", vec![id_index(), name_index, root_index]);
-    let shadow = catalog_table("MSysObjectsShadow", vec![id_index()]);
+    let shadow_places = [(system::SHADOW_OBJECT, system::SHADOW_ROOT)];
+    let object_ids_places = [(system::OBJECT_IDS_OBJECT, system::OBJECT_IDS_ROOT)];
+    let locales_places = [(system::LOCALES_OBJECT, system::LOCALES_ROOT)];
+    let [id, name, root] = catalog_indexes();
+    let catalog = catalog_table("MSysObjects", vec![id.clone(), name, root]);
+    let shadow = catalog_table("MSysObjectsShadow", vec![id]);
     [
         placed_system(catalog, &catalog_places, 0xC000_0000, 80, 20),
-        placed_system(
-            shadow,
-            &[(system::SHADOW_OBJECT, system::SHADOW_ROOT)],
-            0xC000_0000,
-            80,
-            5,
-        ),
-        placed_system(
-            object_ids,
-            &[(system::OBJECT_IDS_OBJECT, system::OBJECT_IDS_ROOT)],
-            0xC800_0000,
-            100,
-            0,
-        ),
-        placed_system(
-            locales,
-            &[(system::LOCALES_OBJECT, system::LOCALES_ROOT)],
-            0x8800_0000,
-            92,
-            0,
-        ),
+        placed_system(shadow, &shadow_places, 0xC000_0000, 80, 5),
+        placed_system(object_ids(), &object_ids_places, 0xC800_0000, 100, 0),
+        placed_system(locales(), &locales_places, 0x8800_0000, 92, 0),
     ]
+}
+
+/// Id, Name and RootObjects. The shadow has only the first.
+fn catalog_indexes() -> [Index; 3] {
+    use index_flags::{ALLOW_SOME_NULLS, NO_NULLS, PRIMARY, UNIQUE};
+    let id_key = [column::TABLE_OBJECT, column::ROW_TYPE, column::ID];
+    let name_key = [column::TABLE_OBJECT, column::ROW_TYPE, column::NAME];
+    let root_key = [column::ROOT_FLAG, column::NAME];
+    [
+        system_index("Id", UNIQUE | NO_NULLS | PRIMARY, &id_key),
+        system_index("Name", UNIQUE | NO_NULLS, &name_key),
+        system_index("RootObjects", UNIQUE | ALLOW_SOME_NULLS, &root_key),
+    ]
+}
+
+fn object_ids() -> Table {
+    let flags = index_flags::UNIQUE | NULLS_ALLOWED | index_flags::PRIMARY;
+    Table {
+        name: "MSysObjids".to_owned(),
+        columns: vec![
+            system_column(column_id::OBJECT_ID, "objid", ColumnType::Long, 0, 0),
+            system_column(257, "objidTable", ColumnType::Long, 0, 0),
+            system_column(258, "type", ColumnType::Short, 0, 0),
+        ],
+        indexes: vec![system_index("primary", flags, &[column_id::OBJECT_ID])],
+    }
+}
+
+fn locales() -> Table {
+    let flags = index_flags::UNIQUE | NULLS_ALLOWED | index_flags::PRIMARY | REFUSE_TRUNCATION;
+    Table {
+        name: "MSysLocales".to_owned(),
+        columns: vec![
+            system_column(1, "Type", ColumnType::UnsignedByte, REQUIRED, 0),
+            system_column(2, "iValue", ColumnType::Long, 0, 0),
+            system_column(column_id::LOCALE_KEY, "Key", ColumnType::Binary, 0, 0),
+        ],
+        indexes: vec![system_index("KeyPrimary", flags, &[column_id::LOCALE_KEY])],
+    }
 }
 
 /// Key columns of the two small system tables.
