@@ -10,7 +10,7 @@ use plimsoll_engine::PageSize;
 use plimsoll_engine::prepare::{
     Extent, LongValues, Plan, PreparedDatabase, WriteOptions, WriteReport, write_database,
 };
-use plimsoll_io::{Caching, Clock, Executor, Files, RealDisk, RealDiskOptions};
+use plimsoll_io::{Caching, Clock, Disk, Executor, Files, RealDisk, RealDiskOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -41,13 +41,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         plan.long_values = Some(long_values);
     }
     let database = Rc::new(PreparedDatabase::new(plan)?);
-    let report = write(path, database.clone(), options)?;
+    let (report, method, poll_ns_p99) = write(path, database.clone(), options)?;
     println!(
-        "{{\"pages\": {}, \"records\": {}, \"bytes\": {}, \"seconds\": {}}}",
+        "{{\"pages\": {}, \"records\": {}, \"bytes\": {}, \"seconds\": {}, \"method\": \"{}\", \"poll_us_p99\": {}}}",
         database.pages(),
         database.records(),
         report.bytes,
-        report.elapsed_ns as f64 / 1e9
+        report.elapsed_ns as f64 / 1e9,
+        method,
+        poll_ns_p99 / 1000
     );
     Ok(())
 }
@@ -56,17 +58,21 @@ fn write(
     path: PathBuf,
     database: Rc<PreparedDatabase>,
     options: WriteOptions,
-) -> Result<WriteReport, Box<dyn std::error::Error>> {
+) -> Result<(WriteReport, String, u64), Box<dyn std::error::Error>> {
     let clock = Rc::new(Clock::real());
     let disk_options = RealDiskOptions {
         caching: Caching::AllowBuffered,
         ..RealDiskOptions::default()
     };
     let disk = RealDisk::open(disk_options, clock.clone())?;
-    let files = Files::new(disk.clone());
+    let (files, method) = (Files::new(disk.clone()), disk.facts().method);
     let executor = Executor::new(clock, disk);
     let handle = executor.handle();
     let written =
         executor.run(async move { write_database(&files, &handle, &path, &database, &options).await })?;
-    Ok(written?)
+    Ok((
+        written?,
+        method,
+        executor.take_statistics().reap_gap.quantile_ns(0.99),
+    ))
 }

@@ -306,6 +306,30 @@ fn an_empty_table_and_a_missing_index_are_possible() {
 }
 
 #[test]
+fn the_scatter_column_is_a_permutation_of_any_count() {
+    for records in [1, 2, 3, 5, 16, 17, 1000, 4097] {
+        let database = PreparedDatabase::new(plan(PageSize::KIB_32, records)).unwrap();
+        let scatters: BTreeSet<i64> = (0..records)
+            .map(|number| database.record_columns(number, 0).scatter)
+            .collect();
+        assert!(scatters.into_iter().eq(0..records as i64), "{records} records");
+        // The index leaves are made with the inverse.
+        let mut entries = Vec::new();
+        nodes(&database, roots(&database)[&9], &mut entries);
+        let expected = (0..records).map(|number| (database.scatter_key(number), database.record_key(number)));
+        assert_eq!(
+            entries,
+            BTreeMap::from_iter(expected).into_iter().collect::<Vec<_>>()
+        );
+        // Records inserted later keep their number, so that they append to the index.
+        assert_eq!(
+            database.record_columns(records + 7, 0).scatter,
+            records as i64 + 7
+        );
+    }
+}
+
+#[test]
 fn impossible_plans_say_what_is_wrong() {
     let good = plan(PageSize::KIB_4, 10);
     let refused = |change: &dyn Fn(&mut Plan)| {

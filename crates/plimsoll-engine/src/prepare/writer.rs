@@ -15,8 +15,8 @@ use plimsoll_io::{Buffer, Context, DiskError, Durability, File, Files, Handle, O
 
 use super::PreparedDatabase;
 
-/// Bytes made between two chances for other tasks to run: a few microseconds of work.
-const SLICE_BYTES: usize = 64 * 1024;
+/// Bytes made between two chances for other tasks to run: at most some forty microseconds of work, for a page of index entries.
+const SLICE_BYTES: usize = 32 * 1024;
 
 /// How to write.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl Default for WriteOptions {
     fn default() -> Self {
         Self {
             block_bytes: 1 << 20,
-            depth: 4,
+            depth: 16,
             context: Context::of(Purpose::Prepare),
             progress: Rc::default(),
         }
