@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from sizing_designs import make
 
+from plimsoll.plan import read_plan
 from plimsoll.sizing.runplan import as_plan
 from plimsoll.sizing.size import size
 
@@ -27,17 +28,23 @@ def test_the_plan_tests_one_server_in_the_worst_case() -> None:
 @pytest.mark.parametrize("edition", ["exchange_2010", "exchange_2013", "exchange_2019"])
 def test_the_program_accepts_the_plan(edition: str, tmp_path: Path) -> None:
     """A plan that `plimsoll run` refuses would be found out only on the day of the test."""
-    plan_module = pytest.importorskip("plimsoll.plan")
     path = tmp_path / "plan.toml"
     path.write_text(as_plan(size(make(edition=edition))))
-    completed = plan_module.read_plan(path)
+    completed = read_plan(path)
     assert completed["judgement"]["required_iops"] > 0
 
 
 def test_a_transactional_plan_is_accepted_too(tmp_path: Path) -> None:
-    plan_module = pytest.importorskip("plimsoll.plan")
     load = {"per_second": 800, "database_ios_each": 4, "data_size": "500 GB", "log_size_each": "6 KB"}
     path = tmp_path / "plan.toml"
     path.write_text(as_plan(size(make(users=None, transactions=load))))
-    instance = plan_module.read_plan(path)["run"]["instances"][0]
+    instance = read_plan(path)["run"]["instances"][0]
     assert instance["page_bytes"] == 8192
+
+
+def test_the_plan_says_what_its_load_leaves_out() -> None:
+    """Who passes this plan must know that scans and copies were not part of what passed."""
+    text = as_plan(size(make()))
+    assert "background scans of its databases and logs read back for further copies" in text
+    alone = as_plan(size(make(copies={"mode": "standalone"})))
+    assert "further copies" not in alone
