@@ -4,11 +4,12 @@ import json
 import resource
 import subprocess
 import sys
-import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from plimsoll.plan import read_plan
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = ("--users", "5000", "--quota-mb", "2048", "--messages-per-day", "150", "--message-kb", "75", "--copies", "2")
@@ -66,7 +67,7 @@ def test_all_outputs_are_written_and_told_on_standard_error(tmp_path: Path) -> N
     assert [line.split()[0] for line in result.stderr.splitlines()] == ["wrote"] * 3
     assert zipfile.is_zipfile(book)
     assert page.read_text().startswith("<!DOCTYPE html>")
-    assert tomllib.loads(plan.read_text())["kind"] == "plan"
+    assert read_plan(plan)["run"]["instances"]
 
 
 def test_options_are_laid_over_a_file(tmp_path: Path) -> None:
@@ -84,8 +85,9 @@ def test_options_are_laid_over_a_file(tmp_path: Path) -> None:
         ((), "give a requirements file"),
         (("--users", "-5", "--quota-mb", "2048"), "`--users` is -5"),
         (("--users", "5", "--quota-mb", "2048"), "`--messages-per-day` is missing"),
+        (("--users", "5", "--messages-per-day", "50"), "hint: add --quota-mb 2048"),
         ((*OPTIONS, "--servers", "17"), "at most 16 servers"),
-        ((*OPTIONS, "--servers", "1"), "2 on 1 servers"),
+        ((*OPTIONS, "--servers", "1"), "2 on 1 server,"),
         ((*OPTIONS, "--max-database-gb", "3000"), "at most 2048 GB"),
         ((*OPTIONS, "--standalone"), "holds one copy"),
         ((*OPTIONS, "--as-published", "dell_2011"), "did you mean `dell_2010`"),

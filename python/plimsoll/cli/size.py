@@ -35,6 +35,12 @@ OPTIONS = {
     "edition": "--edition",
     "logs.iops_rule": "--log-rule",
 }
+# How an answer that is missing is given as an option.
+GIVEN_AS = {
+    "users.count": "--users 5000",
+    "users.mailbox_quota_mb": "--quota-mb 2048",
+    "users.messages_per_day": "--messages-per-day 150, or a profile: --profile average",
+}
 EXAMPLE = "plimsoll size --users 5000 --quota-mb 2048 --messages-per-day 150 --copies 2"
 
 
@@ -161,7 +167,9 @@ def _in_words_of_options(mistake: Mistake) -> Mistake:
     """A mistake that stands on no line of a file named as the option that would be right."""
     if mistake.line:
         return mistake
-    return Mistake(0, OPTIONS.get(mistake.where, mistake.where), mistake.message, mistake.hint)
+    as_option = GIVEN_AS.get(mistake.where) if mistake.message == "is missing" else None
+    hint = f"add {as_option}" if as_option else mistake.hint
+    return Mistake(0, OPTIONS.get(mistake.where, mistake.where), mistake.message, hint)
 
 
 def _wrong_outputs(outputs: dict[str, Path | None], requirements: Path | None) -> list[Mistake]:

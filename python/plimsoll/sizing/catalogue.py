@@ -141,7 +141,7 @@ def read_catalogue(path: Path = SHIPPED_CATALOGUE) -> Catalogue:
     document = read_located(path)
     require_kind(document, ("catalogue",), READERS)
     collector = Collector(document)
-    content = collector.table({key: value for key, value in document.data.items() if key != "kind"}, _FIELDS, ())
+    content = collector.top(_FIELDS)
     series = {entry["name"]: entry for entry in content["series"] or [] if isinstance(entry["name"], str)}
     stated = dict(content["conditions"] or {})
     conditions = Conditions(**{**stated, "excluded": tuple(stated.get("excluded", ()))})
@@ -219,6 +219,6 @@ def read_drive_classes(path: Path = DATA_FOLDER / "drives.toml") -> dict[str, fl
         ),
     }
     collector = Collector(document)
-    content = collector.table({key: value for key, value in document.data.items() if key != "kind"}, fields, ())
+    content = collector.top(fields)
     collector.raise_if_any()
     return {entry["name"]: entry["planning_iops"] for entry in content["classes"]}

@@ -191,7 +191,7 @@ def read_cost_study(path: Path = SHIPPED_STUDY) -> CostStudy:
     document = read_located(path)
     require_kind(document, ("cost",), READERS)
     collector = Collector(document)
-    content = collector.table({key: value for key, value in document.data.items() if key != "kind"}, _FIELDS, ())
+    content = collector.top(_FIELDS)
     _check_across_tables(content, collector)
     collector.raise_if_any()
     return _study(content)

@@ -16,6 +16,9 @@ from typing import Any
 from plimsoll.sizing.located import KeyPath, LocatedFile
 from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
 
+#: The form of the files read here; it changes when a file that was right would be read differently.
+SCHEMA_VERSION = 1
+
 
 @dataclass(frozen=True)
 class Number:
@@ -111,7 +114,7 @@ def check_file(
     """
     require_kind(document, (kind,), readers)
     collector = Collector(document)
-    content = collector.table({key: value for key, value in document.data.items() if key != "kind"}, fields, ())
+    content = collector.top(fields)
     collector.raise_if_any()
     return content
 
@@ -150,6 +153,15 @@ class Collector:
         """Raise everything noted so far."""
         if self.mistakes:
             raise InputError(self.document.name, self.mistakes)
+
+    def top(self, fields: Mapping[str, Field]) -> dict[str, Any]:
+        """The content of the whole file, without the two keys that say what it is: `kind` and `schema_version`."""
+        data = {key: value for key, value in self.document.data.items() if key not in ("kind", "schema_version")}
+        version = self.document.data.get("schema_version", SCHEMA_VERSION)
+        if isinstance(version, bool) or version != SCHEMA_VERSION:
+            hint = f"this program reads schema_version = {SCHEMA_VERSION}, which may also be left out"
+            self.add(("schema_version",), f"is {_quoted(version)}, a form this program does not know", hint)
+        return self.table(data, fields, ())
 
     def table(self, value: Mapping[str, Any], fields: Mapping[str, Field], path: KeyPath) -> dict[str, Any]:
         """A table's values, defaults filled in; wrong values come back as their default."""

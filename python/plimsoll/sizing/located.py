@@ -167,6 +167,8 @@ class _Scanner:
             if path in self.table_counts:
                 path = (*path, self.table_counts[path] - 1)
         end, self.position = self.position, start
+        if is_list:
+            self._note(path[:-1])  # the list itself stands where its first entry does
         self._note(path)
         self.position = end
         return path

@@ -360,7 +360,8 @@ def _copy_contradictions(copies: Mapping[str, Any], guidance: Guidance) -> Itera
         yield ("copies", "servers"), f"is {servers}, but a group has at most {most} servers", hint
     if count > servers:
         hint = f"use at least {count} servers, or at most {servers} copies"
-        yield ("copies", "count"), f"is {count} on {servers} servers, but a server holds one copy of a database", hint
+        there = f"{servers} server{'s' if servers > 1 else ''}"
+        yield ("copies", "count"), f"is {count} on {there}, but a server holds one copy of a database", hint
     if copies["lagged_count"] >= count:
         hint = "leave at least one copy that replays at once"
         yield ("copies", "lagged_count"), f"is {copies['lagged_count']} of {count} copies", hint

@@ -104,7 +104,7 @@ def read_rules(path: Path = SHIPPED_RULES) -> tuple[Rule, ...]:
         "rules": Field(Tables(_RULE_FIELDS, count_minimum=1, unique="id"), required=True, meaning="at least one"),
     }
     collector = Collector(document)
-    content = collector.table({key: value for key, value in document.data.items() if key != "kind"}, fields, ())
+    content = collector.top(fields)
     rules = [_rule(entry, ("rules", index), collector) for index, entry in enumerate(content["rules"] or [])]
     primaries = {rule.id for rule in rules if rule.id and not rule.decided_with}
     for index, rule in enumerate(rules):

@@ -82,7 +82,7 @@ def check_topology(document: LocatedFile) -> Topology:
         InputError: with every mistake in it, dangling references included.
     """
     collector = Collector(document)
-    content = collector.table({key: value for key, value in document.data.items() if key != "kind"}, TOPOLOGY, ())
+    content = collector.top(TOPOLOGY)
     for key in (*LISTS, "links"):
         content[key] = content[key] or []
     lines = _unique_names(content, collector)
