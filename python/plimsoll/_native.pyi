@@ -38,8 +38,8 @@ class Run:
 def probe(path: str | PathLike[str]) -> str:
     """Everything that is known about a path, as JSON. Never writes."""
 
-def verify(paths: list[str]) -> str:
-    """Check files and return a report as JSON. Never writes."""
+def verify(paths: list[str], depth: str) -> str:
+    """Check files, by "pages" or "deep", and return a report as JSON. Never writes."""
 
 def columns() -> list[tuple[str, str, str, str]]:
     """The columns of a sample table: name, numpy type, unit, meaning."""

@@ -33,6 +33,8 @@ INSTANCE_DEFAULTS: dict[str, Any] = {
     "databases": 1,
     "database_size_mib": 1024,
     "compressible_percent": 0,
+    "copies": 1,
+    "maintenance_read_kib": 256,
     "circular_log": True,
     "page_images": False,
     "checkpoint_depth_mib": 20,

@@ -47,6 +47,10 @@ INSTANCE_FIELDS = {
     "log_framing": Field(Text(("sector_512", "segment_4096")), meaning="how log records are framed on disk"),
     "checkpoint_depth_mib": Field(Number(1, 65536, whole=True), meaning="log that recovery may need"),
     "circular_log": Field(Flag(), meaning="whether logs before the checkpoint are deleted"),
+    "copies": Field(Number(1, 16, whole=True), meaning="copies of each database; each further one reads the log back"),
+    "maintenance": Field(Flag(), meaning="whether background maintenance runs"),
+    "maintenance_throttle_ms": Field(Number(0, 60_000, whole=True), meaning="its pause before each read"),
+    "maintenance_read_kib": Field(Number(4, 4096, whole=True), meaning="length of its reads"),
     "page_images": Field(Flag(), meaning="whether torn pages can be repaired from the log"),
 }
 
@@ -256,6 +260,13 @@ def _instance(
         "circular_log": value["circular_log"],
         "log_framing": value["log_framing"],
         "page_images": value["page_images"],
+        "copies_count": value["copies"],
+        "maintenance": {
+            "throttle_ms": value["maintenance_throttle_ms"],
+            "read_bytes": value["maintenance_read_kib"] * 1024,
+        }
+        if value["maintenance"] and has_cache
+        else None,
         **config.ENGINE_SIZES,
     }
 

@@ -43,6 +43,13 @@ def test_a_sound_database_is_sound(database: Path) -> None:
     assert database.read_bytes() == before
 
 
+def test_a_prepared_database_is_sound_as_a_whole(database: Path) -> None:
+    """Every page may be sound and the database still not hold together."""
+    result = verify(database, "--deep")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "0 findings" in result.stdout
+
+
 def test_damage_is_classified_and_named(database: Path, tmp_path: Path) -> None:
     """One flipped bit, one destroyed page, one page in another's place: each has its own word."""
     damaged = tmp_path / "damaged.edb"

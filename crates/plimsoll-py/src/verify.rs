@@ -2,18 +2,27 @@
 
 use std::path::PathBuf;
 
-use plimsoll_run::{StopSignal, VerifyRequest, verify_live};
+use plimsoll_run::{Depth, StopSignal, VerifyRequest, verify_live};
 use pyo3::prelude::*;
 
-use crate::errors::{PlimsollError, raise};
+use crate::errors::{ConfigError, PlimsollError, raise};
 
-/// Checks files and returns a report as JSON. Never writes.
+/// Checks files, by "pages" or "deep", and returns a report as JSON. Never writes.
 ///
 /// A thread of its own reads; this one looks for signals meanwhile.
 #[pyfunction]
-pub fn verify(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
+pub fn verify(py: Python<'_>, paths: Vec<PathBuf>, depth: &str) -> PyResult<String> {
     let stop = StopSignal::default();
-    let request = VerifyRequest { paths };
+    let depth = match depth {
+        "pages" => Depth::Pages,
+        "deep" => Depth::Deep,
+        other => {
+            return Err(ConfigError::new_err(format!(
+                "depth is {other}; write pages or deep"
+            )));
+        }
+    };
+    let request = VerifyRequest { paths, depth };
     let signal = stop.clone();
     let thread = std::thread::spawn(move || verify_live(&request, &signal));
     while !thread.is_finished() {

@@ -28,4 +28,4 @@ pub use recorder::{Key, PhaseFigures, Recorder};
 pub use run::execute;
 pub use setting::{Output, StopSignal};
 pub use spec::{RunSpec, SPEC_SCHEMA_VERSION};
-pub use verify_live::{VerifyRequest, verify_live};
+pub use verify_live::{Depth, VerifyRequest, verify_live};

@@ -100,6 +100,10 @@ pub struct InstanceSpec {
     pub log_framing: String,
     /// Whether the first change of a page after a checkpoint is logged as a whole page.
     pub page_images: bool,
+    /// Copies of each database in the site; for each beyond the first the log is read back.
+    pub copies_count: u32,
+    /// Background maintenance, if it runs.
+    pub maintenance: Option<MaintenanceSpec>,
     /// Log bytes that may wait to be written before changes have to wait.
     pub log_buffer_bytes: u64,
     /// Bytes of old row versions kept at most.
@@ -125,6 +129,16 @@ impl InstanceSpec {
             ))
         })
     }
+}
+
+/// Background database maintenance.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MaintenanceSpec {
+    /// Pause before each read.
+    pub throttle_ms: u64,
+    /// Length of a read.
+    pub read_bytes: u32,
 }
 
 /// One database.

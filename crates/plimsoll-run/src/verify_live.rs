@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
+pub use plimsoll_engine::verify::Depth;
 use plimsoll_engine::verify::{VerifyOptions, VerifyReport, verify};
 use plimsoll_io::{Caching, Clock, Executor, Files, NANOS_PER_MILLISECOND, RealDisk, RealDiskOptions};
 
@@ -16,6 +17,8 @@ const LOOK_EVERY_NS: u64 = 50 * NANOS_PER_MILLISECOND;
 pub struct VerifyRequest {
     /// The files, one after the other.
     pub paths: Vec<PathBuf>,
+    /// How far to go.
+    pub depth: Depth,
 }
 
 /// Verifies files; blocks the calling thread until it is done or told to stop.
@@ -32,10 +35,13 @@ pub fn verify_live(request: &VerifyRequest, stop: &StopSignal) -> Result<VerifyR
     let executor = Executor::new(clock, disk.clone());
     let (handle, files) = (executor.handle(), Files::new(disk));
     let (paths, stop) = (request.paths.clone(), stop.clone());
+    let options = VerifyOptions {
+        depth: request.depth,
+        ..VerifyOptions::default()
+    };
     executor.run(async move {
         let worker = handle.clone();
-        let work =
-            handle.spawn(async move { verify(&files, &worker, &paths, &VerifyOptions::default()).await });
+        let work = handle.spawn(async move { verify(&files, &worker, &paths, &options).await });
         while !work.is_finished() {
             if stop.is_wanted() {
                 return Err(RunError::Stopped);

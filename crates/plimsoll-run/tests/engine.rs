@@ -24,6 +24,7 @@ fn spec() -> Value {
             "name": "one", "target": "disk", "backend": "engine", "directory": "/data/one", "log_directory": "/data/one",
             "page_bytes": 32768, "databases": [database], "cache_bytes_min": MIB, "cache_bytes_max": 4 * MIB,
             "checkpoint_depth_bytes": 4 * MIB, "circular_log": true, "log_framing": "sector_512", "page_images": false,
+            "copies_count": 2, "maintenance": {"throttle_ms": 20, "read_bytes": 262144},
             "log_buffer_bytes": MIB, "version_store_bytes_max": 16 * MIB, "extension_pages": 256,
             "waypoint_generations": 0, "writes_outstanding_max": 32
         }],
@@ -92,6 +93,11 @@ fn the_main_job_runs_and_leaves_sound_databases() {
     assert!(
         (updates / 10..=updates).contains(&flushes),
         "{flushes} log writes for {updates} updates"
+    );
+    assert!(count(&rows, 2, "maintenance") > 100, "a read each 20 ms or so");
+    assert!(
+        count(&rows, 2, "log_replication") > 0,
+        "the second copy reads the log back"
     );
     let checksum = &outcome.phases[4].result.checksums[0].report;
     assert_eq!(

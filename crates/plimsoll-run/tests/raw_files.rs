@@ -24,7 +24,8 @@ fn spec() -> Value {
             "name": "one", "target": "disk", "backend": "raw_files", "directory": "/data/one", "log_directory": "/data/one",
             "page_bytes": PAGE_BYTES, "databases": [database], "cache_bytes_min": 0, "cache_bytes_max": 0,
             "checkpoint_depth_bytes": 0, "circular_log": true, "log_framing": "sector_512",
-            "page_images": false, "log_buffer_bytes": 0, "version_store_bytes_max": 0, "extension_pages": 0,
+            "page_images": false, "copies_count": 1, "maintenance": null,
+            "log_buffer_bytes": 0, "version_store_bytes_max": 0, "extension_pages": 0,
             "waypoint_generations": 0, "writes_outstanding_max": 0
         }],
         "workloads": [{

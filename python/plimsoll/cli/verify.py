@@ -15,6 +15,7 @@ FINDINGS_SHOWN_MAX = 20
 
 def verify(
     paths: Annotated[list[Path], typer.Argument(help="Database files of any page size of the format.")],
+    deep: Annotated[bool, typer.Option("--deep", help="Also check trees, space, indexes and catalog.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON.")] = False,
 ) -> None:
     """Check every page and both headers of database files. Never writes.
@@ -24,7 +25,7 @@ def verify(
     from plimsoll import _native
 
     try:
-        report = json.loads(_native.verify([str(path) for path in paths]))
+        report = json.loads(_native.verify([str(path) for path in paths], "deep" if deep else "pages"))
     except KeyboardInterrupt:
         course.stop_with(course.EXIT_INTERRUPTED, "stopped before the end")
     if as_json:
@@ -48,6 +49,16 @@ def _show(file: dict[str, Any]) -> None:
         f"{file['uninitialized']} uninitialized, {file['unreadable']} unreadable; "
         f"{file['seconds']:.1f} s, {file['mib_per_s']:.0f} MiB/s"
     )
+    if file.get("deep"):
+        deep = file["deep"]
+        typer.echo(
+            f"  deep: {deep['tables']} tables, {deep['records']:,} records, {deep['pages_reached']:,} pages reached, "
+            f"{deep['pages_free']:,} free, {len(deep['findings']) + deep['findings_unlisted']} findings"
+        )
+        for finding in deep["findings"][:FINDINGS_SHOWN_MAX]:
+            typer.echo(f"  {json.dumps(finding)}")
+    if file.get("deep_error"):
+        typer.echo(f"  deep: could not be checked: {file['deep_error']}")
     for finding in file["findings"][:FINDINGS_SHOWN_MAX]:
         what = finding["class"].replace("_", " ")
         whose = f", it is page {finding['found']}" if "found" in finding else ""

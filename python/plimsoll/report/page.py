@@ -16,7 +16,6 @@ from plimsoll.report.charts import chart_list, script_bundle
 from plimsoll.report.tables import Table, section_list, shown
 
 NOT_MEASURED = (
-    "Background database maintenance and the reading back of logs for further copies: not part of this version.",
     "Which part of the system is slow: latencies are those the host sees, not split over kernel queue, path and device.",
     "Behaviour during failures: degraded arrays, lost paths, power cuts.",
     "Latency of database writes is shown but not judged, as in the published test.",

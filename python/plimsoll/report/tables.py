@@ -114,7 +114,17 @@ def _parameters(plan: dict[str, Any]) -> Table:
 
 
 def _configuration(plan: dict[str, Any]) -> Table:
-    headings = ["Instance", "Backend", "Page", "Cache", "Log framing", "Log directory", "Databases"]
+    headings = [
+        "Instance",
+        "Backend",
+        "Page",
+        "Cache",
+        "Maintenance",
+        "Copies",
+        "Log framing",
+        "Log directory",
+        "Databases",
+    ]
     rows = []
     for instance in plan["run"]["instances"]:
         cache = f"{instance['cache_bytes_min'] >> 20} to {instance['cache_bytes_max'] >> 20} MiB"
@@ -124,12 +134,18 @@ def _configuration(plan: dict[str, Any]) -> Table:
                 instance["backend"].replace("_", " "),
                 f"{instance['page_bytes'] // 1024} KiB",
                 cache if instance["cache_bytes_max"] else "none",
+                _pace(instance["maintenance"]),
+                instance["copies_count"],
                 instance["log_framing"].replace("_", " ") if instance["cache_bytes_max"] else "none",
                 instance["log_directory"],
                 ", ".join(str(Path(instance["directory"]) / item["file_name"]) for item in instance["databases"]),
             ]
         )
     return Table("Database configuration", headings, rows)
+
+
+def _pace(maintenance: dict[str, Any] | None) -> str:
+    return f"{maintenance['read_bytes'] // 1024} KiB, then {maintenance['throttle_ms']} ms" if maintenance else "off"
 
 
 def _figures(metric: dict[str, Any]) -> list[Any]:

@@ -24,6 +24,7 @@ use plimsoll_io::{Context, InstanceId, Purpose, Random};
 use plimsoll_workload::{Commit as WantedCommit, Kind, Operation, Result as OperationResult};
 
 use crate::RunError;
+use crate::backend::jobs::Jobs;
 use crate::backend::{ChecksumReport, DatabaseState, InstanceLevels};
 use crate::events::Level;
 use crate::setting::Setting;
@@ -47,6 +48,7 @@ struct EngineDatabase {
 /// See the module text.
 pub struct EngineInstance {
     instance: Rc<Instance>,
+    jobs: Jobs,
     databases: Vec<EngineDatabase>,
     page_bytes: u64,
     cache_limit_bytes: u64,
@@ -99,6 +101,7 @@ impl EngineInstance {
             ),
         );
         Ok(EngineInstance {
+            jobs: Jobs::start(setting, &instance, spec),
             instance,
             databases,
             page_bytes: u64::from(spec.page_bytes),
@@ -184,7 +187,9 @@ impl EngineInstance {
     /// # Errors
     /// What the disk or the engine reports.
     pub async fn close(self) -> Result<(), RunError> {
-        self.instance.close().await.map_err(run_error)
+        let jobs = self.jobs.stop().await;
+        self.instance.close().await.map_err(run_error)?;
+        jobs.map_err(run_error)
     }
 }
 

@@ -1,0 +1,86 @@
+//! What an engine instance does beside the transactions while it is open: maintenance of each database, and the reading
+//! back of its log for each further copy. An error of a job ends the run as an error of a session does.
+
+use std::rc::Rc;
+
+use plimsoll_engine::error::EngineError;
+use plimsoll_engine::instance::Instance;
+use plimsoll_engine::jobs::maintenance::{MaintenanceOptions, MaintenanceProgress, maintain};
+use plimsoll_engine::jobs::replication::{ReplicationProgress, replicate};
+use plimsoll_io::{JoinHandle, NANOS_PER_MILLISECOND};
+
+use crate::events::Level;
+use crate::setting::Setting;
+use crate::spec::InstanceSpec;
+
+/// The running jobs of one instance.
+pub struct Jobs {
+    setting: Setting,
+    maintenance: Vec<Rc<MaintenanceProgress>>,
+    replication: Vec<Rc<ReplicationProgress>>,
+    tasks: Vec<JoinHandle<Result<(), EngineError>>>,
+}
+
+impl Jobs {
+    /// Starts what the spec wants.
+    pub fn start(setting: &Setting, instance: &Rc<Instance>, spec: &InstanceSpec) -> Jobs {
+        let mut jobs = Jobs {
+            setting: setting.clone(),
+            maintenance: Vec::new(),
+            replication: Vec::new(),
+            tasks: Vec::new(),
+        };
+        if let Some(maintenance) = spec.maintenance {
+            let options = MaintenanceOptions {
+                read_bytes: maintenance.read_bytes as usize,
+                pause_ns: maintenance.throttle_ms * NANOS_PER_MILLISECOND,
+            };
+            for database in 1..=spec.databases.len() as u8 {
+                let progress = Rc::new(MaintenanceProgress::default());
+                jobs.maintenance.push(progress.clone());
+                let work = maintain(instance.clone(), database, options, progress);
+                jobs.tasks.push(setting.handle.spawn(work));
+            }
+        }
+        for copy in 2..=spec.copies_count {
+            let progress = Rc::new(ReplicationProgress::default());
+            jobs.replication.push(progress.clone());
+            let work = replicate(instance.clone(), copy, progress);
+            jobs.tasks.push(setting.handle.spawn(work));
+        }
+        jobs
+    }
+
+    /// Ends all jobs and says what they found.
+    ///
+    /// # Errors
+    /// The first error a job met.
+    pub async fn stop(self) -> Result<(), EngineError> {
+        self.maintenance
+            .iter()
+            .for_each(|progress| progress.stop.set(true));
+        self.replication
+            .iter()
+            .for_each(|progress| progress.stop.set(true));
+        let mut first_error = None;
+        for task in self.tasks {
+            if let Err(error) = task.await {
+                first_error.get_or_insert(error);
+            }
+        }
+        for (position, progress) in self.maintenance.iter().enumerate() {
+            for (page, damage) in progress.damaged.borrow().iter() {
+                let text = format!("maintenance of database {}: page {page}: {damage}", position + 1);
+                self.setting.tell(Level::Error, "bad_pages", text);
+            }
+            let text = format!(
+                "maintenance of database {}: {} pages checked, {} whole passes",
+                position + 1,
+                progress.pages_checked.get(),
+                progress.passes.get()
+            );
+            self.setting.tell(Level::Info, "maintenance_ended", text);
+        }
+        first_error.map_or(Ok(()), Err)
+    }
+}
