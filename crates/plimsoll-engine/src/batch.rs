@@ -16,7 +16,6 @@ use crate::cache::{Cache, PageKey};
 use crate::database::Database;
 use crate::edit::Edit;
 use crate::error::{EngineError, PageDamage};
-use crate::log::Lsn;
 use crate::log::record::{ImageRecord, LogRecord, PageEdits, RowRecord, StructureRecord};
 use crate::log::writer::Log;
 use crate::page::{PageFault, PageMut, PageView};
@@ -50,25 +49,34 @@ struct Draft {
     edits: Vec<Edit>,
 }
 
+/// Whether torn writes can be mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageImages {
+    /// Before the first change after a write (or read) of a page its image is logged. So between the position a dirty page holds the
+    /// checkpoint at and its changes there is always its whole content.
+    Logged,
+    /// Torn pages are found and named, not mended.
+    NotLogged,
+}
+
 /// Where steps find pages and put changes.
 pub struct Batch<'a> {
     cache: &'a Cache,
     log: &'a Log,
     database: &'a Database,
-    /// Log an image of a page before its first change after this position.
-    images_after: Option<Lsn>,
+    images: PageImages,
     drafts: BTreeMap<PageNumber, Draft>,
     pages_owned: u32,
 }
 
 impl<'a> Batch<'a> {
     /// An empty batch for one database.
-    pub fn new(cache: &'a Cache, log: &'a Log, database: &'a Database, images_after: Option<Lsn>) -> Self {
+    pub fn new(cache: &'a Cache, log: &'a Log, database: &'a Database, images: PageImages) -> Self {
         Self {
             cache,
             log,
             database,
-            images_after,
+            images,
             drafts: BTreeMap::new(),
             pages_owned: 0,
         }
@@ -187,7 +195,7 @@ impl<'a> Batch<'a> {
             };
             if anew {
                 // Redo makes the page anew from this record, whatever a torn write left.
-                frame.set_imaged_at(appended.start);
+                frame.set_imaged(true);
             }
             self.cache.mark_dirty(&frame, appended.start, appended.end);
         }
@@ -201,13 +209,13 @@ impl<'a> Batch<'a> {
 
     /// Logs an image of a page in memory if a torn write of it could not be mended otherwise.
     fn log_image(&self, page: PageNumber) {
-        let Some(checkpoint) = self.images_after else {
+        if self.images == PageImages::NotLogged {
             return;
-        };
+        }
         let Some(frame) = self.cache.peek(self.key(page)) else {
             return;
         };
-        if frame.imaged_at() >= checkpoint && frame.imaged_at() > Lsn::ZERO {
+        if frame.is_imaged() {
             return;
         }
         let (front, back) = {
@@ -226,7 +234,7 @@ impl<'a> Batch<'a> {
             back,
         };
         let appended = self.log.append(&LogRecord::Image(record));
-        frame.set_imaged_at(appended.start);
+        frame.set_imaged(true);
         self.cache.mark_dirty(&frame, appended.start, appended.end);
     }
 

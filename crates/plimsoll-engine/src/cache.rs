@@ -71,8 +71,8 @@ pub struct Frame {
     changes: Cell<u64>,
     writing: Cell<bool>,
     touches: Cell<[Nanos; 2]>,
-    /// The start of the log record with the latest image of this page.
-    imaged_at: Cell<Lsn>,
+    /// The log holds the whole content of this page from after its latest write on.
+    imaged: Cell<bool>,
 }
 
 impl Frame {
@@ -96,14 +96,14 @@ impl Frame {
         self.dirty_since.get().is_some()
     }
 
-    /// The start of the log record with the latest image of this page.
-    pub fn imaged_at(&self) -> Lsn {
-        self.imaged_at.get()
+    /// Whether the log holds the whole content of this page, written after its latest write to the file began.
+    pub fn is_imaged(&self) -> bool {
+        self.imaged.get()
     }
 
-    /// Notes that the log holds an image of this page.
-    pub fn set_imaged_at(&self, lsn: Lsn) {
-        self.imaged_at.set(lsn);
+    /// Notes that it does, or no longer does.
+    pub fn set_imaged(&self, imaged: bool) {
+        self.imaged.set(imaged);
     }
 
     fn touch(&self, now: Nanos) {
@@ -283,7 +283,8 @@ impl Cache {
         let buffer = database
             .read_page(key.page, purpose, purpose != Purpose::Redo)
             .await?;
-        Ok(self.install(key, buffer))
+        // A page made anew meanwhile is newer than what was read.
+        Ok(self.peek(key).unwrap_or_else(|| self.install(key, buffer)))
     }
 
     /// Waits for a free frame and holds it until the guard is dropped.
@@ -324,7 +325,7 @@ impl Cache {
             changes: Cell::new(0),
             writing: Cell::new(false),
             touches: Cell::new([0, 0]),
-            imaged_at: Cell::new(Lsn::ZERO),
+            imaged: Cell::new(false),
         });
         frame.touch(self.clock.now());
         self.replacement

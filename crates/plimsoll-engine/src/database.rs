@@ -8,10 +8,14 @@ use plimsoll_io::{Buffer, Context, Durability, File, Files, Notify, OpenMode, Pu
 
 use crate::error::{EngineError, PageDamage, Result};
 use crate::flushmap::{FlushMap, open_flush_map, save_flush_map};
-use crate::header::DatabaseHeader;
+use crate::header::{DatabaseHeader, DatabaseState};
+use crate::log::GENERATION_BYTES;
 use crate::page::PageView;
 use crate::page_class::{PageClass, classify, correct};
 use crate::{PageNumber, PageSize};
+
+/// Every change of a page takes a database time and at least one byte of log.
+const DBTIMES_PER_GENERATION: u64 = GENERATION_BYTES;
 
 /// What page checks found while the database was open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -228,7 +232,13 @@ impl Database {
         let bytes = {
             let mut header = self.header.borrow_mut();
             change(&mut header);
-            header.dbtime_max = header.dbtime_max.max(self.dbtime.get());
+            // In a dirty header the time runs ahead by more changes than a generation can hold. The header is written again for
+            // every generation that changes pages, so no page ever carries a time above its header's, and times given out after
+            // recovery are new even when the checkpoint has passed all changes of this database.
+            header.dbtime_max = match header.state {
+                DatabaseState::Dirty => header.dbtime_max.max(self.dbtime.get() + DBTIMES_PER_GENERATION),
+                _ => self.dbtime.get(),
+            };
             header.encode()
         };
         let result = self.write_header(&bytes).await;
@@ -374,7 +384,11 @@ impl Database {
     pub async fn sync(&self) -> Result<()> {
         if self.unsynced.get() {
             self.unsynced.set(false);
-            self.file.sync(self.label(Purpose::DatabaseWrite)).await?;
+            let synced = self.file.sync(self.label(Purpose::DatabaseWrite)).await;
+            if synced.is_err() {
+                self.unsynced.set(true);
+            }
+            synced?;
         }
         let changed = self.flush_map.borrow_mut().take_changed();
         if changed.is_empty() {
@@ -383,7 +397,7 @@ impl Database {
         save_flush_map(&self.flush_map_file, changed, self.label(Purpose::Header)).await
     }
 
-    /// Extends the file so that it has room for `pages_owned` pages, durably.
+    /// Extends the file so that it has room for `pages_owned` pages. Durable after [`Database::sync_length`].
     pub async fn extend(&self, pages_owned: u32) -> Result<()> {
         if pages_owned <= self.pages_owned.get() {
             return Ok(());
@@ -394,8 +408,14 @@ impl Database {
                 self.label(Purpose::DatabaseWrite),
             )
             .await?;
-        self.file.sync(self.label(Purpose::DatabaseWrite)).await?;
+        self.unsynced.set(true);
         self.pages_owned.set(self.pages_owned.get().max(pages_owned));
+        Ok(())
+    }
+
+    /// Makes the length durable, so that a full file system shows before the log speaks of the new pages.
+    pub async fn sync_length(&self) -> Result<()> {
+        self.file.sync(self.label(Purpose::DatabaseWrite)).await?;
         Ok(())
     }
 

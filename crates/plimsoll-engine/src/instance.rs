@@ -125,6 +125,7 @@ pub struct Instance {
     checkpointing: Cell<bool>,
     tasks: RefCell<Vec<JoinHandle<()>>>,
     long_value_counters: RefCell<BTreeMap<(u8, u32), LongValueCounter>>,
+    cleaner: RefCell<Option<JoinHandle<()>>>,
 }
 
 impl Instance {
@@ -205,13 +206,24 @@ impl Instance {
     }
 
     /// Moves the checkpoint as far as the pages written allow: files synced first, headers and checkpoint file after, old generations last.
-    pub async fn checkpoint(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// Any error poisons the instance: after a failed sync nobody knows what is in the files.
+    pub async fn checkpoint(self: &Rc<Self>) -> Result<()> {
         if self.checkpointing.replace(true) {
-            return Ok(());
+            return self.store.log.check();
         }
-        let result = self.checkpoint_alone().await;
-        self.checkpointing.set(false);
-        result
+        // A task of its own: a caller that stops waiting must not leave a header half written.
+        let this = self.clone();
+        let task = self.store.handle.spawn(async move {
+            let result = this.checkpoint_alone().await;
+            if let Err(error) = &result {
+                this.store.log.fail(error);
+            }
+            this.checkpointing.set(false);
+            result
+        });
+        task.await
     }
 
     async fn checkpoint_alone(&self) -> Result<()> {
@@ -265,20 +277,19 @@ impl Instance {
         );
         let (checkpointer, tidier) = (self.clone(), self.clone());
         let mut tasks = self.tasks.borrow_mut();
-        tasks.push(handle.spawn(cleaner));
+        *self.cleaner.borrow_mut() = Some(handle.spawn(cleaner));
         tasks.push(handle.spawn(async move { checkpointer.checkpoint_regularly().await }));
         tasks.push(handle.spawn(async move { tidier.tidy_regularly().await }));
     }
 
-    async fn checkpoint_regularly(&self) {
+    async fn checkpoint_regularly(self: &Rc<Self>) {
         while !self.store.stopping.get() {
             let second = self.store.handle.sleep(NANOS_PER_SECOND);
             either(second, self.stop.notified()).await;
             if self.store.stopping.get() {
                 return;
             }
-            if let Err(error) = self.checkpoint().await {
-                self.store.log.fail(&error);
+            if self.checkpoint().await.is_err() {
                 return;
             }
         }
@@ -375,11 +386,9 @@ impl Instance {
             store.ended.notified().await;
         }
         self.tidy().await?;
-        self.writeback.write_everything(&store.databases).await?;
-        while self.checkpointing.get() {
-            store.handle.yield_now().await;
-        }
         self.stop_tasks().await;
+        // Only now does nothing change pages any more.
+        self.writeback.write_everything(&store.databases).await?;
         for database in store.databases.all() {
             database.sync().await?;
             let appended = store.log.append(&LogRecord::Detach {
@@ -411,13 +420,24 @@ impl Instance {
 
     async fn stop_tasks(&self) {
         self.store.stopping.set(true);
-        self.cleaner_stopping.set(true);
-        let tasks = self.tasks.take();
-        for task in tasks {
+        for task in self.tasks.take() {
             self.stop.notify_all();
             self.store.tidy.notify_all();
-            self.store.cache.needed.notify_all();
             task.await;
+        }
+        while self.checkpointing.get() {
+            self.store.handle.yield_now().await;
+        }
+        // The cleaner goes last: the others may wait for frames.
+        self.cleaner_stopping.set(true);
+        let cleaner = self.cleaner.take();
+        if let Some(cleaner) = cleaner {
+            self.store.cache.needed.notify_all();
+            cleaner.await;
+        }
+        while self.writeback.permits.free() < self.options.writes_outstanding_max {
+            let freed = self.store.cache.freed.notified();
+            freed.await;
         }
     }
 }

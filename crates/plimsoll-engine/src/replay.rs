@@ -35,6 +35,8 @@ use crate::versions::RowKey;
 const READ_AHEAD_RECORDS: usize = 256;
 /// Reads under way at once.
 const READ_AHEAD_READS: usize = 64;
+/// Writes under way at once.
+const WRITES_OUTSTANDING_MAX: usize = 16;
 /// Deleted rows remembered for tidying after activation.
 const LEFTOVERS_MAX: usize = 100_000;
 
@@ -79,6 +81,8 @@ pub struct Replayer {
     leftovers: Vec<RowKey>,
     transaction_max: u64,
     damage: BTreeMap<PageKey, PageDamage>,
+    /// The latest record that gives the whole content of a page: until the page is written, redo may not start later.
+    contents: BTreeMap<PageKey, Lsn>,
     last: Option<Generation>,
     statistics: ReplayStatistics,
 }
@@ -99,7 +103,7 @@ impl Replayer {
             cache: cache.clone(),
             log: WriteAhead::replay(),
             handle: handle.clone(),
-            permits: Permits::new(16),
+            permits: Permits::new(WRITES_OUTSTANDING_MAX),
             waypoint_generations: 0,
             purpose: Purpose::Redo,
         });
@@ -118,6 +122,7 @@ impl Replayer {
             leftovers: Vec::new(),
             transaction_max: 0,
             damage: BTreeMap::new(),
+            contents: BTreeMap::new(),
             last: None,
             statistics: ReplayStatistics::default(),
         }
@@ -313,7 +318,7 @@ impl Replayer {
             row.change.apply(&mut page, usize::from(row.line), &row.key);
             page.set_dbtime(row.dbtime);
         }
-        self.cache.mark_dirty(&frame, start, end);
+        self.mark_dirty(&frame, start, end);
         self.statistics.applied += 1;
         Ok(())
     }
@@ -343,6 +348,15 @@ impl Replayer {
         };
         self.damage.insert(key, damage);
         false
+    }
+
+    /// A write of this page that is torn needs its image again, so the checkpoint must not pass that either.
+    fn mark_dirty(&self, frame: &Rc<Frame>, start: Lsn, end: Lsn) {
+        let since = self
+            .contents
+            .get(&frame.key())
+            .map_or(start, |content| start.min(*content));
+        self.cache.mark_dirty(frame, since, end);
     }
 
     fn note_damage(&mut self, key: PageKey, damage: PageDamage) -> Result<()> {
@@ -412,9 +426,9 @@ impl Replayer {
             page.set_dbtime(dbtime);
         }
         if makes_anew {
-            frame.set_imaged_at(start);
+            self.contents.insert(key, start);
         }
-        self.cache.mark_dirty(&frame, start, end);
+        self.mark_dirty(&frame, start, end);
         self.statistics.applied += 1;
         Ok(())
     }
@@ -445,30 +459,44 @@ impl Replayer {
         let back_start = content.len() - image.back.len();
         content[back_start..].copy_from_slice(&image.back);
         let image_dbtime = PageView::new(&content, size).dbtime();
+        self.contents.insert(key, start);
         let known_damaged = self.damage.contains_key(&key);
         let frame = match self.load(&database, image.page).await? {
             Ok(frame) if !known_damaged && PageView::new(&frame.bytes(), size).dbtime() >= image_dbtime => {
-                frame.set_imaged_at(start);
                 return Ok(());
             }
             Ok(frame) => frame,
             Err(_) => self.blank_frame(&database, key),
         };
         frame.bytes_mut().copy_from_slice(&content);
-        frame.set_imaged_at(start);
-        self.cache.mark_dirty(&frame, start, end);
+        self.mark_dirty(&frame, start, end);
         self.damage.remove(&key);
         self.statistics.mended += 1;
         Ok(())
     }
 
-    /// Stops the background work and gives everything to activation.
-    pub(crate) async fn finish(mut self) -> Result<Replayed> {
-        // Root pages may have to be read, which may need frames freed.
-        self.restore_kinds().await?;
+    /// Stops the background work after an error; the databases can be closed then.
+    pub async fn abandon(mut self) {
+        self.stop().await;
+    }
+
+    /// Stops the cleaner and waits for its writes: nothing may touch these files afterwards.
+    async fn stop(&mut self) {
         self.stopping.set(true);
         self.cache.needed.notify_all();
         (&mut self.cleaner).await;
+        while self.writeback.permits.free() < WRITES_OUTSTANDING_MAX {
+            let freed = self.cache.freed.notified();
+            freed.await;
+        }
+    }
+
+    /// Stops the background work and gives everything to activation.
+    pub(crate) async fn finish(mut self) -> Result<Replayed> {
+        // Root pages may have to be read, which may need frames freed.
+        let restored = self.restore_kinds().await;
+        self.stop().await;
+        restored?;
         self.writeback.log.check()?;
         if let Some((first, _)) = self.damage.iter().next() {
             let number = first.database;
@@ -480,12 +508,6 @@ impl Replayer {
                 pages,
             });
         }
-        // Writes under way finish before anything else touches these pages.
-        while self.writeback.permits.free() < 16 {
-            let freed = self.cache.freed.notified();
-            freed.await;
-        }
-        self.writeback.log.check()?;
         Ok(Replayed {
             cache: self.cache.clone(),
             databases: self.databases.clone(),

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use plimsoll_io::{Context, Files, Handle, Notify, Purpose};
 
 use crate::PageNumber;
-use crate::batch::{Batch, Step, Stop};
+use crate::batch::{Batch, PageImages, Step, Stop};
 use crate::btree::{Tree, descend_last};
 use crate::cache::{Cache, Frame};
 use crate::database::Database;
@@ -87,7 +87,7 @@ pub struct Store {
     /// Redo would start here.
     pub checkpoint: Cell<Lsn>,
     /// Whether page images are logged.
-    pub page_images: bool,
+    pub page_images: PageImages,
     /// Pages a database file grows by.
     pub extension_pages: u32,
     /// Databases that are growing.
@@ -108,8 +108,7 @@ impl Store {
     }
 
     fn batch<'a>(&'a self, database: &'a Database) -> Batch<'a> {
-        let images_after = self.page_images.then(|| self.checkpoint.get());
-        Batch::new(&self.cache, &self.log, database, images_after)
+        Batch::new(&self.cache, &self.log, database, self.page_images)
     }
 
     /// Carries a changing step to its end. The step runs again from the start after every wait, so it must not have side effects until it is
@@ -181,10 +180,8 @@ impl Store {
             return self.log.check();
         }
         self.growing.borrow_mut().push(number);
-        let result = self.grow_alone(database, pages).await;
-        self.growing.borrow_mut().retain(|growing| *growing != number);
-        self.grown.notify_all();
-        result
+        let _growing = Growing { store: self, number };
+        self.grow_alone(database, pages).await
     }
 
     async fn grow_alone(&self, database: &Rc<Database>, pages: u32) -> Result<()> {
@@ -192,6 +189,11 @@ impl Store {
         // Extent trees may take a few pages of the new extent for themselves.
         let grow_by = (pages + 8).next_multiple_of(self.extension_pages.max(1));
         database.extend(last + grow_by).await?;
+        if let Err(error) = database.sync_length().await {
+            // After a failed sync nobody knows what the file holds.
+            self.log.fail(&error);
+            return Err(error);
+        }
         let mut pins: Vec<Rc<Frame>> = Vec::new();
         loop {
             self.log.room().await?;
@@ -217,6 +219,22 @@ impl Store {
             self.leftovers.borrow_mut().extend(rows);
             self.tidy.notify_all();
         }
+    }
+}
+
+/// Ends the turn of who makes a database grow, also when its future is dropped half-way.
+struct Growing<'a> {
+    store: &'a Store,
+    number: u8,
+}
+
+impl Drop for Growing<'_> {
+    fn drop(&mut self) {
+        self.store
+            .growing
+            .borrow_mut()
+            .retain(|growing| *growing != self.number);
+        self.store.grown.notify_all();
     }
 }
 

@@ -89,7 +89,8 @@ impl Transaction {
             id,
             committed: Cell::new(None),
         });
-        store.writers.borrow_mut().insert(id, store.log.tip());
+        // Its records lie behind the checkpoint that redo started from: until all is taken back, redo must start there again.
+        store.writers.borrow_mut().insert(id, store.checkpoint.get());
         // Rows still to be taken back must not look dead to anybody meanwhile.
         for entry in &undo {
             store
@@ -214,7 +215,11 @@ impl Transaction {
 
     /// Takes back everything done since the savepoint.
     pub async fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
-        self.work().take_back(savepoint.changes).await
+        // Half-way back is a state nobody asked for: if this ends early, the transaction can only be rolled back.
+        self.partial.set(true);
+        self.work().take_back(savepoint.changes).await?;
+        self.partial.set(false);
+        Ok(())
     }
 
     /// Commits.
@@ -281,7 +286,7 @@ impl Drop for Transaction {
         }
         let handle = work.store.handle.clone();
         drop(handle.spawn(async move {
-            // A failure poisons the log; recovery will take the transaction back.
+            // A failure has poisoned the log; recovery will take the transaction back.
             let _ = work.roll_back().await;
         }));
     }
@@ -571,6 +576,10 @@ impl Work {
                 transaction: self.status.id,
             });
             self.store.writers.borrow_mut().remove(&self.status.id);
+        }
+        if let Err(error) = &result {
+            // Its changes are still on the pages: only recovery can take them back now, so nothing may be closed as clean.
+            self.store.log.fail(error);
         }
         self.ended.set(true);
         self.end();

@@ -1,7 +1,10 @@
 //! The asynchronous face of a disk: [`Files`] opens, [`File`] reads and writes. A dropped future abandons the answer,
 //! not the operation: the disk keeps the memory until the device is done with it.
+//!
+//! A file is closed by [`File::close`], which says when that is done, or when the last clone of it is dropped: an error on
+//! any path may not leave a file open, because an open file is a locked one.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -9,7 +12,8 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use crate::{
-    Action, Answer, Buffer, Context, Disk, DiskError, Durability, Entry, OpenMode, Opened, Operation,
+    Action, Answer, Buffer, Context, Disk, DiskError, Durability, Entry, FileId, OpenMode, Opened, Operation,
+    Purpose,
 };
 
 #[derive(Default)]
@@ -94,6 +98,11 @@ impl Files {
                 disk: self.disk.clone(),
                 path,
                 opened,
+                closing: Rc::new(CloseWhenDropped {
+                    disk: self.disk.clone(),
+                    file: opened.file,
+                    is_closed: Cell::new(false),
+                }),
             }),
             other => unreachable!("open was answered by {other:?}"),
         }
@@ -165,6 +174,23 @@ pub struct File {
     disk: Rc<dyn Disk>,
     path: PathBuf,
     opened: Opened,
+    closing: Rc<CloseWhenDropped>,
+}
+
+/// Shared by the clones of a file.
+struct CloseWhenDropped {
+    disk: Rc<dyn Disk>,
+    file: FileId,
+    is_closed: Cell<bool>,
+}
+
+impl Drop for CloseWhenDropped {
+    fn drop(&mut self) {
+        if !self.is_closed.get() {
+            let action = Action::Close { file: self.file };
+            drop(start(&*self.disk, action, Context::of(Purpose::Metadata)));
+        }
+    }
 }
 
 impl File {
@@ -249,6 +275,7 @@ impl File {
 
     /// Closes the file; other clones of this handle become useless.
     pub async fn close(&self, context: Context) -> Result<(), DiskError> {
+        self.closing.is_closed.set(true);
         self.done(
             Action::Close {
                 file: self.opened.file,

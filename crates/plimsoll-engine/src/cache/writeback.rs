@@ -317,4 +317,6 @@ fn prepare_for_disk(frame: &Frame, target: &mut [u8], database: &Database) {
     PageMut::new(&mut bytes, size).set_flush_type(next_type);
     target.copy_from_slice(&bytes);
     set_checksum(target, frame.key.page);
+    // This write may tear: what is changed from here on needs an image that the checkpoint cannot have passed.
+    frame.set_imaged(false);
 }

@@ -1,6 +1,7 @@
 //! Opening an instance: lock the files, look at their headers, replay the log if one of them was not shut down cleanly, begin a new generation.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -8,6 +9,7 @@ use plimsoll_io::{Files, Handle, Notify, Permits, Purpose, Random};
 
 use super::{Instance, InstanceOptions, RecoveryReport};
 use crate::PageSize;
+use crate::batch::PageImages;
 use crate::cache::Cache;
 use crate::cache::writeback::{WriteAhead, Writeback};
 use crate::checkpoint::read_checkpoint;
@@ -22,7 +24,7 @@ use crate::log::writer::Log;
 use crate::logtime::{LogTime, Signature};
 use crate::replay::{Replayed, Replayer, replay_context};
 use crate::store::{Databases, Store};
-use crate::transaction::Transaction;
+use crate::transaction::{Transaction, UndoEntry};
 use crate::versions::VersionStore;
 
 impl Instance {
@@ -38,6 +40,20 @@ impl Instance {
     ) -> Result<(Rc<Instance>, RecoveryReport)> {
         options.check()?;
         let databases = open_databases(&files, &options).await?;
+        let opened = Self::open_with(files, handle, options, random, databases.clone()).await;
+        if opened.is_err() {
+            close_all(&databases).await;
+        }
+        opened
+    }
+
+    async fn open_with(
+        files: Files,
+        handle: Handle,
+        options: InstanceOptions,
+        random: &mut Random,
+        databases: Vec<Rc<Database>>,
+    ) -> Result<(Rc<Instance>, RecoveryReport)> {
         let reader = LogReader::new(
             files.clone(),
             options.log.clone(),
@@ -81,7 +97,13 @@ fn needs_recovery(database: &Database) -> bool {
 async fn open_databases(files: &Files, options: &InstanceOptions) -> Result<Vec<Rc<Database>>> {
     let mut databases: Vec<Rc<Database>> = Vec::new();
     for (index, path) in options.databases.iter().enumerate() {
-        let database = Rc::new(Database::open(files, path, index as u8 + 1, options.context).await?);
+        let database = match Database::open(files, path, index as u8 + 1, options.context).await {
+            Ok(database) => Rc::new(database),
+            Err(error) => {
+                close_all(&databases).await;
+                return Err(error);
+            }
+        };
         let size = databases.first().map_or(database.size(), |first| first.size());
         databases.push(database.clone());
         if database.size() != size {
@@ -163,18 +185,31 @@ async fn replay(
         .iter()
         .filter(|file| file.generation >= start.generation)
     {
-        let generation = reader.read_generation(&file.path).await?;
-        for (signature, path) in &signatures {
-            check_stream(*signature, &generation, path)?;
+        if let Err(error) = feed(&mut replayer, reader, file, start, &signatures).await {
+            replayer.abandon().await;
+            return Err(error);
         }
-        let from = if file.generation == start.generation {
-            start.offset
-        } else {
-            0
-        };
-        replayer.feed(generation, from).await?;
     }
     replayer.finish().await
+}
+
+async fn feed(
+    replayer: &mut Replayer,
+    reader: &LogReader,
+    file: &GenerationFile,
+    start: Lsn,
+    signatures: &[(Signature, std::path::PathBuf)],
+) -> Result<()> {
+    let generation = reader.read_generation(&file.path).await?;
+    for (signature, path) in signatures {
+        check_stream(*signature, &generation, path)?;
+    }
+    let from = if file.generation == start.generation {
+        start.offset
+    } else {
+        0
+    };
+    replayer.feed(generation, from).await
 }
 
 fn check_stream(signature: Signature, generation: &Generation, database: &Path) -> Result<()> {
@@ -296,7 +331,11 @@ async fn activate(
         tidy: Notify::new(),
         ended: Notify::new(),
         checkpoint: Cell::new(checkpoint),
-        page_images: options.page_images,
+        page_images: if options.page_images {
+            PageImages::Logged
+        } else {
+            PageImages::NotLogged
+        },
         extension_pages: options.extension_pages,
         growing: RefCell::default(),
         grown: Notify::new(),
@@ -320,11 +359,15 @@ async fn activate(
         checkpointing: Cell::new(false),
         tasks: RefCell::default(),
         long_value_counters: RefCell::default(),
+        cleaner: RefCell::default(),
     });
-    attach(&instance, first_generation, recovered).await?;
-    instance.start_tasks();
     let rolled_back = replayed.unfinished.len();
-    take_back_unfinished(&instance, replayed.unfinished, recovered).await?;
+    if let Err(error) = begin_work(&instance, first_generation, replayed.unfinished, recovered).await {
+        instance.store.log.fail(&error);
+        // Stops what runs in the background; as the log has failed, nothing is marked clean.
+        let _ = instance.close().await;
+        return Err(error);
+    }
     instance.store.leave_over(replayed.leftovers);
     let report = RecoveryReport {
         recovered,
@@ -334,6 +377,17 @@ async fn activate(
         rolled_back,
     };
     Ok((instance, report))
+}
+
+async fn begin_work(
+    instance: &Rc<Instance>,
+    generation: u32,
+    unfinished: BTreeMap<u64, Vec<UndoEntry>>,
+    recovered: bool,
+) -> Result<()> {
+    attach(instance, generation, recovered).await?;
+    instance.start_tasks();
+    take_back_unfinished(instance, unfinished, recovered).await
 }
 
 /// Logs that the databases belong to the stream and marks them dirty, before anything else changes them.
@@ -379,7 +433,7 @@ async fn attach(instance: &Rc<Instance>, generation: u32, recovered: bool) -> Re
 
 async fn take_back_unfinished(
     instance: &Rc<Instance>,
-    unfinished: std::collections::BTreeMap<u64, Vec<crate::transaction::UndoEntry>>,
+    unfinished: BTreeMap<u64, Vec<UndoEntry>>,
     recovered: bool,
 ) -> Result<()> {
     if recovered {
