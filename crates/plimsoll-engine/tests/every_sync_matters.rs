@@ -93,7 +93,7 @@ fn world(seed: u64, forget: Option<Sync>, seen: &RefCell<BTreeMap<String, u64>>)
     let forgetful = Forgetful::new(disk.clone(), forget);
     let known: Rc<RefCell<Known>> = Rc::default();
     // Most of what matters happens early; some worlds live long enough for several generations.
-    let last_event = [60, 200, 600, 3_000, 9_000][random.below(5) as usize];
+    let last_event = [60, 200, 600, 3_000, 20_000][random.below(5) as usize];
     disk.power_cut_at_event(1 + random.below(last_event));
     let (working, books) = (setup.clone(), known.clone());
     run_forgetting(&disk, &forgetful, move |files, handle| async move {
@@ -110,6 +110,16 @@ fn world(seed: u64, forget: Option<Sync>, seen: &RefCell<BTreeMap<String, u64>>)
     };
     let image = disk.crash_image(loss, &mut random);
     let known = known.borrow();
+    // The second header copy is for a first one that cannot be read; both must be sufficient at any moment.
+    let wreck_first_copy = random.chance(0.3);
+    let wreck_first_copy = forget == Some(Sync::HeaderSecond) || (forget.is_none() && wreck_first_copy);
+    if known.created && wreck_first_copy {
+        for number in 1..=setup.databases {
+            image.corrupt(database_path(number), 0, |bytes| {
+                bytes.iter_mut().take(1).for_each(|byte| *byte ^= 0xFF)
+            });
+        }
+    }
     if !known.created {
         return forgetful.forgotten();
     }
@@ -152,7 +162,7 @@ async fn busy_life(files: Files, handle: Handle, setup: Setup, known: Rc<RefCell
             return;
         };
         if known.borrow().field.is_none() {
-            let Ok(field) = create_field(&instance, &setup, 800, 600).await else {
+            let Ok(field) = create_field(&instance, &setup, 1_500, 1_100).await else {
                 return;
             };
             let tip = instance.store().log.tip();
@@ -163,13 +173,13 @@ async fn busy_life(files: Files, handle: Handle, setup: Setup, known: Rc<RefCell
         }
         let field = known.borrow().field.clone().expect("it was just set");
         let ledger = known.borrow().ledger.clone();
-        for turn in 0..12 {
+        for turn in 0..30 {
             work(
                 &instance,
                 &handle,
                 &field,
                 &ledger,
-                seed * 100 + life * 20 + turn,
+                seed * 100 + life * 40 + turn,
                 12,
             )
             .await;

@@ -196,6 +196,8 @@ impl Writeback {
     /// Frees frames until enough are available, writing dirty victims. Returns whether it had to stop for lack of victims.
     pub async fn free_frames(self: &Rc<Self>, databases: &Databases) -> Result<bool> {
         while self.cache.available() < self.cache.limits.available_stop {
+            // When nothing can be written any more, the same dirty victim would come up for ever.
+            self.log.check()?;
             let Some(frame) = self.cache.next_victim() else {
                 return Ok(true);
             };

@@ -79,7 +79,7 @@ pub struct Forgetful {
     /// The path that was last created or renamed to, by directory: what the next sync of that directory is for.
     last_named: RefCell<BTreeMap<PathBuf, PathBuf>>,
     /// Files created and not synced since, and files made longer and not synced since.
-    created: RefCell<Vec<FileId>>,
+    created: Rc<RefCell<Vec<FileId>>>,
     extended: RefCell<Vec<FileId>>,
     seen: RefCell<BTreeMap<String, u64>>,
     forgotten: Cell<u64>,
@@ -92,7 +92,7 @@ impl Forgetful {
             forget,
             paths: Rc::default(),
             last_named: RefCell::default(),
-            created: RefCell::default(),
+            created: Rc::default(),
             extended: RefCell::default(),
             seen: RefCell::default(),
             forgotten: Cell::new(0),
@@ -183,8 +183,12 @@ impl Forgetful {
                     self.note_name(path);
                 }
                 let (path, paths, completion) = (path.clone(), self.paths.clone(), operation.completion);
+                let created = (*mode == OpenMode::Create).then(|| self.created.clone());
                 operation.completion = Box::new(move |outcome| {
                     if let Ok(Answer::Opened(opened)) = &outcome.result {
+                        if let Some(created) = created {
+                            created.borrow_mut().push(opened.file);
+                        }
                         paths.borrow_mut().insert(opened.file, path);
                     }
                     completion(outcome);

@@ -1,0 +1,298 @@
+//! Faults that were found once, each with the shortest story that shows it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use plimsoll_engine::instance::Instance;
+use plimsoll_engine::transaction::Commit;
+use plimsoll_io::{
+    Clock, DiskErrorKind, Effect, FaultRule, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions,
+    NANOS_PER_MILLISECOND, OperationKind, Purpose, Random, Tracking,
+};
+
+use crate::support::*;
+
+fn small_cache() -> Setup {
+    Setup {
+        cache_frames: 64,
+        checkpoint_generations: 1,
+        ..Setup::default()
+    }
+}
+
+/// Rows `from..to` of a tree, one commit for ten rows, noted in the ledger as acknowledged.
+async fn fill(
+    instance: &Instance,
+    tree: plimsoll_engine::btree::Tree,
+    field: &Field,
+    ledger: &RefCell<Ledger>,
+    rows: std::ops::Range<u64>,
+    byte: u8,
+) {
+    for first in rows.clone().step_by(10) {
+        let transaction = instance.begin();
+        let mut effects = Effects::new();
+        let serial = ledger.borrow().committed.len() as u64;
+        for number in first..(first + 10).min(rows.end) {
+            let (key, data) = (row_key(number), vec![byte; 400]);
+            if transaction.get(tree, &key).await.unwrap().is_some() {
+                transaction.replace(tree, &key, &data).await.unwrap();
+            } else {
+                transaction.insert(tree, &key, &data).await.unwrap();
+            }
+            effects.push((tree, key, Some(data)));
+        }
+        let key = serial.to_be_bytes().to_vec();
+        transaction
+            .insert(field.serials, &key, b"committed")
+            .await
+            .unwrap();
+        effects.push((field.serials, key, Some(b"committed".to_vec())));
+        ledger.borrow_mut().committed.push((serial, effects));
+        transaction.commit(Commit::Durable).await.unwrap();
+        ledger.borrow_mut().acknowledged.push(serial);
+    }
+}
+
+fn audited(disk: &Rc<MemoryDisk>, setup: &Setup, field: &Field, ledger: &Ledger, what: &str) {
+    let (setup, field, ledger, what) = (setup.clone(), field.clone(), ledger.clone(), what.to_owned());
+    run_on(&disk.clock().clone(), disk, move |files, handle| async move {
+        let (instance, _) = open(&files, &handle, &setup, 4)
+            .await
+            .unwrap_or_else(|error| panic!("{what}: {error}"));
+        audit(&instance, &field, &ledger).await.unwrap();
+        instance.close().await.unwrap();
+    })
+    .unwrap();
+}
+
+/// A fresh world with two trees of 500 rows each in the first database, closed cleanly.
+fn filled(setup: &Setup, memory: MemoryOptions) -> (Rc<MemoryDisk>, Field, Ledger) {
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 3, memory);
+    let creating = setup.clone();
+    let (field, ledger) = run_on(&clock, &disk, move |files, handle| async move {
+        create_databases(&files, &creating).await.unwrap();
+        let (instance, _) = open(&files, &handle, &creating, 3).await.unwrap();
+        let field = create_field(&instance, &creating, 0, 0).await.unwrap();
+        let ledger = RefCell::default();
+        for tree in &field.data {
+            fill(&instance, *tree, &field, &ledger, 0..500, 1).await;
+        }
+        instance.close().await.unwrap();
+        (field, ledger.into_inner())
+    })
+    .unwrap();
+    (disk, field, ledger)
+}
+
+fn sound_copy(disk: &Rc<MemoryDisk>) -> Rc<MemoryDisk> {
+    disk.crash_image(Loss::Nothing, &mut Random::from_seed(8))
+}
+
+/// Taking back takes seconds on a slow disk, long enough for a checkpoint in the middle of it. If that passes the records of what is still to be
+/// taken back, a second cut leaves half a transaction.
+#[test]
+fn a_checkpoint_during_taking_back_keeps_what_the_next_recovery_needs() {
+    let setup = small_cache();
+    let latency = Latency::Constant(25 * NANOS_PER_MILLISECOND);
+    let memory = MemoryOptions {
+        latency: LatencyPlan::of(Latency::Constant(1_000)).with_purpose(Purpose::DatabaseRead, latency),
+        ..MemoryOptions::default()
+    };
+    let (disk, field, ledger) = filled(&setup, memory);
+    let (working, trees, books) = (setup.clone(), field.clone(), RefCell::new(ledger.clone()));
+    let ledger = run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
+        let (instance, _) = open(&files, &handle, &working, 5).await.unwrap();
+        let unfinished = instance.begin();
+        for number in 0..400 {
+            let tree = trees.data[0];
+            unfinished
+                .replace(tree, &row_key(number), &[7; 100])
+                .await
+                .unwrap();
+        }
+        // Everything else moves on, so that the pages of the unfinished transaction get written.
+        fill(&instance, trees.data[1], &trees, &books, 0..500, 2).await;
+        std::mem::forget(unfinished);
+        books.into_inner()
+    })
+    .unwrap();
+    let mut random = Random::from_seed(6);
+    let cut = disk.crash_image(Loss::Everything, &mut random);
+    for tenths in 2..40 {
+        let recovering = cut.crash_image(Loss::Nothing, &mut random);
+        recovering.power_cut_at(tenths * 200 * NANOS_PER_MILLISECOND);
+        let opening = setup.clone();
+        run_until_power_lost(&recovering, move |files, handle| async move {
+            let _ = open(&files, &handle, &opening, 6).await;
+        });
+        recovering.power_cut();
+        let again = recovering.crash_image(Loss::Everything, &mut random);
+        audited(
+            &again,
+            &setup,
+            &field,
+            &ledger,
+            &format!("second cut after {tenths} fifths of a second"),
+        );
+    }
+}
+
+/// All changes of the second database lie before the checkpoint. After recovery its changes need database times above those on its pages, or
+/// the recovery after that takes them for done.
+#[test]
+fn database_times_never_go_back() {
+    let setup = Setup {
+        databases: 2,
+        ..small_cache()
+    };
+    let (disk, field, ledger) = filled(&setup, MemoryOptions::default());
+    let [first, second] = [field.data[0], field.data[2]];
+    let mut random = Random::from_seed(6);
+    let mut disk = sound_copy(&disk);
+    let mut books = ledger;
+    for round in 0..3u8 {
+        let (working, trees, ledger) = (setup.clone(), field.clone(), RefCell::new(books));
+        books = run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
+            let (instance, _) = open(&files, &handle, &working, 5).await.unwrap();
+            // In the first round many changes, later ever fewer: their times would begin low and stay low.
+            let rows = [200, 60, 20][usize::from(round)];
+            fill(&instance, second, &trees, &ledger, 0..rows, 10 + round).await;
+            // Reading the other database drives the second one's pages out, which writes them.
+            for _ in 0..3 {
+                dump(&instance, first).await.unwrap();
+                dump(&instance, trees.data[1]).await.unwrap();
+            }
+            instance.checkpoint().await.unwrap();
+            ledger.into_inner()
+        })
+        .unwrap();
+        disk = disk.crash_image(Loss::Everything, &mut random);
+        audited(
+            &sound_copy(&disk),
+            &setup,
+            &field,
+            &books,
+            &format!("round {round}"),
+        );
+    }
+}
+
+/// A rollback that meets an unreadable page leaves uncommitted data on other pages. Such an instance must not be closed as clean.
+#[test]
+fn a_rollback_that_fails_leaves_the_rest_to_recovery() {
+    let setup = small_cache();
+    let (disk, field, ledger) = filled(&setup, MemoryOptions::default());
+    let (working, trees, broken) = (setup.clone(), field.clone(), disk.clone());
+    run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
+        let (instance, _) = open(&files, &handle, &working, 5).await.unwrap();
+        let transaction = instance.begin();
+        for number in 0..200 {
+            transaction
+                .replace(trees.data[0], &row_key(number), &[7; 100])
+                .await
+                .unwrap();
+        }
+        dump(&instance, trees.data[1]).await.unwrap();
+        let fault = FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_purpose(Purpose::DatabaseRead);
+        broken.inject(fault.nth(3));
+        assert!(transaction.rollback().await.is_err(), "the third read fails");
+        assert!(
+            instance.close().await.is_err(),
+            "half a rollback was closed as clean"
+        );
+    })
+    .unwrap();
+    disk.clear_faults();
+    audited(&disk, &setup, &field, &ledger, "after a failed rollback");
+}
+
+/// After a failed sync the next one may report success and have written nothing: the files cannot be declared clean any more.
+#[test]
+fn a_failed_sync_of_a_checkpoint_poisons_the_instance() {
+    let setup = small_cache();
+    let (disk, field, ledger) = filled(&setup, MemoryOptions::default());
+    let (working, trees, broken) = (setup.clone(), field.clone(), disk.clone());
+    let books = RefCell::new(ledger);
+    run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
+        let (instance, _) = open(&files, &handle, &working, 5).await.unwrap();
+        fill(&instance, trees.data[0], &trees, &books, 0..300, 2).await;
+        dump(&instance, trees.data[1]).await.unwrap();
+        let fault = FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_kind(OperationKind::SyncFile);
+        broken.inject(fault.with_path_part(".edb").nth(1));
+        assert!(instance.checkpoint().await.is_err(), "the sync fails");
+        assert!(
+            instance.close().await.is_err(),
+            "a database was closed as clean after a failed sync"
+        );
+    })
+    .unwrap();
+}
+
+/// Work over several generations on a set of hot pages, with checkpoints: pages are imaged, written, changed again and written again. Every write
+/// of a page at the cut is torn. An image that the checkpoint has passed does not mend it.
+#[test]
+fn an_image_is_never_older_than_the_checkpoint() {
+    let setup = small_cache();
+    let (disk, field, ledger) = filled(&setup, MemoryOptions::default());
+    for seed in 0..12u64 {
+        let mut random = Random::from_seed(seed).child("hot pages");
+        let world = disk.crash_image(Loss::Nothing, &mut random);
+        let cut = FaultRule::new(Effect::CutPowerWhenSubmitted).with_kind(OperationKind::Write);
+        world.inject(
+            cut.with_purpose(Purpose::DatabaseWrite)
+                .nth(40 + random.below(400)),
+        );
+        let (working, trees) = (setup.clone(), field.clone());
+        let books = Rc::new(RefCell::new(ledger.clone()));
+        let written = books.clone();
+        run_until_power_lost(&world, move |files, handle| async move {
+            let Ok((instance, _)) = open(&files, &handle, &working, seed).await else {
+                return;
+            };
+            hot_life(&instance, &handle, &trees, &written).await;
+        });
+        world.power_cut();
+        let torn = Loss::Chance {
+            survival: 1.0,
+            tearing: 1.0,
+        };
+        let image = world.crash_image(torn, &mut random);
+        audited(&image, &setup, &field, &books.borrow(), &format!("seed {seed}"));
+    }
+}
+
+async fn hot_life(instance: &Rc<Instance>, handle: &Handle, field: &Field, ledger: &Rc<RefCell<Ledger>>) {
+    for turn in 0..60u64 {
+        // A few hot rows in every turn, and a moving window that fills the log and drives the cleaner.
+        fill(instance, field.data[0], field, ledger, 0..20, turn as u8).await;
+        let window = turn * 37 % 460;
+        fill(
+            instance,
+            field.data[1],
+            field,
+            ledger,
+            window..window + 40,
+            turn as u8,
+        )
+        .await;
+        if turn % 3 == 2 && instance.checkpoint().await.is_err() {
+            return;
+        }
+        handle.sleep(30 * NANOS_PER_MILLISECOND).await;
+    }
+}
+
+/// The disk of these tests tells the truth: with nothing at risk a crash image is the disk itself.
+#[test]
+fn a_write_through_disk_needs_no_mercy() {
+    let setup = small_cache();
+    let memory = MemoryOptions {
+        tracking: Tracking::WriteThrough,
+        ..MemoryOptions::default()
+    };
+    let (disk, field, ledger) = filled(&setup, memory);
+    let image = disk.crash_image(Loss::Everything, &mut Random::from_seed(2));
+    audited(&image, &setup, &field, &ledger, "write through");
+}
