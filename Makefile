@@ -14,7 +14,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check slow simulate crash wheel golden docs lock clean
+.PHONY: help setup demo test test-rust test-python check slow simulate crash planted wheel golden docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -52,6 +52,9 @@ simulate: ## simulation tests with another seed: make simulate SEED=7
 
 crash: ## kill the engine under load and recover, over and over
 	cargo test --workspace --locked -- --include-ignored crash kill
+
+planted: ## plant bugs in a copy of the engine: every one must be found
+	$(PYTHON) tests/planted/engine_bugs.py
 
 wheel: $(VENV)/.native ## build an installable wheel into dist/
 	$(TOOLS)/bin/maturin build --release --locked --out dist
