@@ -5,9 +5,8 @@ each database, the load, and the phases of a two-hour performance test. Its path
 the volumes on Linux; whoever runs it elsewhere edits them.
 
 Limits: one server is tested, with as many databases active as it would have after another one is lost. The array that
-serves several servers at once must be tested from all of them. The load is the transactions alone: a plan has no keys
-for background scans of the databases or for reading logs back for further copies, so neither is asked for; the header
-of the plan says so where the design has them.
+serves several servers at once must be tested from all of them. Background scans run at the pace of the engine's
+edition, which is near the rate the sizing counts with but does not follow it.
 """
 
 import json
@@ -49,13 +48,9 @@ def _lines(sizing: Sizing) -> Iterator[str]:
     sessions = int(figures["sessions_per_database_count"].value)
     title = requirements.title or requirements.name
     yield "# Made by `plimsoll size`. It tests one server with the databases it has active after another one is lost."
-    yield f"# Each database volume needs {figures['database_volume_size_gb'].value:,.0f} GB, each log volume"
-    yield f"# {figures['log_volume_size_gb'].value:,.0f} GB (1024-based). Change the paths to where yours are mounted."
+    yield f"# Each database volume needs {math.ceil(figures['database_volume_size_gb'].value):,} GB, each log volume"
+    yield f"# {math.ceil(figures['log_volume_size_gb'].value):,} GB (1024-based). Change the paths to where yours are mounted."
     yield "# Sessions are a beginning: raise them until required_iops is reached, or the limits are."
-    missing = _not_in_the_load(sizing)
-    if missing:
-        yield f"# The design also has {missing};"
-        yield "# the load of this plan has not."
     yield ""
     yield 'kind = "plan"'
     yield f"schema_version = {PLAN_SCHEMA_VERSION}"
@@ -84,6 +79,8 @@ def _lines(sizing: Sizing) -> Iterator[str]:
         yield f"database_size_mib = {max(size_mib, 64)}"
         yield f"page_kib = {requirements.guidance.number('page_kb'):g}"
         yield f"cache_mib_max = {CACHE_MIB}"
+        yield f"copies = {requirements.copies.count}"
+        yield f"maintenance = {'true' if requirements.guidance.number('maintenance_mb_per_s') else 'false'}"
     yield ""
     yield "[[workload]]"
     yield 'name = "mix"'
@@ -91,17 +88,6 @@ def _lines(sizing: Sizing) -> Iterator[str]:
     for kind, more in (("prepare", ""), ("warm_up", ""), ("measure", f"duration_s = {DURATION_S}"), ("stop", "")):
         yield from _phase(kind, more)
     yield from _phase("checksum", "")
-
-
-def _not_in_the_load(sizing: Sizing) -> str:
-    """What works on the storage of the design beside the transactions that the plan runs."""
-    requirements = sizing.requirements
-    parts = []
-    if requirements.guidance.number("maintenance_mb_per_s"):
-        parts.append("background scans of its databases")
-    if requirements.copies.count > 1:
-        parts.append("logs read back for further copies")
-    return " and ".join(parts)
 
 
 def _phase(kind: str, more: str) -> Iterator[str]:
