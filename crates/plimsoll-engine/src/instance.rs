@@ -2,6 +2,9 @@
 //! cleanly.
 
 pub mod open;
+mod recovery;
+
+pub use recovery::Recovery;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -253,6 +256,7 @@ impl Instance {
         }
         self.write_checkpoint_file(target).await?;
         store.checkpoint.set(target);
+        store.log.append(&LogRecord::Checkpoint { at: target });
         if self.options.circular {
             let held = self.holds.borrow().values().min().copied().unwrap_or(u32::MAX);
             store.log.delete_before(target.generation.min(held)).await?;

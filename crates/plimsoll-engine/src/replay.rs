@@ -77,6 +77,10 @@ pub struct Replayer {
     stopping: Rc<Cell<bool>>,
     cleaner: JoinHandle<()>,
     unfinished: BTreeMap<u64, Vec<UndoEntry>>,
+    /// First record of each unfinished transaction.
+    begun: BTreeMap<u64, Lsn>,
+    /// The checkpoint of the instance that wrote the log, as far as the log tells.
+    checkpoint_noted: Lsn,
     deleted: BTreeMap<u64, Vec<RowKey>>,
     leftovers: Vec<RowKey>,
     transaction_max: u64,
@@ -118,6 +122,8 @@ impl Replayer {
             stopping,
             cleaner,
             unfinished: BTreeMap::new(),
+            begun: BTreeMap::new(),
+            checkpoint_noted: Lsn::ZERO,
             deleted: BTreeMap::new(),
             leftovers: Vec::new(),
             transaction_max: 0,
@@ -136,6 +142,24 @@ impl Replayer {
     /// How far redo has come.
     pub fn position(&self) -> Lsn {
         self.last.as_ref().map_or(Lsn::ZERO, Generation::end)
+    }
+
+    /// Writes and syncs everything redone so far and stops. Says where redo has to start again: early enough for the undo of unfinished
+    /// transactions and for the images of pages still to change.
+    ///
+    /// # Errors
+    /// Damage found so far, and whatever writing meets.
+    pub(crate) async fn pause(mut self) -> Result<Lsn> {
+        let position = self.position();
+        let written = self.writeback.write_everything(&self.databases).await;
+        self.stop().await;
+        written?;
+        self.check_damage()?;
+        for database in self.databases.all() {
+            database.sync().await?;
+        }
+        let oldest = self.begun.values().min().copied().unwrap_or(position);
+        Ok(oldest.min(self.checkpoint_noted).min(position))
     }
 
     /// Redoes the records of a generation from payload offset `from` on.
@@ -199,13 +223,14 @@ impl Replayer {
     async fn redo(&mut self, start: Lsn, end: Lsn, record: &LogRecord) -> Result<()> {
         match record {
             LogRecord::Row(row) => {
-                self.note_undo(row);
+                self.note_undo(start, row);
                 self.redo_row(start, end, row).await
             }
             LogRecord::Structure(structure) => self.redo_structure(start, end, structure).await,
             LogRecord::Image(image) => self.redo_image(start, end, image).await,
             LogRecord::Commit { transaction } => {
                 self.unfinished.remove(transaction);
+                self.begun.remove(transaction);
                 let deleted = self.deleted.remove(transaction).unwrap_or_default();
                 if self.leftovers.len() < LEFTOVERS_MAX {
                     self.leftovers.extend(deleted);
@@ -214,10 +239,15 @@ impl Replayer {
             }
             LogRecord::RolledBack { transaction } => {
                 self.unfinished.remove(transaction);
+                self.begun.remove(transaction);
                 self.deleted.remove(transaction);
                 Ok(())
             }
             LogRecord::Attach { database, signature } => self.check_attach(*database, *signature),
+            LogRecord::Checkpoint { at } => {
+                self.checkpoint_noted = self.checkpoint_noted.max(*at);
+                Ok(())
+            }
             LogRecord::Detach { .. } | LogRecord::RecoveryUndo | LogRecord::Term => Ok(()),
         }
     }
@@ -232,7 +262,7 @@ impl Replayer {
         }
     }
 
-    fn note_undo(&mut self, row: &RowRecord) {
+    fn note_undo(&mut self, start: Lsn, row: &RowRecord) {
         if row.transaction == 0 {
             return;
         }
@@ -247,6 +277,7 @@ impl Replayer {
             tree,
             key: row.key.clone(),
         };
+        self.begun.entry(row.transaction).or_insert(start);
         let undo = self.unfinished.entry(row.transaction).or_default();
         if row.compensation {
             undo.pop();
@@ -495,16 +526,7 @@ impl Replayer {
         self.stop().await;
         restored?;
         self.writeback.log.check()?;
-        if let Some((first, _)) = self.damage.iter().next() {
-            let number = first.database;
-            let database = self.database(number)?;
-            let pages = self.damage.iter().filter(|(key, _)| key.database == number);
-            let pages = pages.map(|(key, damage)| (key.page, damage.clone())).collect();
-            return Err(EngineError::DamagedPages {
-                path: database.path().to_owned(),
-                pages,
-            });
-        }
+        self.check_damage()?;
         Ok(Replayed {
             cache: self.cache.clone(),
             databases: self.databases.clone(),
@@ -513,6 +535,19 @@ impl Replayer {
             transaction_max: self.transaction_max,
             last: self.last.take(),
             statistics: self.statistics,
+        })
+    }
+
+    fn check_damage(&self) -> Result<()> {
+        let Some((first, _)) = self.damage.iter().next() else {
+            return Ok(());
+        };
+        let number = first.database;
+        let database = self.database(number)?;
+        let pages = self.damage.iter().filter(|(key, _)| key.database == number);
+        Err(EngineError::DamagedPages {
+            path: database.path().to_owned(),
+            pages: pages.map(|(key, damage)| (key.page, damage.clone())).collect(),
         })
     }
 

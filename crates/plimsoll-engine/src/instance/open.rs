@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use plimsoll_io::{Files, Handle, Notify, Permits, Purpose, Random};
 
-use super::{Instance, InstanceOptions, RecoveryReport};
+use super::{Instance, InstanceOptions, Recovery, RecoveryReport};
 use crate::PageSize;
 use crate::batch::PageImages;
 use crate::cache::Cache;
@@ -22,7 +22,7 @@ use crate::log::reader::{Generation, GenerationFile, LogReader};
 use crate::log::record::LogRecord;
 use crate::log::writer::Log;
 use crate::logtime::{LogTime, Signature};
-use crate::replay::{Replayed, Replayer, replay_context};
+use crate::replay::{Replayed, replay_context};
 use crate::store::{Databases, Store};
 use crate::transaction::{Transaction, UndoEntry};
 use crate::versions::VersionStore;
@@ -61,18 +61,16 @@ impl Instance {
         );
         let generations = reader.generations().await?;
         let dirty = databases.iter().any(|database| needs_recovery(database));
-        let (replayed, started_at) = if dirty {
-            let start = redo_start(&files, &options, &databases, &generations).await?;
-            (
-                replay(&files, &handle, &options, databases, &reader, &generations, start).await?,
-                start,
-            )
-        } else {
-            (
-                nothing_to_replay(&handle, &options, databases, &reader, &generations).await?,
-                Lsn::ZERO,
-            )
-        };
+        if dirty {
+            let mut recovery = Recovery::with_databases(files, handle, options, databases).await?;
+            if let Err(error) = recovery.feed_all().await {
+                recovery.abandon().await;
+                return Err(error);
+            }
+            return recovery.activate_open(random).await;
+        }
+        let replayed = nothing_to_replay(&handle, &options, databases, &reader, &generations).await?;
+        let (dirty, started_at) = (false, Lsn::ZERO);
         activate(
             files,
             handle,
@@ -87,14 +85,14 @@ impl Instance {
     }
 }
 
-fn needs_recovery(database: &Database) -> bool {
+pub(super) fn needs_recovery(database: &Database) -> bool {
     !matches!(
         database.header().state,
         DatabaseState::Clean | DatabaseState::JustCreated
     )
 }
 
-async fn open_databases(files: &Files, options: &InstanceOptions) -> Result<Vec<Rc<Database>>> {
+pub(super) async fn open_databases(files: &Files, options: &InstanceOptions) -> Result<Vec<Rc<Database>>> {
     let mut databases: Vec<Rc<Database>> = Vec::new();
     for (index, path) in options.databases.iter().enumerate() {
         let database = match Database::open(files, path, index as u8 + 1, options.context).await {
@@ -120,7 +118,7 @@ async fn open_databases(files: &Files, options: &InstanceOptions) -> Result<Vec<
     Ok(databases)
 }
 
-async fn close_all(databases: &[Rc<Database>]) {
+pub(super) async fn close_all(databases: &[Rc<Database>]) {
     for database in databases {
         // The error that brought us here is the one to report.
         let _ = database.close().await;
@@ -128,7 +126,7 @@ async fn close_all(databases: &[Rc<Database>]) {
 }
 
 /// Where redo has to start: the checkpoint, or failing that the oldest generation a header asks for.
-async fn redo_start(
+pub(super) async fn redo_start(
     files: &Files,
     options: &InstanceOptions,
     databases: &[Rc<Database>],
@@ -163,56 +161,7 @@ async fn redo_start(
     Ok(start)
 }
 
-async fn replay(
-    files: &Files,
-    handle: &Handle,
-    options: &InstanceOptions,
-    databases: Vec<Rc<Database>>,
-    reader: &LogReader,
-    generations: &[GenerationFile],
-    start: Lsn,
-) -> Result<Replayed> {
-    let size = databases[0].size();
-    let signatures: Vec<(Signature, std::path::PathBuf)> = databases
-        .iter()
-        .filter(|database| needs_recovery(database))
-        .map(|database| (database.header().log_signature, database.path().to_owned()))
-        .collect();
-    let limits = options.cache_limits(size.bytes());
-    let depth = options.checkpoint_depth_generations();
-    let mut replayer = Replayer::new(handle.clone(), files.clone(), databases, limits, depth);
-    for file in generations
-        .iter()
-        .filter(|file| file.generation >= start.generation)
-    {
-        if let Err(error) = feed(&mut replayer, reader, file, start, &signatures).await {
-            replayer.abandon().await;
-            return Err(error);
-        }
-    }
-    replayer.finish().await
-}
-
-async fn feed(
-    replayer: &mut Replayer,
-    reader: &LogReader,
-    file: &GenerationFile,
-    start: Lsn,
-    signatures: &[(Signature, std::path::PathBuf)],
-) -> Result<()> {
-    let generation = reader.read_generation(&file.path).await?;
-    for (signature, path) in signatures {
-        check_stream(*signature, &generation, path)?;
-    }
-    let from = if file.generation == start.generation {
-        start.offset
-    } else {
-        0
-    };
-    replayer.feed(generation, from).await
-}
-
-fn check_stream(signature: Signature, generation: &Generation, database: &Path) -> Result<()> {
+pub(super) fn check_stream(signature: Signature, generation: &Generation, database: &Path) -> Result<()> {
     if generation.header.signature == signature {
         return Ok(());
     }
@@ -284,7 +233,7 @@ fn next_header(
     clippy::too_many_arguments,
     reason = "activation is one step; its inputs have nothing else in common"
 )]
-async fn activate(
+pub(super) async fn activate(
     files: Files,
     handle: Handle,
     options: InstanceOptions,

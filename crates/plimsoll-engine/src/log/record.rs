@@ -10,6 +10,7 @@
 
 use crate::PageNumber;
 use crate::edit::{Edit, RowChange, line};
+use crate::log::Lsn;
 use crate::log::wire::{PutWire, TakeWire};
 use crate::logtime::Signature;
 
@@ -112,6 +113,11 @@ pub enum LogRecord {
     RecoveryUndo,
     /// The instance shut down cleanly.
     Term,
+    /// The checkpoint moved: pages last imaged before it get a new image when they change after this record.
+    Checkpoint {
+        /// Where it is now.
+        at: Lsn,
+    },
 }
 
 mod kind {
@@ -124,6 +130,7 @@ mod kind {
     pub const IMAGE: u8 = 0x86;
     pub const RECOVERY_UNDO: u8 = 0x87;
     pub const TERM: u8 = 0x88;
+    pub const CHECKPOINT: u8 = 0x89;
 }
 
 impl LogRecord {
@@ -138,6 +145,7 @@ impl LogRecord {
             LogRecord::Image(_) => kind::IMAGE,
             LogRecord::RecoveryUndo => kind::RECOVERY_UNDO,
             LogRecord::Term => kind::TERM,
+            LogRecord::Checkpoint { .. } => kind::CHECKPOINT,
         }
     }
 
@@ -169,6 +177,10 @@ impl LogRecord {
                 body.put_number(u64::from(image.page));
                 body.put_bytes(&image.front);
                 body.put_bytes(&image.back);
+            }
+            LogRecord::Checkpoint { at } => {
+                body.put_number(u64::from(at.generation));
+                body.put_number(u64::from(at.offset));
             }
             LogRecord::RecoveryUndo | LogRecord::Term => {}
         }
@@ -216,6 +228,9 @@ impl LogRecord {
             }),
             kind::RECOVERY_UNDO => LogRecord::RecoveryUndo,
             kind::TERM => LogRecord::Term,
+            kind::CHECKPOINT => LogRecord::Checkpoint {
+                at: Lsn::new(body.number_u32()?, body.number_u32()?),
+            },
             _ => return None,
         })
     }

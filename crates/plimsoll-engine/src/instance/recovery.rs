@@ -1,0 +1,207 @@
+//! Recovery in steps: a database that was not shut down cleanly is brought forward one log generation at a time.
+//!
+//! A replica feeds generations as they arrive, pauses and goes on (in another process, if need be), and activates when it is to take over; only then are
+//! unfinished transactions taken back. Crash recovery is the same: feed all there is, activate.
+
+use std::rc::Rc;
+
+use plimsoll_io::{Context, Files, Handle, Purpose, Random};
+
+use super::open::{activate, check_stream, close_all, needs_recovery, open_databases, redo_start};
+use super::{Instance, InstanceOptions, RecoveryReport};
+use crate::checkpoint::write_checkpoint;
+use crate::database::Database;
+use crate::error::Result;
+use crate::log::Lsn;
+use crate::log::reader::{Generation, LogReader};
+use crate::logtime::Signature;
+use crate::replay::{ReplayStatistics, Replayer, replay_context};
+
+/// See the module text.
+pub struct Recovery {
+    files: Files,
+    handle: Handle,
+    options: InstanceOptions,
+    databases: Vec<Rc<Database>>,
+    reader: LogReader,
+    replayer: Replayer,
+    start: Lsn,
+    next: u32,
+    signature: Signature,
+}
+
+impl Recovery {
+    /// Opens the databases and finds where redo has to start.
+    ///
+    /// # Errors
+    /// When a file cannot be opened or log that is needed is missing.
+    pub async fn begin(files: Files, handle: Handle, options: InstanceOptions) -> Result<Recovery> {
+        options.check()?;
+        let databases = open_databases(&files, &options).await?;
+        let begun = Self::with_databases(files, handle, options, databases.clone()).await;
+        if begun.is_err() {
+            close_all(&databases).await;
+        }
+        begun
+    }
+
+    pub(super) async fn with_databases(
+        files: Files,
+        handle: Handle,
+        options: InstanceOptions,
+        databases: Vec<Rc<Database>>,
+    ) -> Result<Recovery> {
+        let reader = LogReader::new(
+            files.clone(),
+            options.log.clone(),
+            replay_context(options.context),
+        );
+        let generations = reader.generations().await?;
+        let start = redo_start(&files, &options, &databases, &generations).await?;
+        let dirty = databases.iter().find(|database| needs_recovery(database));
+        let signature = dirty.map_or_else(Signature::default, |database| database.header().log_signature);
+        let limits = options.cache_limits(databases[0].size().bytes());
+        let depth = options.checkpoint_depth_generations();
+        let replayer = Replayer::new(handle.clone(), files.clone(), databases.clone(), limits, depth);
+        Ok(Recovery {
+            next: start.generation,
+            files,
+            handle,
+            options,
+            databases,
+            reader,
+            replayer,
+            start,
+            signature,
+        })
+    }
+
+    /// The generation to be fed next.
+    pub fn next_generation(&self) -> u32 {
+        self.next
+    }
+
+    /// How far redo has come.
+    pub fn position(&self) -> Lsn {
+        self.replayer.position()
+    }
+
+    /// What redo has done.
+    pub fn statistics(&self) -> ReplayStatistics {
+        self.replayer.statistics()
+    }
+
+    /// Redoes the next generation; false if it is not there (yet).
+    ///
+    /// # Errors
+    /// When the generation is damaged or belongs to another stream.
+    pub async fn feed_next(&mut self) -> Result<bool> {
+        let generations = self.reader.generations().await?;
+        let Some(file) = generations.iter().find(|file| file.generation == self.next) else {
+            return Ok(false);
+        };
+        let generation: Generation = self.reader.read_generation(&file.path).await?;
+        check_stream(self.signature, &generation, self.databases[0].path())?;
+        let from = if self.next == self.start.generation {
+            self.start.offset
+        } else {
+            0
+        };
+        self.replayer.feed(generation, from).await?;
+        self.next += 1;
+        Ok(true)
+    }
+
+    /// Feeds every generation there is.
+    pub async fn feed_all(&mut self) -> Result<()> {
+        while self.feed_next().await? {}
+        Ok(())
+    }
+
+    /// Makes what was redone durable and closes the files; a later [`Recovery::begin`] goes on from there.
+    pub async fn pause(self) -> Result<()> {
+        let resume_at = self.replayer.pause().await;
+        let noted = match resume_at {
+            Ok(resume_at) => {
+                let resume_at = resume_at.max(self.start);
+                note_resume(
+                    &self.files,
+                    &self.options,
+                    &self.databases,
+                    resume_at,
+                    self.signature,
+                )
+                .await
+            }
+            Err(error) => Err(error),
+        };
+        close_all(&self.databases).await;
+        noted
+    }
+
+    /// Stops without keeping anything but what happens to be written.
+    pub async fn abandon(self) {
+        self.replayer.abandon().await;
+    }
+
+    /// Takes back what was not committed and opens the databases for work, with a new generation of the same stream.
+    ///
+    /// # Errors
+    /// [`crate::error::EngineError::DamagedPages`] and whatever opening meets.
+    pub async fn activate(self, random: &mut Random) -> Result<(Rc<Instance>, RecoveryReport)> {
+        let databases = self.databases.clone();
+        let activated = self.activate_open(random).await;
+        if activated.is_err() {
+            close_all(&databases).await;
+        }
+        activated
+    }
+
+    pub(super) async fn activate_open(self, random: &mut Random) -> Result<(Rc<Instance>, RecoveryReport)> {
+        let generations = self.reader.generations().await?;
+        let replayed = self.replayer.finish().await?;
+        let (files, handle, options) = (self.files, self.handle, self.options);
+        activate(
+            files,
+            handle,
+            options,
+            random,
+            replayed,
+            true,
+            self.start,
+            &generations,
+        )
+        .await
+    }
+}
+
+/// Headers and checkpoint file say where redo goes on.
+async fn note_resume(
+    files: &Files,
+    options: &InstanceOptions,
+    databases: &[Rc<Database>],
+    resume_at: Lsn,
+    signature: Signature,
+) -> Result<()> {
+    for database in databases.iter().filter(|database| needs_recovery(database)) {
+        database
+            .update_header(|header| {
+                header.generation_min_required = header.generation_min_required.max(resume_at.generation);
+                header.generation_recovering = resume_at.generation;
+            })
+            .await?;
+    }
+    let context = Context {
+        purpose: Purpose::Header,
+        ..options.context
+    };
+    write_checkpoint(
+        files,
+        &options.log.checkpoint(),
+        resume_at,
+        signature,
+        options.framing,
+        context,
+    )
+    .await
+}
