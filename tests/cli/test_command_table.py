@@ -51,6 +51,21 @@ def test_help_imports_nothing_heavy() -> None:
     assert json.loads(result.stderr.splitlines()[-1]) == []
 
 
+def test_a_sizing_imports_none_of_the_slow_libraries() -> None:
+    """Typer from 0.29 on imports pydantic for every command with parameters; that cost shows at every start."""
+    slow = ["pydantic", "rich", "numpy", "duckdb", "jinja2", "xlsxwriter", "plimsoll._native"]
+    program = (
+        "import sys, json\n"
+        "from plimsoll.cli import app\n"
+        "app('size --users 50 --quota-mb 100 --messages-per-day 50'.split(), standalone_mode=False)\n"
+        f"print(json.dumps([name for name in {slow!r} if name in sys.modules]), file=sys.stderr)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env={"PYTHONPATH": SOURCE}, check=True
+    )
+    assert json.loads(result.stderr.splitlines()[-1]) == []
+
+
 def test_an_unknown_command_is_a_usage_error() -> None:
     """Scripts tell a typing mistake from a failed test by the exit code."""
     result = run("sizzle")
