@@ -132,8 +132,9 @@ impl PlacedTable {
     /// Every tree of the table: its own, its secondary indexes, its long values.
     pub fn places(&self) -> Vec<Place> {
         let mut places = self.index_places.clone();
-        if places.is_empty() {
-            places.push(self.place);
+        // A table without a primary index lists only its secondary ones.
+        if !places.contains(&self.place) {
+            places.insert(0, self.place);
         }
         places.extend(self.long_values);
         places
