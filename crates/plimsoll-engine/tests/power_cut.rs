@@ -270,7 +270,6 @@ fn two_hundred_power_cuts_lose_nothing_acknowledged() {
         "change taken back",
         "deleted row revived",
         "dead row removed",
-        "torn log flush",
     ] {
         assert!(tally.coverage.contains_key(name), "no cut met: {name}");
     }

@@ -57,8 +57,8 @@ fn run_on(disk: &Rc<MemoryDisk>, spec: &Value, stop: &StopSignal) -> Ran {
     let outcome = execute(spec, disk.clock().clone(), disk.clone(), output, stop.clone());
     Ran {
         outcome,
-        rows: rows.into_iter().flatten().collect(),
-        events: told.into_iter().collect(),
+        rows: rows.try_iter().flatten().collect(),
+        events: told.try_iter().collect(),
     }
 }
 
