@@ -118,9 +118,18 @@ impl Run {
 impl Run {
     fn take_rows(&self, wait: Duration) -> Result<Vec<Row>, RecvTimeoutError> {
         let samples = self.samples.lock().expect("no panic happens under this lock");
-        let mut rows = samples.recv_timeout(wait)?;
+        // A run that was stopped may leave its end of the channel open: its thread tells that it is over.
+        let mut rows = match samples.recv_timeout(wait) {
+            Err(RecvTimeoutError::Timeout) if self.is_over() => return Err(RecvTimeoutError::Disconnected),
+            received => received?,
+        };
         rows.extend(samples.try_iter().flatten());
         Ok(rows)
+    }
+
+    fn is_over(&self) -> bool {
+        let state = self.state.lock().expect("no panic happens under this lock");
+        state.result.is_some() || state.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Whether the run has ended; looks for at most [`WAKE_EVERY`].
