@@ -306,6 +306,7 @@ pub(super) async fn activate(
         stop: Rc::new(Notify::new()),
         holds: RefCell::default(),
         checkpointing: Cell::new(false),
+        checkpointed: Notify::new(),
         tasks: RefCell::default(),
         long_value_counters: RefCell::default(),
         cleaner: RefCell::default(),
