@@ -87,6 +87,18 @@ impl Arena {
         NewChunk { index, start }
     }
 
+    /// Lends a buffer of any length: beyond a chunk it comes from the heap. `added` hears of every chunk that had to be added.
+    pub(crate) fn lend_any(self: &Rc<Self>, length_bytes: usize, added: impl FnOnce(NewChunk)) -> Buffer {
+        if length_bytes > CHUNK_BYTES {
+            return Buffer::zeroed(length_bytes);
+        }
+        self.lend(length_bytes).unwrap_or_else(|| {
+            added(self.grow());
+            self.lend(length_bytes)
+                .expect("a new chunk holds any buffer up to its size")
+        })
+    }
+
     /// Notes that the kernel knows a chunk by its index.
     pub(crate) fn note_registered(&self, chunk: NewChunk) {
         self.state.borrow_mut().chunks[chunk.index].registered = true;

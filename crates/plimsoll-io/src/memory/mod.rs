@@ -35,7 +35,8 @@ pub use latency::{Latency, LatencyPlan, LatencyRule};
 pub use options::{MemoryOptions, Tracking};
 pub use trace::{Stage, TraceEntry};
 
-use crate::{Clock, Disk, DiskFacts, Nanos, Operation, Outcome, Random};
+use crate::arena::Arena;
+use crate::{Buffer, Clock, Disk, DiskFacts, Nanos, Operation, Outcome, Random};
 use power::Power;
 use state::{PowerAfter, State};
 
@@ -74,6 +75,7 @@ pub struct MemoryDisk {
     options: MemoryOptions,
     state: RefCell<State>,
     power: Power,
+    arena: Rc<Arena>,
 }
 
 impl MemoryDisk {
@@ -85,6 +87,7 @@ impl MemoryDisk {
             options,
             state: RefCell::new(state),
             power: Power::default(),
+            arena: Rc::default(),
         })
     }
 
@@ -154,6 +157,11 @@ impl Disk for MemoryDisk {
             return 0;
         }
         self.state.borrow().queue.len()
+    }
+
+    /// Lent and taken back as by a real disk, so that measuring on a RAM disk does not measure the program's allocator.
+    fn allocate(&self, length_bytes: usize) -> Buffer {
+        self.arena.lend_any(length_bytes, drop)
     }
 
     fn facts(&self) -> DiskFacts {

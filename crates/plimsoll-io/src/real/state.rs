@@ -122,16 +122,8 @@ impl State {
 
     /// Memory for a transfer.
     pub(super) fn allocate(&mut self, length_bytes: usize) -> Buffer {
-        if length_bytes > CHUNK_BYTES {
-            return Buffer::zeroed(length_bytes);
-        }
-        self.arena.lend(length_bytes).unwrap_or_else(|| {
-            let chunk = self.arena.grow();
-            self.register(chunk);
-            self.arena
-                .lend(length_bytes)
-                .expect("a new chunk holds any buffer up to its size")
-        })
+        let arena = self.arena.clone();
+        arena.lend_any(length_bytes, |chunk| self.register(chunk))
     }
 
     /// Makes a chunk known to the kernel, as far as options, kernel and limits allow.
