@@ -134,8 +134,13 @@ impl Transaction {
         work.store
             .look(&database, |batch| {
                 let (path, line) = find(batch, &tree, key)?;
-                let current = current_data(batch, &path, line)?;
-                Ok(work.visible(&row, current.as_deref()))
+                let Ok(line) = line else {
+                    return Ok(work.visible(&row, None));
+                };
+                batch.with(path.leaf, |view| {
+                    let node = view.node(line)?;
+                    Ok(work.visible(&row, (!node.is_deleted()).then_some(node.data)))
+                })
             })
             .await
     }
