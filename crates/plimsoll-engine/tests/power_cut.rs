@@ -24,6 +24,7 @@ struct Tally {
     cuts_in_recovery: u64,
     commits_kept: u64,
     commits_lost: u64,
+    simulated_ns: u64,
     /// What the logs found after the cuts tell of, by name.
     coverage: BTreeMap<&'static str, u64>,
 }
@@ -179,6 +180,16 @@ fn run_until_cut(
     });
 }
 
+/// Cuts the power; the disk found afterwards. Its clock may be another one, so time is added up here.
+fn cut(disk: &Rc<MemoryDisk>, since: &mut u64, random: &mut Random, tally: &mut Tally) -> Rc<MemoryDisk> {
+    disk.power_cut();
+    tally.cuts += 1;
+    tally.simulated_ns += disk.clock().now() - *since;
+    let found = disk.crash_image(Loss::Drawn, random);
+    *since = found.clock().now();
+    found
+}
+
 /// One world: several rounds of work, cut, recovery and audit on the same databases.
 fn world(seed: u64, rounds: u64, tally: &mut Tally) {
     let mut random = Random::from_seed(seed).child("world");
@@ -193,14 +204,13 @@ fn world(seed: u64, rounds: u64, tally: &mut Tally) {
     .unwrap();
     let field: Rc<RefCell<Option<Field>>> = Rc::default();
     let ledger: Rc<RefCell<Ledger>> = Rc::default();
+    let mut since = 0;
     for round in 0..rounds {
         let kept_before = ledger.borrow().committed.len();
         let now = disk.clock().now();
         disk.power_cut_at(now + 1 + random.below(3_000_000_000));
         run_until_cut(&disk, &setup, &field, &ledger, seed, round);
-        disk.power_cut();
-        disk = disk.crash_image(Loss::Drawn, &mut random);
-        tally.cuts += 1;
+        disk = cut(&disk, &mut since, &mut random, tally);
         while random.chance(0.4) {
             // The power fails again while recovery is at work.
             let now = disk.clock().now();
@@ -209,9 +219,7 @@ fn world(seed: u64, rounds: u64, tally: &mut Tally) {
             run_until_power_lost(&disk, move |files, handle| async move {
                 let _ = open(&files, &handle, &recovering, seed).await;
             });
-            disk.power_cut();
-            disk = disk.crash_image(Loss::Drawn, &mut random);
-            tally.cuts += 1;
+            disk = cut(&disk, &mut since, &mut random, tally);
             tally.cuts_in_recovery += 1;
         }
         let coverage = Rc::new(RefCell::new(std::mem::take(&mut tally.coverage)));
@@ -249,8 +257,12 @@ fn many(first_seed: u64, worlds: u64) -> Tally {
         world(seed, 4, &mut tally);
     }
     println!(
-        "{} power cuts, {} of them in recovery; {} commits kept, {} unacknowledged ones lost",
-        tally.cuts, tally.cuts_in_recovery, tally.commits_kept, tally.commits_lost
+        "{} power cuts, {} of them in recovery; {} commits kept, {} unacknowledged ones lost; in {:.3} simulated seconds",
+        tally.cuts,
+        tally.cuts_in_recovery,
+        tally.commits_kept,
+        tally.commits_lost,
+        tally.simulated_ns as f64 / 1e9
     );
     println!("{:?}", tally.coverage);
     tally
