@@ -14,7 +14,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check slow simulate crash planted wheel golden docs lock clean
+.PHONY: help setup demo test test-rust test-python check slow simulate crash planted bench wheel golden docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -37,9 +37,10 @@ test-python: $(VENV)/.native $(VENV)/.dev
 check: $(VENV)/.native $(VENV)/.dev ## format, lints, types, layers, tidiness
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	$(BIN)/ruff check python tests
-	$(BIN)/ruff format --check python tests
+	$(BIN)/ruff check python tests bench
+	$(BIN)/ruff format --check python tests bench
 	$(BIN)/mypy
+	cd bench && ../$(BIN)/mypy --strict *.py
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/tidy
 
@@ -55,6 +56,9 @@ crash: ## kill the engine under load and recover, over and over
 
 planted: ## plant bugs in a copy of the engine: every one must be found
 	$(PYTHON) tests/planted/engine_bugs.py
+
+bench: ## measure the project's own speed into docs/benchmarks.md (long, wants fio and root); ONLY=section, QUICK=1 only tries it
+	$(PYTHON) bench/run.py $(if $(filter 1,$(QUICK)),--quick) $(if $(ONLY),--only $(ONLY))
 
 wheel: $(VENV)/.native ## build an installable wheel into dist/
 	$(TOOLS)/bin/maturin build --release --locked --out dist

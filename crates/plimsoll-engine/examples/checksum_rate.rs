@@ -3,14 +3,14 @@
 //! `cargo run --release -p plimsoll-engine --example checksum_rate` prints, for every page size, the rate of both for pages in the
 //! processor's cache and the ratio. Run it as it is for baseline x86-64 (the kernel then chooses its AVX2 form by itself), and with
 //! `RUSTFLAGS="-C target-cpu=x86-64-v3"` to give the obvious loop the newer instructions too. Repeats are interleaved and the median
-//! counts.
+//! counts. A number as the only argument says how many repeats instead of the usual ones.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use plimsoll_engine::{copy_and_checksum, page_checksums};
 
-const REPEATS: usize = 21;
+const REPEATS_USUAL: usize = 21;
 const BYTES_PER_REPEAT: usize = 256 << 20;
 /// Together they stay inside a second-level cache.
 const BYTES_IN_USE: usize = 256 << 10;
@@ -72,6 +72,9 @@ fn main() {
     if cfg!(debug_assertions) {
         eprintln!("warning: this is a debug build; its figures mean nothing");
     }
+    let repeats = std::env::args()
+        .nth(1)
+        .map_or(REPEATS_USUAL, |text| text.parse().expect("the number of repeats"));
     let pages: Vec<u8> = (0..BYTES_IN_USE as u64)
         .map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as u8)
         .collect();
@@ -81,7 +84,7 @@ fn main() {
         "built for the baseline"
     };
     println!(
-        "{target_cpu}; {} MiB per repeat, {REPEATS} interleaved repeats, medians in GB/s",
+        "{target_cpu}; {} MiB per repeat, {repeats} interleaved repeats, medians in GB/s",
         BYTES_PER_REPEAT >> 20
     );
     println!("page bytes  counting  kernel  ratio  copy+sum");
@@ -95,7 +98,7 @@ fn main() {
                 "both compute the same"
             );
         }
-        for _ in 0..REPEATS {
+        for _ in 0..repeats {
             counting.push(rate(&pages, page_bytes, |page, number| {
                 black_box(page_by_counting(page, number));
             }));

@@ -1,0 +1,74 @@
+"""Running the measuring programs and fio, and reading what they print."""
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+
+
+class ProgramError(Exception):
+    """A program did not do what was asked; its words are the message."""
+
+
+def run(command: Sequence[object], environment: Mapping[str, str] | None = None) -> str:
+    """What a program printed."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode != 0:
+        raise ProgramError(
+            f"{' '.join(words)} ended with {done.returncode}: {done.stderr.strip() or done.stdout.strip()}"
+        )
+    return done.stdout
+
+
+def ours(name: str, arguments: Mapping[str, object], under: Sequence[str] = ()) -> dict[str, Any]:
+    """One of our programs: arguments as name=value in, one line of JSON out."""
+    words: list[object] = [*under, TARGET / name, *(f"{key}={value}" for key, value in arguments.items())]
+    lines = run(words).strip().splitlines()
+    found: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+    return found
+
+
+def build(*features: str) -> None:
+    """Builds everything measured, in release form."""
+    flags = ["--features", ",".join(features)] if features else []
+    run(["cargo", "build", "--release", "--locked", "-p", "plimsoll-bench", "--bins", *flags])
+    examples = ["checksum_rate", "verify_file", "prepare_file"]
+    run(
+        [
+            "cargo",
+            "build",
+            "--release",
+            "--locked",
+            "-p",
+            "plimsoll-engine",
+            *(f"--example={name}" for name in examples),
+        ]
+    )
+    run(["cargo", "build", "--release", "--locked", "-p", "plimsoll-io", "--example=rawread"])
+
+
+def fio(path: Path, pattern: str, block_bytes: int, depth: int, **more: object) -> dict[str, Any]:
+    """One job of fio on a file with direct I/O; its part for reads or writes, with `processor_us_per_io` added."""
+    job = {
+        "name": "peer",
+        "filename": path,
+        "rw": pattern,
+        "bs": block_bytes,
+        "iodepth": depth,
+        "ioengine": "io_uring",
+        "direct": 1,
+        "output-format": "json",
+        **more,
+    }
+    words = ["fio", *(f"--{key}={value}" for key, value in job.items())]
+    found = json.loads(run(words))["jobs"][0]
+    part: dict[str, Any] = found["write" if "write" in pattern else "read"]
+    spent = (found["usr_cpu"] + found["sys_cpu"]) / 100 * found["job_runtime"] * 1000
+    part["processor_us_per_io"] = spent / max(part["total_ios"], 1)
+    return part

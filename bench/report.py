@@ -1,0 +1,61 @@
+"""docs/benchmarks.md from the record. Written by the program so that no figure is ever retyped."""
+
+from pathlib import Path
+from typing import Any
+
+from figure import Figure
+
+#: Order of the sections in the document and what a reader must know of each.
+ORDER = {
+    "engine": "Everything the process does while the 2010 mix runs on a memory disk that answers at once, with a prepared database 32 times the "
+    "cache of 64 MiB: transactions and the load that draws them, log, write-back, checksums both ways, and the copying that stands for the "
+    "device. Processor time is that of the whole process as the kernel counts it; neighbours written together are one I/O.",
+    "checksum": "Pages in the processor's cache, 21 interleaved repeats, medians. The loop it is compared with counts the bits of every 32-bit "
+    "word; the kernel chooses its instructions at run time, the loop is compiled for the level named.",
+    "sequential": "Files of 1 GiB with direct I/O on both sides, the same block size and depth, pairs in turns. The figure that counts is the "
+    "one-sided lower 90 % bound of the median of the pairs' ratios.",
+    "power_cuts": "The slow set of `tests/power_cut.rs`: every cut is followed by recovery, and every round by a comparison of the whole content.",
+    "sparse": "Pages are made from their numbers when read; only differences are kept. Reads and writes of pages take 12 ms, log writes 1 ms.",
+    "redo": "The mix runs with the checkpoint held behind; then the power fails, everything unsynced is lost, and the databases are recovered. "
+    "All page reads take 12 ms, before the cut and after.",
+    "contest": "The same operations on the same records. SQLite: write-ahead log, `synchronous` FULL for durable commits and NORMAL for lazy ones, "
+    "one connection per session; redb: immediate durability or none, and then every 256th commit durable, because it holds lazy ones in memory without a limit. Every store has 64 MiB of cache and its process lives in a memory "
+    "cgroup of 128 MiB, page cache of the kernel included. The time until everything is synced and closed counts. Sessions of this engine are tasks "
+    "of one thread, those of the others threads.",
+}
+
+HEAD = """# Benchmarks
+
+What Plimsoll's own machinery costs, measured by `make bench`, against the bars the project set itself before measuring. This page is
+written by `bench/report.py` from [benchmarks.json](benchmarks.json), which holds every single run and the environment of each section.
+Figures that fall short stand as they are. Values are medians with the least and the most in brackets unless a row says otherwise;
+"load" is the machine's load average over the minute before the row was measured.
+"""
+
+
+def write(recorded: dict[str, Any], path: Path) -> None:
+    """Writes the document."""
+    parts = [HEAD]
+    for name, text in ORDER.items():
+        if name not in recorded:
+            continue
+        section = recorded[name]
+        figures = [Figure(**figure) for figure in section["figures"]]
+        parts.append(f"\n## {figures[0].section}: {name.replace('_', ' ')}\n\n{text}\n")
+        parts.append("\n| figure | value | bar | | load |\n|---|---|---|---|---|\n")
+        parts += [figure.row() + "\n" for figure in figures]
+        commands = dict.fromkeys(figure.command for figure in figures)
+        parts.append("\nProduced by `make bench`, which runs:\n\n")
+        parts += [f"- `{command}`\n" for command in commands]
+        parts += [f"\n{figure.remark}\n" for figure in figures if figure.remark]
+        parts.append(f"\n{_environment(section['environment'])}\n")
+    path.write_text("".join(parts))
+
+
+def _environment(told: dict[str, Any]) -> str:
+    facts = ", ".join(f"{key} {value}" for key, value in told["device_facts"].items())
+    return (
+        f"Measured {told['measured_at']} at commit {told['commit']} ({told['build']}; {told['rustc']}) on {told['processor']}, "
+        f"{told['processors']} processors, {told['memory_kib'] // 1048576} GiB, Linux {told['kernel']}, {told['file_system']} on "
+        f"{told['device']} ({facts}), {told['fio']}."
+    )

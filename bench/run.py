@@ -1,0 +1,111 @@
+"""Measures everything the project promises about its own speed and writes docs/benchmarks.md with the record beside it.
+
+    python3 bench/run.py [--directory DIR] [--quick] [--only SECTION ...] [--seconds N]
+
+The long form takes about an hour on two processors and wants root for the memory cgroup of the contest. `--only` measures some sections and
+keeps the record of the others. `--quick` tries every program on tiny inputs in seconds, checks that its figures make sense, and writes nothing.
+Only the standard library is used, so that it runs before anything is installed.
+"""
+
+import argparse
+import json
+import math
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import contest
+import engine_cost
+import environment
+import report
+import sequential
+import virtual_time
+from figure import Figure
+from programs import ROOT, ProgramError, build
+
+RECORD = ROOT / "docs" / "benchmarks.json"
+#: Processes wanting to run beside us before a warning is due.
+LOAD_MAX = 1.0
+
+
+def sections(arguments: argparse.Namespace) -> dict[str, Callable[[], list[Figure]]]:
+    """What can be measured, by name, in the order of the document."""
+    directory, quick = arguments.directory, arguments.quick
+    chosen: dict[str, Callable[[], list[Figure]]] = {
+        "engine": lambda: engine_cost.engine(directory, quick),
+        "checksum": lambda: engine_cost.checksum(quick),
+        "sequential": lambda: sequential.figures(directory, quick),
+        "power_cuts": lambda: virtual_time.power_cuts(arguments.wall_seconds),
+        "sparse": lambda: virtual_time.sparse_day(quick, arguments.wall_seconds),
+        "redo": lambda: virtual_time.redo(quick),
+        "contest": lambda: contest.quick(directory) if quick else contest.figures(directory, arguments.seconds),
+    }
+    if quick:
+        # `make slow` runs the power cuts themselves.
+        del chosen["power_cuts"]
+    return chosen
+
+
+def sane(figure: Figure) -> bool:
+    """Whether the first number of a figure is one a working program could have printed."""
+    found = re.search(r"-?[\d.]+|nan|inf", figure.value.replace(",", ""))
+    return found is not None and math.isfinite(float(found[0])) and float(found[0]) > 0
+
+
+def main() -> int:
+    """The whole program."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--directory", type=Path, default=ROOT / "target" / "bench-data")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", nargs="+", metavar="SECTION")
+    parser.add_argument("--seconds", type=float, default=5, help="of each run of the contest")
+    parser.add_argument(
+        "--wall-seconds", type=float, default=1800, help="of the power cuts and of the sparse day, each at most"
+    )
+    arguments = parser.parse_args()
+    known = sections(arguments)
+    if unknown := set(arguments.only or ()) - set(known):
+        parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    arguments.directory.mkdir(parents=True, exist_ok=True)
+    if environment.load_average() > LOAD_MAX and not arguments.quick:
+        print(
+            f"warning: this machine is busy (load {environment.load_average():.1f}); the figures will say so",
+            file=sys.stderr,
+        )
+    try:
+        return measure(arguments, {name: known[name] for name in arguments.only or known})
+    except ProgramError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def measure(arguments: argparse.Namespace, chosen: dict[str, Callable[[], list[Figure]]]) -> int:
+    """Builds, measures section by section, and records each as soon as it is there."""
+    build(*([] if arguments.quick else ["peers"]))
+    strange = []
+    for name, section in chosen.items():
+        figures = section()
+        for figure in figures:
+            print(f"{figure.section}: {figure.name}: {figure.value} [{figure.bar}]", flush=True)
+        strange += [figure.name for figure in figures if not sane(figure)]
+        if not arguments.quick:
+            keep(name, figures, arguments.directory)
+    if strange:
+        print(f"no sane figure: {', '.join(strange)}", file=sys.stderr)
+    return 1 if strange else 0
+
+
+def keep(name: str, figures: list[Figure], directory: Path) -> None:
+    """Replaces one section of the record and writes the document anew."""
+    recorded = json.loads(RECORD.read_text()) if RECORD.is_file() else {}
+    recorded[name] = {
+        "environment": environment.record(directory),
+        "figures": [figure.plain() for figure in figures],
+    }
+    RECORD.write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n")
+    report.write(recorded, ROOT / "docs" / "benchmarks.md")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""The benchmarks must keep working, and what they say of themselves must follow from their record."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+
+import pairs  # noqa: E402
+import report  # noqa: E402
+
+
+def test_the_lower_bound_lies_below_the_median_and_hears_of_every_pair() -> None:
+    """A bound that flattered would let a miss pass as met."""
+    steady = [1.0] * 11
+    assert pairs.lower_bound(steady) == 1.0
+    shaky = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5]
+    assert 0.5 <= pairs.lower_bound(shaky) < 1.0
+    assert pairs.lower_bound([value * 2 for value in shaky]) == 2 * pairs.lower_bound(shaky)
+
+
+def test_pairs_take_turns_at_going_first() -> None:
+    """A warm-up that always hit the same side would be measured as its speed."""
+    order: list[str] = []
+
+    def side(name: str) -> float:
+        order.append(name)
+        return 1.0
+
+    compared = pairs.compare(3, lambda: side("ours"), lambda: side("theirs"))
+    assert order == ["ours", "theirs", "theirs", "ours", "ours", "theirs"]
+    assert compared.ratios == [1.0, 1.0, 1.0]
+
+
+def test_the_page_follows_from_the_record(tmp_path: Path) -> None:
+    """A figure retyped by hand would be a figure nobody measured."""
+    recorded = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
+    report.write(recorded, tmp_path / "page.md")
+    assert (tmp_path / "page.md").read_text() == (ROOT / "docs" / "benchmarks.md").read_text()
+    for section in recorded.values():
+        assert section["environment"]["commit"]
+        assert section["environment"]["processor"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    subprocess.run(["sh", "-c", "command -v fio"], capture_output=True, check=False).returncode != 0,
+    reason="fio is not installed",
+)
+def test_every_benchmark_runs_in_its_quick_form(tmp_path: Path) -> None:
+    """A benchmark that is run once a year is found broken once a year."""
+    # Not in a directory of pytest, which may be on tmpfs where direct I/O means nothing.
+    command = [sys.executable, "bench/run.py", "--quick"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Virtual time") == 3
+    assert "redo rate" in done.stdout
