@@ -78,18 +78,21 @@ struct Shared {
     timer_wakers: RefCell<BTreeMap<u64, Waker>>,
     next_timer: Cell<u64>,
     statistics: RefCell<ExecutorStatistics>,
+    /// When the disk's completions were last looked at, in real time.
+    looked: Cell<Nanos>,
 }
 
 /// How the executor itself did: without this nobody can tell a slow disk from a busy generator.
 #[derive(Clone, Debug, Default)]
 pub struct ExecutorStatistics {
-    /// Time between two reaps of completions while work was ready.
+    /// Time between two looks at the disk's completions without a sleep in between: whatever completed meanwhile waited.
+    /// A thread that lost its processor is late as much as one that was at work.
     pub reap_gap: Histogram,
     /// Task polls.
     pub polls: u64,
     /// Longest single poll.
     pub poll_ns_max: Nanos,
-    /// Time spent polling tasks and reaping, that is not asleep.
+    /// Time spent reaping, firing timers and polling tasks, that is not asleep.
     pub busy_ns: Nanos,
 }
 
@@ -106,8 +109,10 @@ pub struct Executor {
 impl Executor {
     /// An executor over one clock and one disk.
     pub fn new(clock: Rc<Clock>, disk: Rc<dyn Disk>) -> Self {
+        let looked = Cell::new(clock.now());
         Self {
             shared: Rc::new(Shared {
+                looked,
                 clock,
                 disk,
                 ready: Arc::default(),
@@ -149,6 +154,7 @@ impl Executor {
     /// Does one step: reap, then poll one ready task, or else wait for time or disk.
     fn turn(&self) -> Result<(), Stalled> {
         let shared = &self.shared;
+        shared.note_look();
         shared.disk.reap();
         shared.fire_timers();
         if let Some(id) = shared.ready.pop() {
@@ -199,11 +205,19 @@ impl Shared {
     fn note_poll(&self, poll_ns: Nanos) {
         let mut statistics = self.statistics.borrow_mut();
         statistics.polls += 1;
-        statistics.busy_ns += poll_ns;
         statistics.poll_ns_max = statistics.poll_ns_max.max(poll_ns);
-        if !self.clock.is_virtual() {
-            statistics.reap_gap.record(poll_ns);
+    }
+
+    /// Notes how long completions may have waited for this look. In virtual time nothing takes any.
+    fn note_look(&self) {
+        if self.clock.is_virtual() {
+            return;
         }
+        let now = self.clock.now();
+        let gap_ns = now - self.looked.replace(now);
+        let mut statistics = self.statistics.borrow_mut();
+        statistics.busy_ns += gap_ns;
+        statistics.reap_gap.record(gap_ns);
     }
 
     fn fire_timers(&self) {
@@ -246,7 +260,9 @@ impl Shared {
             if timer.is_none() && self.disk.in_flight() == 0 {
                 return Err(Stalled);
             }
+            self.statistics.borrow_mut().busy_ns += self.clock.now() - self.looked.get();
             self.disk.wait(timer);
+            self.looked.set(self.clock.now());
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ mod disk;
 mod error;
 mod executor;
 mod file;
+mod host;
 mod kind;
 mod libaio;
 mod link;
@@ -39,6 +40,7 @@ pub use disk::{
 pub use error::{DiskError, DiskErrorKind};
 pub use executor::{Executor, ExecutorStatistics, Handle, JoinHandle, Stalled};
 pub use file::{File, Files};
+pub use host::{BlockDevice, CpuTicks, DeviceTotals, HostFiles, HostTotals, PressureTotals};
 pub use kind::OperationKind;
 pub use link::{
     Link, LinkError, LinkFuture, LinkOptions, Listener, MESSAGE_BYTES_MAX, Messages, Network, SimulatedHost,

@@ -177,7 +177,7 @@ const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meanin
 
 /// Everything that is measured. The first entries are the purposes of I/O in the order of the disk seam, timed from
 /// submission to the reaping of the completion.
-pub const METRICS: [Metric; 30] = [
+pub const METRICS: [Metric; 52] = [
     metric(
         "database_read",
         MetricKind::Transfer,
@@ -323,6 +323,138 @@ pub const METRICS: [Metric; 30] = [
         "share of the interval the load generator's thread was at work",
     ),
     metric("sessions", MetricKind::Level, "count", "sessions under load"),
+    metric(
+        "log_flush_wait",
+        MetricKind::Timing,
+        "ns",
+        "what transactions waited for their commit, that is for the log; lazy commits as short as they are",
+    ),
+    metric(
+        "handing_over",
+        MetricKind::Level,
+        "ns",
+        "time between asking for I/O and handing it to the kernel, added up over the interval: page reads of the database, log flushes in the row of the log",
+    ),
+    metric(
+        "executor_wait",
+        MetricKind::Level,
+        "ratio",
+        "share of the interval the load generator's thread was ready and had no processor",
+    ),
+    metric(
+        "cpu_busy",
+        MetricKind::Level,
+        "ratio",
+        "share of the machine's processor time in use",
+    ),
+    metric(
+        "cpu_stolen",
+        MetricKind::Level,
+        "ratio",
+        "share of the machine's processor time taken by the hypervisor",
+    ),
+    metric(
+        "cpu_throttled",
+        MetricKind::Level,
+        "ratio",
+        "time a quota of a control group kept this process from its processors, by the interval; each processor counts, so it can exceed 1",
+    ),
+    metric(
+        "memory_available",
+        MetricKind::Level,
+        "byte",
+        "memory that could be given to programs",
+    ),
+    metric(
+        "pressure_io_some",
+        MetricKind::Level,
+        "ratio",
+        "share of the interval in which some task of the machine waited for I/O",
+    ),
+    metric(
+        "pressure_io_full",
+        MetricKind::Level,
+        "ratio",
+        "share of the interval in which every task that was not idle waited for I/O",
+    ),
+    metric(
+        "pressure_cpu_some",
+        MetricKind::Level,
+        "ratio",
+        "share of the interval in which some task waited for a processor",
+    ),
+    metric(
+        "pressure_memory_some",
+        MetricKind::Level,
+        "ratio",
+        "share of the interval in which some task waited for memory",
+    ),
+    metric(
+        "pressure_memory_full",
+        MetricKind::Level,
+        "ratio",
+        "share of the interval in which every task that was not idle waited for memory",
+    ),
+    metric(
+        "device_reads",
+        MetricKind::Level,
+        "count",
+        "reads the block device completed in the interval, whoever asked; this and the rest of device: in the row of database 1 the disk under the databases, in the row of database 0 the disk under the log",
+    ),
+    metric(
+        "device_read_bytes",
+        MetricKind::Level,
+        "byte",
+        "bytes read from it in the interval",
+    ),
+    metric(
+        "device_read_time",
+        MetricKind::Level,
+        "ns",
+        "time those reads took in the block layer, added up",
+    ),
+    metric(
+        "device_writes",
+        MetricKind::Level,
+        "count",
+        "writes the block device completed in the interval",
+    ),
+    metric(
+        "device_write_bytes",
+        MetricKind::Level,
+        "byte",
+        "bytes written to it in the interval",
+    ),
+    metric(
+        "device_write_time",
+        MetricKind::Level,
+        "ns",
+        "time those writes took in the block layer, added up",
+    ),
+    metric(
+        "device_flushes",
+        MetricKind::Level,
+        "count",
+        "cache flushes the block device completed in the interval",
+    ),
+    metric(
+        "device_flush_time",
+        MetricKind::Level,
+        "ns",
+        "time those flushes took, added up",
+    ),
+    metric(
+        "device_busy",
+        MetricKind::Level,
+        "ratio",
+        "share of the interval in which the block device had anything in flight",
+    ),
+    metric(
+        "device_queue",
+        MetricKind::Level,
+        "count",
+        "requests in flight at the block device, averaged over the interval",
+    ),
 ];
 
 /// The position of a metric in [`METRICS`].

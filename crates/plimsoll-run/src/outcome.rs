@@ -6,7 +6,9 @@ use plimsoll_io::{Nanos, UtcAnchor};
 
 use crate::RunError;
 use crate::backend::{ChecksumReport, DatabaseState};
+use crate::host::InstanceDevices;
 use crate::recorder::PhaseFigures;
+use crate::stalls::Stall;
 
 /// The version of this shape.
 pub const OUTCOME_SCHEMA_VERSION: u32 = 1;
@@ -124,8 +126,12 @@ pub struct RunOutcome {
     pub io_remarks: Vec<String>,
     /// Ties the run's clock to UTC, at its start, at every phase and at its end.
     pub anchors: Vec<Anchor>,
+    /// Which block devices carry the instances; empty in virtual time.
+    pub devices: Vec<InstanceDevices>,
     /// The phases, in order.
     pub phases: Vec<PhaseOutcome>,
+    /// The longest transactions of each phase, longest first.
+    pub stalls: Vec<Stall>,
     /// Distributions by phase.
     pub figures: Vec<PhaseFigures>,
 }

@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
-use plimsoll_io::{Clock, Disk, Executor, Files, Recorded};
+use plimsoll_io::{Clock, CompletedIo, Disk, Executor, Files, Observer, Recorded};
 
 use crate::RunError;
 use crate::error_watch::ErrorWatch;
 use crate::events::Level;
+use crate::host::HostWatch;
 use crate::outcome::{
     Anchor, Ending, ErrorReport, OUTCOME_SCHEMA_VERSION, PhaseOutcome, PhaseResult, RunOutcome,
 };
@@ -16,6 +17,7 @@ use crate::sampler::Sampler;
 use crate::setting::{Output, Setting, StopSignal};
 use crate::spec::{PhaseAction, PhaseSpec, RunSpec};
 use crate::stage::Stage;
+use crate::stalls::{Stall, StallBook};
 
 /// Carries out a run on a disk and returns when it is over. Whatever goes wrong is part of the outcome.
 pub fn execute(
@@ -28,19 +30,24 @@ pub fn execute(
     let spec = Rc::new(spec);
     let recorder = Rc::new(Recorder::default());
     let watch = Rc::new(ErrorWatch::new(clock.clone(), recorder.clone(), output.clone()));
-    let recorded = Rc::new(Recorded::observed(disk.clone(), clock.clone(), watch));
+    let stalls = Rc::new(StallBook::new(&spec));
+    let watchers = Rc::new(Watchers(watch, stalls.clone()));
+    let recorded = Rc::new(Recorded::observed(disk.clone(), clock.clone(), watchers));
+    let host = (!clock.is_virtual()).then(|| Rc::new(HostWatch::start(&spec)));
+    let devices = host.as_ref().map_or(Vec::new(), |host| host.devices(&spec));
     let executor = Executor::new(clock.clone(), recorded.clone());
     let setting = Setting {
         files: Files::new(recorded.clone()),
         disk: recorded,
         handle: executor.handle(),
         recorder,
+        stalls,
         output,
         stop,
         phase: None,
     };
     let mut course = Course::new(&clock);
-    let ended = executor.run(follow_plan(Stage::new(spec, setting), course));
+    let ended = executor.run(follow_plan(Stage::new(spec, setting), course, host));
     let error;
     (course, error) = match ended {
         Ok((course, result)) => (course, result.err()),
@@ -61,9 +68,21 @@ pub fn execute(
         virtual_time: clock.is_virtual(),
         io_method: facts.method,
         io_remarks: facts.remarks,
+        devices,
         anchors: course.anchors,
         phases: course.phases,
+        stalls: course.stalls,
         figures: course.figures,
+    }
+}
+
+/// Who is shown every completed I/O.
+struct Watchers(Rc<ErrorWatch>, Rc<StallBook>);
+
+impl Observer for Watchers {
+    fn completed(&self, io: &CompletedIo<'_>) {
+        self.0.completed(io);
+        self.1.completed(io);
     }
 }
 
@@ -71,6 +90,7 @@ pub fn execute(
 struct Course {
     anchors: Vec<Anchor>,
     phases: Vec<PhaseOutcome>,
+    stalls: Vec<Stall>,
     figures: Vec<PhaseFigures>,
 }
 
@@ -79,17 +99,29 @@ impl Course {
         Course {
             anchors: vec![clock.anchor().into()],
             phases: Vec::new(),
+            stalls: Vec::new(),
             figures: Vec::new(),
         }
     }
+
+    /// Takes the figures of the phase before; from now on they belong to `phase`.
+    fn begin_phase(&mut self, stage: &Stage, phase: u32) {
+        self.figures.extend(stage.setting.recorder.begin_phase(phase));
+        self.stalls.extend(stage.setting.stalls.begin_phase(phase));
+    }
 }
 
-async fn follow_plan(mut stage: Stage, mut course: Course) -> (Course, Result<(), RunError>) {
+async fn follow_plan(
+    mut stage: Stage,
+    mut course: Course,
+    host: Option<Rc<HostWatch>>,
+) -> (Course, Result<(), RunError>) {
     stage.expect_rows();
     let sampler = Rc::new(Sampler::new(
         stage.spec.clone(),
         stage.setting.clone(),
         stage.backends.clone(),
+        host,
     ));
     // The sampler has no end of its own; it goes with the executor.
     drop(stage.setting.handle.spawn(sampler.clone().beat()));
@@ -111,7 +143,7 @@ async fn follow_plan(mut stage: Stage, mut course: Course) -> (Course, Result<()
         close_after_failure(&mut stage, &sampler, &mut course).await;
     }
     let last = spec.phases.len() as u32;
-    course.figures.extend(stage.setting.recorder.begin_phase(last));
+    course.begin_phase(&stage, last);
     (course, ended)
 }
 
@@ -157,9 +189,7 @@ fn stay(stage: &Stage, phase: &PhaseSpec) -> Vec<String> {
 
 fn enter_phase(stage: &mut Stage, sampler: &Sampler, course: &mut Course, number: usize, phase: &PhaseSpec) {
     sampler.close_sample();
-    course
-        .figures
-        .extend(stage.setting.recorder.begin_phase(number as u32));
+    course.begin_phase(stage, number as u32);
     let anchor: Anchor = stage.setting.clock().anchor().into();
     course.anchors.push(anchor);
     course.phases.push(PhaseOutcome {

@@ -3,14 +3,16 @@
 //! place where disk latency is measured.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_io::{NANOS_PER_MILLISECOND, Nanos, OperationKind, PendingIo, SeriesKey};
+use plimsoll_io::{NANOS_PER_MILLISECOND, Nanos, OperationKind, PendingIo, Purpose, SeriesKey};
 
 use crate::events::Level;
+use crate::host::HostWatch;
 use crate::recorder::Key;
 use crate::setting::Setting;
-use crate::spec::RunSpec;
+use crate::spec::{InstanceSpec, RunSpec};
 use crate::stage::OpenBackends;
 
 /// See the module text.
@@ -18,6 +20,8 @@ pub struct Sampler {
     spec: Rc<RunSpec>,
     setting: Setting,
     backends: OpenBackends,
+    /// Absent in virtual time, which no machine has.
+    host: Option<Rc<HostWatch>>,
     before: RefCell<Before>,
 }
 
@@ -25,22 +29,31 @@ pub struct Sampler {
 struct Before {
     time: Nanos,
     page_fault_stalls: Vec<u64>,
+    /// Zero for every database and log: the levels of a sample in which nothing was handed over.
+    handing_over_rows: BTreeMap<(u32, u32), Nanos>,
     /// Operations up to here were looked at for hanging.
     hung_until: Nanos,
 }
 
 impl Sampler {
     /// A sampler whose first sample begins now.
-    pub fn new(spec: Rc<RunSpec>, setting: Setting, backends: OpenBackends) -> Sampler {
+    pub fn new(
+        spec: Rc<RunSpec>,
+        setting: Setting,
+        backends: OpenBackends,
+        host: Option<Rc<HostWatch>>,
+    ) -> Sampler {
         let before = Before {
             time: setting.handle.now(),
             page_fault_stalls: vec![0; spec.instances.len()],
+            handing_over_rows: rows_of(&spec),
             hung_until: 0,
         };
         Sampler {
             spec,
             setting,
             backends,
+            host,
             before: RefCell::new(before),
         }
     }
@@ -68,6 +81,10 @@ impl Sampler {
         self.note_disk();
         self.note_instances();
         self.note_executor(interval_ns);
+        if let Some(host) = &self.host {
+            host.note(&self.setting.recorder, interval_ns);
+        }
+        self.setting.stalls.close_sample();
         self.before.borrow_mut().time = now;
         let rows = self.setting.recorder.take_sample(now);
         // A caller that no longer listens has its reasons; the outcome is still returned to it.
@@ -103,9 +120,17 @@ impl Sampler {
     }
 
     fn note_disk(&self) {
+        let recorder = &self.setting.recorder;
+        let mut handing_over_ns = self.before.borrow().handing_over_rows.clone();
         for (series_key, series) in self.setting.disk.take_interval().series {
             let key = key_of(&series_key);
-            self.setting.recorder.merge(key, &series.latency, series.bytes);
+            recorder.merge(key, &series.latency, series.bytes);
+            if matches!(series_key.purpose, Purpose::DatabaseRead | Purpose::LogWrite) {
+                *handing_over_ns.entry((key.instance, key.database)).or_default() += series.handing_over_ns;
+            }
+        }
+        for ((instance, database), ns) in handing_over_ns {
+            recorder.set_level(Key::new(instance, database, "handing_over"), ns as f64);
         }
     }
 
@@ -137,6 +162,15 @@ impl Sampler {
                 .tell(Level::Error, "hung_io", sentence_on(&io, self.spec.hung_after_ms));
         }
     }
+}
+
+/// Every log and database, at zero.
+fn rows_of(spec: &RunSpec) -> BTreeMap<(u32, u32), Nanos> {
+    let numbered = spec.instances.iter().enumerate();
+    let rows = |(number, instance): (usize, &InstanceSpec)| {
+        (0..=instance.databases.len() as u32).map(move |database| ((number as u32, database), 0))
+    };
+    numbered.flat_map(rows).collect()
 }
 
 fn hung_metric() -> u32 {

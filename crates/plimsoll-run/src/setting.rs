@@ -11,6 +11,7 @@ use plimsoll_measure::Row;
 use crate::RunError;
 use crate::events::{Event, Level};
 use crate::recorder::Recorder;
+use crate::stalls::StallBook;
 
 /// How often a waiting phase looks whether it should stop.
 const LOOK_EVERY_NS: Nanos = 50 * NANOS_PER_MILLISECOND;
@@ -53,6 +54,8 @@ pub struct Setting {
     pub handle: Handle,
     /// Where figures go.
     pub recorder: Rc<Recorder>,
+    /// Where long transactions are kept.
+    pub stalls: Rc<StallBook>,
     /// Where rows and events go.
     pub output: Output,
     /// Whether to stop.

@@ -80,6 +80,11 @@ impl Identity {
         }
     }
 
+    /// Where sysfs speaks of the disk.
+    pub(crate) fn disk_folder(&self) -> &Path {
+        &self.disk_folder
+    }
+
     /// What sysfs says of the disk under a name such as "queue/rotational".
     pub(crate) fn attribute(&self, name: &str) -> Option<String> {
         text_in(&self.disk_folder.join(name))

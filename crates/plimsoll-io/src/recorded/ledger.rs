@@ -30,6 +30,8 @@ pub struct Series {
     pub bytes: u64,
     /// Failed operations.
     pub errors: u64,
+    /// From being asked for to being handed to the device, added up over the successful ones.
+    pub handing_over_ns: u64,
     /// Submission to completion of the successful ones.
     pub latency: Histogram,
     /// Intended start to completion of the successful ones.
@@ -42,6 +44,7 @@ impl Series {
         self.operations += other.operations;
         self.bytes += other.bytes;
         self.errors += other.errors;
+        self.handing_over_ns += other.handing_over_ns;
         self.latency.merge(&other.latency);
         self.response.merge(&other.response);
     }
@@ -88,6 +91,8 @@ pub struct TracedIo {
     pub length_bytes: u64,
     /// When it should have started.
     pub intended: Nanos,
+    /// When it was asked for.
+    pub asked: Nanos,
     /// When it was handed to the device.
     pub submitted: Nanos,
     /// When its completion was reaped.
@@ -206,6 +211,7 @@ impl Ledger {
             offset: started.offset,
             length_bytes: started.length_bytes,
             intended: started.context.intended.unwrap_or(outcome.submitted),
+            asked: started.submitted,
             submitted: outcome.submitted,
             completed: outcome.completed,
             error: outcome.result.as_ref().err().map(|error| error.kind),
@@ -216,6 +222,7 @@ impl Ledger {
         } else {
             series.operations += 1;
             series.bytes += started.length_bytes;
+            series.handing_over_ns += traced.submitted.saturating_sub(traced.asked);
             series
                 .latency
                 .record(traced.completed.saturating_sub(traced.submitted));

@@ -29,6 +29,7 @@ use crate::backend::{ChecksumReport, DatabaseState, InstanceLevels};
 use crate::events::Level;
 use crate::setting::Setting;
 use crate::spec::{DatabaseSpec, InstanceSpec};
+use crate::stalls::TransactionWatch;
 
 /// Base name of log and checkpoint files.
 const LOG_BASE: &str = "E00";
@@ -52,6 +53,7 @@ pub struct EngineInstance {
     databases: Vec<EngineDatabase>,
     page_bytes: u64,
     cache_limit_bytes: u64,
+    watch: TransactionWatch,
 }
 
 impl EngineInstance {
@@ -104,6 +106,7 @@ impl EngineInstance {
             jobs: Jobs::start(setting, &instance, spec),
             instance,
             databases,
+            watch: TransactionWatch::new(setting, number),
             page_bytes: u64::from(spec.page_bytes),
             cache_limit_bytes: limits.frames_max as u64 * u64::from(spec.page_bytes),
         })
@@ -146,6 +149,7 @@ impl EngineInstance {
     /// Whatever ends the run.
     pub async fn execute(&self, position: usize, operation: &Operation) -> Result<OperationResult, RunError> {
         let database = &self.databases[position];
+        let begun = self.watch.now();
         let transaction = self.instance.begin();
         let done = database.change(&transaction, operation).await;
         let how = match operation.commit {
@@ -154,7 +158,10 @@ impl EngineInstance {
         };
         match done {
             Ok(()) => {
+                let commit_begun = self.watch.now();
                 transaction.commit(how).await.map_err(run_error)?;
+                self.watch
+                    .committed(position, operation.kind, begun, commit_begun);
                 if operation.kind == Kind::Insert {
                     database.inserts.set(database.inserts.get() + 1);
                 }

@@ -21,6 +21,7 @@ use crate::backend::{ChecksumReport, DatabaseState};
 use crate::events::Level;
 use crate::setting::Setting;
 use crate::spec::{DatabaseSpec, InstanceSpec};
+use crate::stalls::TransactionWatch;
 
 /// Bytes written at once while preparing.
 const PREPARE_BYTES: usize = 1 << 20;
@@ -49,6 +50,7 @@ pub struct RawFiles {
     log_block_bytes: u64,
     log_bytes: u64,
     log_position: Cell<u64>,
+    watch: TransactionWatch,
 }
 
 impl RawFiles {
@@ -76,6 +78,7 @@ impl RawFiles {
             log_block_bytes: block,
             log_bytes: LOG_BYTES / block * block,
             log_position: Cell::new(0),
+            watch: TransactionWatch::new(setting, number),
             log,
         })
     }
@@ -103,6 +106,7 @@ impl RawFiles {
     /// # Errors
     /// What the disk reports, or a page that is not the one that was written.
     pub async fn execute(&self, position: usize, operation: &Operation) -> Result<OperationResult, RunError> {
+        let begun = self.watch.now();
         let database = &self.databases[position];
         let page = page_of(database.seed, operation.record) % database.pages_count;
         let writes = operation.kind != Kind::Read;
@@ -114,9 +118,12 @@ impl RawFiles {
             database.busy.borrow_mut().remove(&page);
         }
         result?;
+        let commit_begun = self.watch.now();
         if operation.commit == Commit::Durable {
             self.flush_log().await?;
         }
+        self.watch
+            .committed(position, operation.kind, begun, commit_begun);
         if operation.kind == Kind::Insert {
             database.inserts.set(database.inserts.get() + 1);
         }

@@ -1,0 +1,61 @@
+//! The counters of the block device under a path.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::parse::device_totals;
+use crate::blockdevice::Identity;
+
+/// What a block device has done since it appeared, for everybody on this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceTotals {
+    /// Reads completed.
+    pub reads: u64,
+    /// Bytes they transferred.
+    pub read_bytes: u64,
+    /// Their times added up.
+    pub read_ms: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes they transferred.
+    pub write_bytes: u64,
+    /// Their times added up.
+    pub write_ms: u64,
+    /// Cache flushes completed, where the kernel counts them.
+    pub flushes: Option<u64>,
+    /// Their times added up.
+    pub flush_ms: Option<u64>,
+    /// Time in which anything was in flight.
+    pub busy_ms: u64,
+    /// Time times requests in flight.
+    pub queued_ms: u64,
+}
+
+/// A whole disk, also where a path lies on one of its partitions: its neighbours there press on the same device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockDevice {
+    /// The kernel's name.
+    pub name: String,
+    stat: PathBuf,
+}
+
+impl BlockDevice {
+    /// The device under a path that may not exist yet. `None` where there is none: memory, network, several devices.
+    pub fn under(path: &Path) -> Option<BlockDevice> {
+        let existing = path.ancestors().find_map(|place| fs::metadata(place).ok())?;
+        let number = existing.dev();
+        let identity = Identity::below_file_system(libc::major(number), libc::minor(number))?;
+        let folder = identity.disk_folder();
+        let device = BlockDevice {
+            name: folder.file_name()?.to_string_lossy().into_owned(),
+            stat: folder.join("stat"),
+        };
+        device.read().is_some().then_some(device)
+    }
+
+    /// Its counters now.
+    pub fn read(&self) -> Option<DeviceTotals> {
+        device_totals(&fs::read_to_string(&self.stat).ok()?)
+    }
+}

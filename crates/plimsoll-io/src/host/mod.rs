@@ -1,0 +1,126 @@
+//! What the machine itself did: processor time, processor time withheld, pressure, memory, and the counters of the block
+//! layer. Everything is a running total read from /proc and /sys; who wants rates takes differences.
+//!
+//! Needs no privileges. What a kernel does not say is `None`, never zero. The files read cost some tens of microseconds
+//! together on a small machine; /proc/stat grows with the number of processors and interrupts. The block layer counts
+//! from the moment a request is made to its completion: what a control group's I/O limit holds back before that is
+//! not in its times, and what its scheduler holds back after that is.
+
+mod cgroup;
+mod device;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use device::{BlockDevice, DeviceTotals};
+
+use cgroup::throttle_files;
+
+/// Processor time of the whole machine since it was started, in the kernel's ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTicks {
+    /// All time of all processors.
+    pub total: u64,
+    /// Neither idle nor waiting for I/O.
+    pub busy: u64,
+    /// Taken by the hypervisor while somebody here wanted to run.
+    pub stolen: u64,
+}
+
+/// Pressure stall totals: time in which tasks could not go on for lack of something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PressureTotals {
+    /// At least one task waited for I/O.
+    pub io_some_us: u64,
+    /// All tasks that were not idle waited for I/O.
+    pub io_full_us: u64,
+    /// At least one task waited for a processor.
+    pub cpu_some_us: u64,
+    /// At least one task waited for memory.
+    pub memory_some_us: u64,
+    /// All tasks that were not idle waited for memory.
+    pub memory_full_us: u64,
+}
+
+/// Everything that is known of the machine at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostTotals {
+    /// Processor time.
+    pub cpu: Option<CpuTicks>,
+    /// How long the control groups of this process were kept from their processors by a quota.
+    pub throttled_ns: Option<u64>,
+    /// How long the calling thread was ready to run and had no processor.
+    pub thread_waited_ns: Option<u64>,
+    /// Pressure stalls of the whole machine.
+    pub pressure: Option<PressureTotals>,
+    /// Memory that could be given to programs now; a level, not a total.
+    pub memory_available_bytes: Option<u64>,
+}
+
+/// Where the totals are read.
+#[derive(Clone, Debug)]
+pub struct HostFiles {
+    root: PathBuf,
+    throttle_files: Vec<PathBuf>,
+}
+
+impl HostFiles {
+    /// The files of this machine, and of the control groups this process is in now.
+    pub fn of_this_machine() -> HostFiles {
+        HostFiles::below(Path::new("/"))
+    }
+
+    /// The same files below another directory, for tests.
+    pub fn below(root: &Path) -> HostFiles {
+        HostFiles {
+            throttle_files: throttle_files(root),
+            root: root.to_owned(),
+        }
+    }
+
+    /// Reads everything now. The thread's own figures are those of the thread that calls.
+    pub fn read(&self) -> HostTotals {
+        HostTotals {
+            cpu: self.text("proc/stat").as_deref().and_then(parse::cpu_ticks),
+            throttled_ns: self.throttled_ns(),
+            thread_waited_ns: self
+                .text("proc/thread-self/schedstat")
+                .as_deref()
+                .and_then(parse::thread_waited_ns),
+            pressure: self.pressure(),
+            memory_available_bytes: self
+                .text("proc/meminfo")
+                .as_deref()
+                .and_then(parse::memory_available_bytes),
+        }
+    }
+
+    fn throttled_ns(&self) -> Option<u64> {
+        let totals = self.throttle_files.iter().filter_map(|path| {
+            let text = fs::read_to_string(path).ok()?;
+            parse::throttled_ns(&text)
+        });
+        totals.reduce(|left, right| left + right)
+    }
+
+    fn pressure(&self) -> Option<PressureTotals> {
+        let line = |file: &str, which: &str| {
+            let text = self.text(&format!("proc/pressure/{file}"))?;
+            parse::pressure_us(&text, which)
+        };
+        Some(PressureTotals {
+            io_some_us: line("io", "some")?,
+            io_full_us: line("io", "full")?,
+            cpu_some_us: line("cpu", "some")?,
+            memory_some_us: line("memory", "some")?,
+            memory_full_us: line("memory", "full")?,
+        })
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.root.join(path)).ok()
+    }
+}

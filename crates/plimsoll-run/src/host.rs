@@ -1,0 +1,178 @@
+//! What the machine did between two samples, put into the same rows as everything else: processor time and time withheld,
+//! pressure, memory, and the block devices under databases and logs.
+//!
+//! Only in real time: a simulated run has no machine. What the kernel does not say gets no row.
+
+use std::cell::RefCell;
+
+use plimsoll_io::{BlockDevice, DeviceTotals, HostFiles, HostTotals, NANOS_PER_MILLISECOND, Nanos};
+use serde::Serialize;
+
+use crate::recorder::{Key, Recorder};
+use crate::spec::RunSpec;
+
+/// Rows of the log and of the databases of an instance.
+const LOG_ROW: u32 = 0;
+const DATABASE_ROW: u32 = 1;
+
+/// Which block devices carry an instance.
+#[derive(Clone, Debug, Serialize)]
+pub struct InstanceDevices {
+    /// The instance.
+    pub instance: String,
+    /// The disk under its databases.
+    pub databases: Option<String>,
+    /// The disk under its log.
+    pub log: Option<String>,
+}
+
+struct Place {
+    instance: u32,
+    row: u32,
+    device: BlockDevice,
+    before: DeviceTotals,
+}
+
+struct Readings {
+    totals: HostTotals,
+    places: Vec<Place>,
+}
+
+/// See the module text.
+pub struct HostWatch {
+    files: HostFiles,
+    before: RefCell<Readings>,
+}
+
+impl HostWatch {
+    /// Begins to watch this machine and the devices under the instances of a run.
+    pub fn start(spec: &RunSpec) -> HostWatch {
+        let files = HostFiles::of_this_machine();
+        let mut places = Vec::new();
+        for (number, instance) in spec.instances.iter().enumerate() {
+            let rows = [
+                (LOG_ROW, &instance.log_directory),
+                (DATABASE_ROW, &instance.directory),
+            ];
+            for (row, directory) in rows {
+                if let Some(device) = BlockDevice::under(directory) {
+                    places.push(Place {
+                        instance: number as u32,
+                        row,
+                        before: device.read().unwrap_or_default(),
+                        device,
+                    });
+                }
+            }
+        }
+        let totals = files.read();
+        HostWatch {
+            files,
+            before: RefCell::new(Readings { totals, places }),
+        }
+    }
+
+    /// The devices, for the outcome.
+    pub fn devices(&self, spec: &RunSpec) -> Vec<InstanceDevices> {
+        let readings = self.before.borrow();
+        let name = |number: usize, row: u32| {
+            let mut places = readings.places.iter();
+            let place = places.find(|place| place.instance as usize == number && place.row == row);
+            place.map(|place| place.device.name.clone())
+        };
+        let each = spec.instances.iter().enumerate();
+        each.map(|(number, instance)| InstanceDevices {
+            instance: instance.name.clone(),
+            databases: name(number, DATABASE_ROW),
+            log: name(number, LOG_ROW),
+        })
+        .collect()
+    }
+
+    /// Notes what has changed since the last call, `interval_ns` ago.
+    pub fn note(&self, recorder: &Recorder, interval_ns: Nanos) {
+        let mut before = self.before.borrow_mut();
+        let now = self.files.read();
+        note_machine(recorder, &before.totals, &now, interval_ns as f64);
+        before.totals = now;
+        for place in &mut before.places {
+            // A device that went away leaves its last figures: the I/O errors beside them tell more.
+            let Some(now) = place.device.read() else { continue };
+            note_device(
+                recorder,
+                (place.instance, place.row),
+                &place.before,
+                &now,
+                interval_ns as f64,
+            );
+            place.before = now;
+        }
+    }
+}
+
+fn note_machine(recorder: &Recorder, before: &HostTotals, now: &HostTotals, interval_ns: f64) {
+    let set = |metric: &str, value: f64| recorder.set_level(Key::new(0, 0, metric), value);
+    if let (Some(before), Some(now)) = (before.cpu, now.cpu) {
+        // At least one tick: two samples can be closer together than the kernel counts.
+        let total = now.total.saturating_sub(before.total).max(1) as f64;
+        set("cpu_busy", now.busy.saturating_sub(before.busy) as f64 / total);
+        set(
+            "cpu_stolen",
+            now.stolen.saturating_sub(before.stolen) as f64 / total,
+        );
+    }
+    let share_ns =
+        |before: Option<u64>, now: Option<u64>| Some(now?.saturating_sub(before?) as f64 / interval_ns);
+    if let Some(share) = share_ns(before.throttled_ns, now.throttled_ns) {
+        set("cpu_throttled", share);
+    }
+    if let Some(share) = share_ns(before.thread_waited_ns, now.thread_waited_ns) {
+        set("executor_wait", share);
+    }
+    if let Some(bytes) = now.memory_available_bytes {
+        set("memory_available", bytes as f64);
+    }
+    if let (Some(before), Some(now)) = (before.pressure, now.pressure) {
+        let share_us = |before: u64, now: u64| now.saturating_sub(before) as f64 * 1000.0 / interval_ns;
+        set("pressure_io_some", share_us(before.io_some_us, now.io_some_us));
+        set("pressure_io_full", share_us(before.io_full_us, now.io_full_us));
+        set("pressure_cpu_some", share_us(before.cpu_some_us, now.cpu_some_us));
+        set(
+            "pressure_memory_some",
+            share_us(before.memory_some_us, now.memory_some_us),
+        );
+        set(
+            "pressure_memory_full",
+            share_us(before.memory_full_us, now.memory_full_us),
+        );
+    }
+}
+
+fn note_device(
+    recorder: &Recorder,
+    (instance, row): (u32, u32),
+    before: &DeviceTotals,
+    now: &DeviceTotals,
+    interval_ns: f64,
+) {
+    let set = |metric: &str, value: f64| recorder.set_level(Key::new(instance, row, metric), value);
+    let grown = |before: u64, now: u64| now.saturating_sub(before) as f64;
+    let grown_ns = |before: u64, now: u64| grown(before, now) * NANOS_PER_MILLISECOND as f64;
+    set("device_reads", grown(before.reads, now.reads));
+    set("device_read_bytes", grown(before.read_bytes, now.read_bytes));
+    set("device_read_time", grown_ns(before.read_ms, now.read_ms));
+    set("device_writes", grown(before.writes, now.writes));
+    set("device_write_bytes", grown(before.write_bytes, now.write_bytes));
+    set("device_write_time", grown_ns(before.write_ms, now.write_ms));
+    if let (Some(before), Some(now)) = (before.flushes, now.flushes) {
+        set("device_flushes", grown(before, now));
+    }
+    if let (Some(before), Some(now)) = (before.flush_ms, now.flush_ms) {
+        set("device_flush_time", grown_ns(before, now));
+    }
+    set("device_busy", grown_ns(before.busy_ms, now.busy_ms) / interval_ns);
+    set(
+        "device_queue",
+        grown_ns(before.queued_ms, now.queued_ms) / interval_ns,
+    );
+}
