@@ -2,7 +2,8 @@
 //! not the operation: the disk keeps the memory until the device is done with it.
 //!
 //! A file is closed by [`File::close`], which says when that is done, or when the last clone of it is dropped: an error on
-//! any path may not leave a file open, because an open file is a locked one.
+//! any path may not leave a file open, because an open file is a locked one. A file whose opening was abandoned is closed as
+//! soon as it is open.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -16,21 +17,20 @@ use crate::{
     Purpose,
 };
 
-#[derive(Default)]
-struct Slot {
-    result: Option<Result<Answer, DiskError>>,
+struct Slot<T> {
+    result: Option<T>,
     waker: Option<Waker>,
 }
 
 /// The pending answer of one operation. The operation was submitted when this was made.
-pub struct Pending {
-    slot: Rc<RefCell<Slot>>,
+struct Pending<T> {
+    slot: Rc<RefCell<Slot<T>>>,
 }
 
-impl Future for Pending {
-    type Output = Result<Answer, DiskError>;
+impl<T> Future for Pending<T> {
+    type Output = T;
 
-    fn poll(self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<Self::Output> {
+    fn poll(self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<T> {
         let mut slot = self.slot.borrow_mut();
         match slot.result.take() {
             Some(result) => Poll::Ready(result),
@@ -42,12 +42,25 @@ impl Future for Pending {
     }
 }
 
-fn start(disk: &dyn Disk, action: Action, context: Context) -> Pending {
-    let slot = Rc::new(RefCell::new(Slot::default()));
+type Answered = Result<Answer, DiskError>;
+
+/// Submits an operation; its answer becomes what `make` makes of it. The completion holds nothing of the disk it waits on: a disk whose
+/// queue held itself would never be freed.
+fn start_as<T: 'static>(
+    disk: &dyn Disk,
+    action: Action,
+    context: Context,
+    make: impl FnOnce(Answered) -> T + 'static,
+) -> Pending<T> {
+    let slot = Rc::new(RefCell::new(Slot {
+        result: None,
+        waker: None,
+    }));
     let filled = slot.clone();
     let completion = Box::new(move |outcome: crate::Outcome| {
+        let made = make(outcome.result);
         let mut slot = filled.borrow_mut();
-        slot.result = Some(outcome.result);
+        slot.result = Some(made);
         if let Some(waker) = slot.waker.take() {
             waker.wake();
         }
@@ -58,6 +71,10 @@ fn start(disk: &dyn Disk, action: Action, context: Context) -> Pending {
         completion,
     });
     Pending { slot }
+}
+
+fn start(disk: &dyn Disk, action: Action, context: Context) -> Pending<Answered> {
+    start_as(disk, action, context, |answered| answered)
 }
 
 /// The files of one disk.
@@ -93,19 +110,16 @@ impl Files {
             path: path.clone(),
             mode,
         };
-        match start(&*self.disk, action, context).await? {
-            Answer::Opened(opened) => Ok(File {
-                disk: self.disk.clone(),
-                path,
-                opened,
-                closing: Rc::new(CloseWhenDropped {
-                    disk: self.disk.clone(),
-                    file: opened.file,
-                    is_closed: Cell::new(false),
-                }),
-            }),
-            other => unreachable!("open was answered by {other:?}"),
-        }
+        // The answer is a file from the moment it arrives: one that nobody waits for any more is closed again.
+        let disk = Rc::downgrade(&self.disk);
+        let file_of = move |answered: Answered| {
+            answered.map(|answer| match answer {
+                Answer::Opened(opened) => disk.upgrade().map(|disk| File::new(disk, path, opened)),
+                other => unreachable!("open was answered by {other:?}"),
+            })
+        };
+        let opened = start_as(&*self.disk, action, context, file_of).await?;
+        Ok(opened.expect("who waits for the answer holds the disk"))
     }
 
     /// Whether the path can be opened for reading.
@@ -194,6 +208,20 @@ impl Drop for CloseWhenDropped {
 }
 
 impl File {
+    fn new(disk: Rc<dyn Disk>, path: PathBuf, opened: Opened) -> Self {
+        let closing = Rc::new(CloseWhenDropped {
+            disk: disk.clone(),
+            file: opened.file,
+            is_closed: Cell::new(false),
+        });
+        Self {
+            disk,
+            path,
+            opened,
+            closing,
+        }
+    }
+
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path

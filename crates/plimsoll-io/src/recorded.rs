@@ -152,9 +152,13 @@ impl<D: Disk> Disk for Recorded<D> {
             length_bytes,
             submitted: self.clock.now(),
         });
-        let record = self.record.clone();
+        // Weak, because the disk below may outlive this one with operations in its queue, such as the closes of files dropped last:
+        // they must not keep the observer, and whoever waits for it to go, for as long as that disk lives.
+        let record = Rc::downgrade(&self.record);
         let completion = Box::new(move |outcome: Outcome| {
-            record.complete(slot, &outcome);
+            if let Some(record) = record.upgrade() {
+                record.complete(slot, &outcome);
+            }
             completion(outcome);
         });
         self.disk.submit(Operation {

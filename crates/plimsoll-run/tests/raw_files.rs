@@ -2,9 +2,9 @@
 
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 
-use plimsoll_io::{Clock, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Purpose, Random, Tracking};
+use plimsoll_io::{Clock, Disk, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Purpose, Random, Tracking};
 use plimsoll_measure::{Row, metric_code};
 use plimsoll_run::{Ending, Event, Output, RunOutcome, RunSpec, StopSignal, execute};
 use serde_json::{Value, json};
@@ -220,6 +220,36 @@ fn a_stop_ends_the_run_cleanly() {
     assert_eq!(ran.outcome.ending, Ending::Interrupted);
     assert!(!ran.outcome.phases[0].complete);
     assert_eq!(ran.outcome.error.expect("a reason").family, "stopped");
+}
+
+/// Who collects a run's samples waits until the last sender is gone. What the run leaves on the disk's queue when it ends, files closed because
+/// their tasks were dropped among it, must not hold the senders: the collector would wait for ever.
+#[test]
+fn a_stopped_run_lets_go_of_its_channels_while_the_disk_goes_on() {
+    let (stop, disk) = (StopSignal::default(), disk_of(1_000_000));
+    stop.stop();
+    let spec = RunSpec::from_json(&spec().to_string()).expect("the spec is right");
+    let (samples, rows) = channel();
+    let (events, told) = channel();
+    execute(
+        spec,
+        disk.clock().clone(),
+        disk.clone(),
+        Output { samples, events },
+        stop,
+    );
+    assert!(
+        disk.in_flight() > 0,
+        "the stop left a file to be closed: without it this proves nothing"
+    );
+    let patience = std::time::Duration::from_secs(5);
+    let ended = |error| assert_eq!(error, RecvTimeoutError::Disconnected);
+    std::iter::repeat_with(|| rows.recv_timeout(patience))
+        .find_map(Result::err)
+        .map(ended);
+    std::iter::repeat_with(|| told.recv_timeout(patience))
+        .find_map(Result::err)
+        .map(ended);
 }
 
 /// A disk that fails in the middle must end the run with its error, and everything else must still be closed.

@@ -1,7 +1,9 @@
 //! Promises about how a disk behaves: who calls completions and when, what survives a dropped future, how files close.
 
 use std::cell::{Cell, RefCell};
+use std::future::Future;
 use std::rc::Rc;
+use std::task::Poll;
 
 use super::{CONTEXT, Subject, content, create, filled};
 use crate::{
@@ -161,6 +163,34 @@ pub(super) fn close_waits_for_what_is_in_flight(subject: &Subject) {
         file.close(CONTEXT).await.expect("a close");
         for write in writes {
             write.await.expect("a write submitted before the close");
+        }
+    });
+}
+
+/// An open file is a locked one: nobody could open it again. Abandoned before the answer is there, and after.
+pub(super) fn an_abandoned_open_leaves_no_file_open(subject: &Subject) {
+    let (files, path, folder) = (
+        subject.files(),
+        subject.path("abandoned open"),
+        subject.folder.clone(),
+    );
+    subject.run(async move {
+        let file = create(&files, path.clone(), BLOCK as u64).await;
+        file.close(CONTEXT).await.expect("a close");
+        for answered in [false, true] {
+            let mut opening = Box::pin(files.open(path.clone(), OpenMode::Write, CONTEXT));
+            let poll = std::future::poll_fn(|context| Poll::Ready(opening.as_mut().poll(context))).await;
+            assert!(poll.is_pending(), "no disk answers at once");
+            if answered {
+                // Names are worked on in order: when the list is there, so is the answer that nobody takes.
+                files.list(&folder, CONTEXT).await.expect("a list");
+            }
+            drop(opening);
+            files.list(&folder, CONTEXT).await.expect("a list");
+            files.list(&folder, CONTEXT).await.expect("a list");
+            let again = files.open(path.clone(), OpenMode::Write, CONTEXT).await;
+            let again = again.expect("the abandoned file is closed");
+            again.close(CONTEXT).await.expect("a close");
         }
     });
 }

@@ -86,6 +86,10 @@ pub const CASES: &[(&str, Case)] = &[
         "close waits for what is in flight",
         behaviour::close_waits_for_what_is_in_flight,
     ),
+    (
+        "an abandoned open leaves no file open",
+        behaviour::an_abandoned_open_leaves_no_file_open,
+    ),
     ("a closed file is an error", behaviour::a_closed_file_is_an_error),
     (
         "a reader's file cannot be changed",
