@@ -177,7 +177,7 @@ const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meanin
 
 /// Everything that is measured. The first entries are the purposes of I/O in the order of the disk seam, timed from
 /// submission to the reaping of the completion.
-pub const METRICS: [Metric; 52] = [
+pub const METRICS: [Metric; 55] = [
     metric(
         "database_read",
         MetricKind::Transfer,
@@ -273,6 +273,18 @@ pub const METRICS: [Metric; 52] = [
         "time between two looks at the disk's completions",
     ),
     metric(
+        "arrival_lag",
+        MetricKind::Timing,
+        "ns",
+        "how late the load generator itself was with an arrival that no full pool held up",
+    ),
+    metric(
+        "pool_wait",
+        MetricKind::Timing,
+        "ns",
+        "time an arrival waited because every session was busy",
+    ),
+    metric(
         "missing_record",
         MetricKind::Counter,
         "count",
@@ -323,6 +335,12 @@ pub const METRICS: [Metric; 52] = [
         "share of the interval the load generator's thread was at work",
     ),
     metric("sessions", MetricKind::Level, "count", "sessions under load"),
+    metric(
+        "offered_rate",
+        MetricKind::Level,
+        "1/s",
+        "transactions that arrive per second, where they have a schedule",
+    ),
     metric(
         "log_flush_wait",
         MetricKind::Timing,

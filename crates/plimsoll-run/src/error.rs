@@ -32,6 +32,31 @@ pub enum RunError {
         /// How full it should have been.
         wanted_percent: u32,
     },
+    /// The rate of a load is not known yet.
+    #[error(
+        "workload {workload} aims at database I/O, but what a transaction makes was never measured; put a warm_up phase \
+         with this workload before the first measure phase"
+    )]
+    NotCalibrated {
+        /// Which workload.
+        workload: String,
+    },
+    /// A rate cannot be measured because nothing happens.
+    #[error(
+        "no transaction of workload {workload} was completed while its rate was to be measured; is the storage stuck, or the target too low?"
+    )]
+    NothingArrives {
+        /// Which workload.
+        workload: String,
+    },
+    /// A rate cannot be measured because the cache holds everything.
+    #[error(
+        "workload {workload} makes no database I/O, so no rate makes its target; take larger databases or a smaller cache"
+    )]
+    NoDatabaseIo {
+        /// Which workload.
+        workload: String,
+    },
     /// A phase comes too early.
     #[error("phase {phase} needs open databases; put a prepare phase before it")]
     NotOpen {
@@ -50,10 +75,11 @@ impl RunError {
     /// The family a caller can react to: "config", "disk", "corruption", "stopped" or "other".
     pub fn family(&self) -> &'static str {
         match self {
-            RunError::Spec(_) | RunError::NotOpen { .. } => "config",
+            RunError::Spec(_) | RunError::NotOpen { .. } | RunError::NotCalibrated { .. } => "config",
             RunError::Disk(_) => "disk",
             RunError::Corruption(_) => "corruption",
             RunError::Stopped => "stopped",
+            RunError::NothingArrives { .. } | RunError::NoDatabaseIo { .. } => "other",
             RunError::CacheNotWarm { .. } | RunError::Engine(_) | RunError::Stalled(_) => "other",
         }
     }

@@ -19,6 +19,7 @@ mod setting;
 mod spec;
 mod stage;
 mod stalls;
+mod step;
 mod verify_live;
 
 pub use backend::{ChecksumReport, DatabaseState};
@@ -26,7 +27,8 @@ pub use error::RunError;
 pub use events::{Event, Level};
 pub use host::InstanceDevices;
 pub use live::execute_live;
-pub use outcome::{ChecksumResult, Ending, ErrorReport, PhaseOutcome, RunOutcome};
+pub use outcome::{Calibration, ChecksumResult, Ending, ErrorReport, PhaseOutcome, RunOutcome};
+pub use phase::{Decision, SearchEnd, SearchResult, SearchStep};
 pub use recorder::{Key, PhaseFigures, Recorder};
 pub use run::execute;
 pub use setting::{Output, StopSignal};

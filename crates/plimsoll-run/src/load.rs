@@ -1,18 +1,24 @@
-//! Sessions at work: each draws an operation, waits for its time, has the backend carry it out and records the response
-//! time from the intended start.
+//! Load at work. Sessions do one transaction after the other; arrivals come by a schedule and take a free session of the
+//! pool that all arrival loads of a run share. Either way an operation is drawn, its time is waited for, the backend
+//! carries it out, and the response time is recorded from the intended start.
+
+mod arrivals;
+mod sessions;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use plimsoll_io::{JoinHandle, Random};
-use plimsoll_workload::{Kind, Population, Previous, Result as OperationResult, Session};
+use plimsoll_io::{JoinHandle, Permits, Random};
+use plimsoll_workload::{Kind, Population, Result as OperationResult};
 
 use crate::RunError;
 use crate::backend::Backend;
 use crate::events::Level;
 use crate::recorder::Key;
 use crate::setting::Setting;
-use crate::spec::WorkloadSpec;
+use crate::spec::{LoadSpec, SpacingSpec, WorkloadSpec};
+
+use arrivals::Gate;
 
 /// A database in the list of a workload.
 #[derive(Clone)]
@@ -27,75 +33,158 @@ pub struct LoadPlace {
     pub population: Rc<RefCell<Population>>,
 }
 
+/// What a workload presses with at first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Drive {
+    /// Sessions, for each database or as one pool.
+    Sessions { count: u32, shared: bool },
+    /// Arrivals at this rate.
+    Arrivals { per_s: f64, spacing: SpacingSpec },
+}
+
+impl Drive {
+    /// How a load starts, before anything about it was measured. A search warms up with sessions.
+    pub fn first(spec: &LoadSpec) -> Drive {
+        match spec {
+            LoadSpec::Sessions(spec) => Drive::Sessions {
+                count: spec.sessions,
+                shared: spec.shared,
+            },
+            LoadSpec::Search(spec) => Drive::Sessions {
+                count: spec.sessions,
+                shared: spec.shared,
+            },
+            LoadSpec::Rate(spec) => Drive::Arrivals {
+                per_s: spec.transactions_per_s,
+                spacing: spec.spacing,
+            },
+            LoadSpec::TargetIops(spec) => Drive::Arrivals {
+                per_s: spec.target_iops / spec.io_per_transaction_assumed,
+                spacing: spec.spacing,
+            },
+        }
+    }
+}
+
 /// A workload that is running.
 pub struct RunningLoad {
     /// Position of the workload in the plan.
     pub workload: usize,
-    wanted: Rc<Cell<bool>>,
-    sessions: Vec<JoinHandle<Result<(), RunError>>>,
-    failed: Rc<RefCell<Option<RunError>>>,
+    shared: Rc<Shared>,
+    tasks: Vec<JoinHandle<Result<(), RunError>>>,
+    gate: Option<Rc<Gate>>,
+}
+
+/// What all tasks of a running workload know.
+struct Shared {
+    workload: u32,
+    places: Vec<LoadPlace>,
+    setting: Setting,
+    wanted: Cell<bool>,
+    failed: RefCell<Option<RunError>>,
 }
 
 impl RunningLoad {
-    /// Starts the sessions of a workload.
+    /// Starts a workload.
     pub fn start(
-        setting: &Setting,
+        (setting, random): (&Setting, &Random),
         number: usize,
         spec: &WorkloadSpec,
+        drive: Drive,
         places: &[LoadPlace],
-        random: &Random,
+        pool: &Rc<Permits>,
     ) -> Self {
-        let groups: Vec<Vec<LoadPlace>> = if spec.load.shared {
-            vec![places.to_vec()]
-        } else {
-            places.iter().map(|place| vec![place.clone()]).collect()
+        let random = random.child(&format!("workload {}", spec.name));
+        let shared = Rc::new(Shared {
+            workload: number as u32 + 1,
+            places: places.to_vec(),
+            setting: setting.clone(),
+            wanted: Cell::new(true),
+            failed: RefCell::new(None),
+        });
+        let mut load = Self {
+            workload: number,
+            shared,
+            tasks: Vec::new(),
+            gate: None,
         };
-        let wanted = Rc::new(Cell::new(true));
-        let failed = Rc::new(RefCell::new(None));
-        let mut sessions = Vec::new();
-        for (group, places) in groups.into_iter().enumerate() {
-            for session in 0..spec.load.sessions {
-                let name = format!("workload {} group {group} session {session}", spec.name);
-                let customer = Customer {
-                    session: Session::new(random.child(&name), spec.mix.into(), spec.sluggish),
-                    choice: random.child(&format!("{name} place")),
-                    workload: number as u32 + 1,
-                    places: places.clone(),
-                    setting: setting.clone(),
-                    wanted: wanted.clone(),
-                    failed: failed.clone(),
-                };
-                sessions.push(setting.handle.spawn(customer.work()));
-            }
-        }
-        let key = Key::new(0, 0, "sessions").of_workload(number as u32 + 1);
-        setting.recorder.set_level(key, sessions.len() as f64);
+        let how = match drive {
+            Drive::Sessions { count, shared } => load.start_sessions(spec, count, shared, &random),
+            Drive::Arrivals { per_s, spacing } => load.start_arrivals(spec, per_s, spacing, &random, pool),
+        };
+        let mix = &spec.mix;
         setting.tell(
             Level::Info,
             "load_started",
             format!(
-                "workload {}: {} sessions over {} databases, {} % insert, {} % delete, {} % replace, {} % read, {} % lazy commits",
+                "workload {}: {how} over {} databases, {} % insert, {} % delete, {} % replace, {} % read, {} % lazy commits",
                 spec.name,
-                sessions.len(),
                 places.len(),
-                spec.mix.insert_percent,
-                spec.mix.delete_percent,
-                spec.mix.replace_percent,
-                spec.mix.read_percent,
-                spec.mix.lazy_commit_percent
+                mix.insert_percent,
+                mix.delete_percent,
+                mix.replace_percent,
+                mix.read_percent,
+                mix.lazy_commit_percent
             ),
         );
-        Self {
-            workload: number,
-            wanted,
-            sessions,
-            failed,
+        load
+    }
+
+    fn start_sessions(&mut self, spec: &WorkloadSpec, count: u32, shared: bool, random: &Random) -> String {
+        self.tasks = sessions::start(&self.shared, spec, count, shared, random);
+        self.set_level("sessions", self.tasks.len() as f64);
+        format!("{} sessions", self.tasks.len())
+    }
+
+    fn start_arrivals(
+        &mut self,
+        spec: &WorkloadSpec,
+        per_s: f64,
+        spacing: SpacingSpec,
+        random: &Random,
+        pool: &Rc<Permits>,
+    ) -> String {
+        let gate = Rc::new(Gate::new(&self.shared, spec, per_s, spacing, random));
+        self.tasks = vec![self.shared.setting.handle.spawn(gate.clone().work(pool.clone()))];
+        self.gate = Some(gate);
+        self.set_level("sessions", f64::from(spec.load.sessions_max()));
+        self.set_level("offered_rate", per_s);
+        format!(
+            "{per_s:.6} transactions/s, {} arrivals, at most {} open",
+            spacing.name(),
+            spec.load.sessions_max()
+        )
+    }
+
+    fn set_level(&self, metric: &str, value: f64) {
+        let key = Key::new(0, 0, metric).of_workload(self.shared.workload);
+        self.shared.setting.recorder.set_level(key, value);
+    }
+
+    /// Lets arrivals come at another rate from now on.
+    pub fn set_rate(&self, per_s: f64) {
+        if let Some(gate) = &self.gate {
+            gate.set_rate(per_s);
+            self.set_level("offered_rate", per_s);
         }
+    }
+
+    /// Lets nothing more arrive until the next [`RunningLoad::set_rate`].
+    pub fn pause(&self) {
+        if let Some(gate) = &self.gate {
+            gate.pause();
+            self.set_level("offered_rate", 0.0);
+        }
+    }
+
+    /// Transactions that have arrived and are not complete.
+    pub fn open_count(&self) -> usize {
+        self.gate.as_ref().map_or(0, |gate| gate.open_count())
     }
 
     /// The error that ended a session, if one did.
     pub fn failure(&self) -> Option<RunError> {
-        self.failed.borrow().clone()
+        self.shared.failed.borrow().clone()
     }
 
     /// Lets every session finish its transaction and go home.
@@ -103,10 +192,10 @@ impl RunningLoad {
     /// # Errors
     /// The first error that a session met.
     pub async fn stop(self) -> Result<(), RunError> {
-        self.wanted.set(false);
+        self.shared.wanted.set(false);
         let mut first_error = None;
-        for session in self.sessions {
-            if let Err(error) = session.await {
+        for task in self.tasks {
+            if let Err(error) = task.await {
                 first_error.get_or_insert(error);
             }
         }
@@ -114,67 +203,15 @@ impl RunningLoad {
     }
 }
 
-struct Customer {
-    session: Session,
-    choice: Random,
-    workload: u32,
-    places: Vec<LoadPlace>,
-    setting: Setting,
-    wanted: Rc<Cell<bool>>,
-    failed: Rc<RefCell<Option<RunError>>>,
-}
-
-impl Customer {
-    async fn work(mut self) -> Result<(), RunError> {
-        let result = self.transactions().await;
-        if let Err(error) = &result {
-            self.wanted.set(false);
-            let mut failed = self.failed.borrow_mut();
-            failed.get_or_insert_with(|| error.clone());
-        }
-        result
+impl Shared {
+    fn wanted(&self) -> bool {
+        self.wanted.get()
     }
 
-    async fn transactions(&mut self) -> Result<(), RunError> {
-        let mut previous: Option<Previous> = None;
-        let mut place = self.draw_place();
-        while self.wanted.get() {
-            if previous.is_none_or(|previous| previous.result == OperationResult::Done) {
-                place = self.draw_place();
-            }
-            let step = {
-                let now = self.setting.handle.now();
-                let mut population = place.population.borrow_mut();
-                self.session.next(&mut population, now, previous)
-            };
-            while self.wanted.get() && self.setting.handle.now() < step.intended {
-                // In steps, so that a long think time does not hold up the end of a run.
-                let soon = self.setting.handle.now() + 50 * plimsoll_io::NANOS_PER_MILLISECOND;
-                self.setting.handle.sleep_until(step.intended.min(soon)).await;
-            }
-            if !self.wanted.get() {
-                break;
-            }
-            let result = place.backend.execute(place.database, &step.operation).await?;
-            let finished = self.setting.handle.now();
-            self.record(
-                &place,
-                step.operation.kind,
-                result,
-                finished.saturating_sub(step.intended),
-            );
-            previous = Some(Previous {
-                intended: step.intended,
-                finished,
-                result,
-            });
-        }
-        Ok(())
-    }
-
-    fn draw_place(&mut self) -> LoadPlace {
-        let chosen = self.choice.below(self.places.len() as u64) as usize;
-        self.places[chosen].clone()
+    /// Notes an error that ends the run.
+    fn fail(&self, error: &RunError) {
+        self.wanted.set(false);
+        self.failed.borrow_mut().get_or_insert_with(|| error.clone());
     }
 
     fn record(&self, place: &LoadPlace, kind: Kind, result: OperationResult, response_ns: u64) {

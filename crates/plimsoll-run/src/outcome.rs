@@ -7,6 +7,7 @@ use plimsoll_io::{Nanos, UtcAnchor};
 use crate::RunError;
 use crate::backend::{ChecksumReport, DatabaseState};
 use crate::host::InstanceDevices;
+use crate::phase::SearchResult;
 use crate::recorder::PhaseFigures;
 use crate::stalls::Stall;
 
@@ -41,6 +42,23 @@ pub struct ChecksumResult {
     pub mib_per_s: f64,
 }
 
+/// The rate that was fixed for a load that aims at database I/O.
+#[derive(Clone, Debug, Serialize)]
+pub struct Calibration {
+    /// The workload.
+    pub workload: String,
+    /// What it aims at.
+    pub target_iops: f64,
+    /// What was measured.
+    pub io_per_transaction: f64,
+    /// What follows.
+    pub transactions_per_s: f64,
+    /// How often it was measured.
+    pub windows_count: u32,
+    /// Whether the last two measurements agreed.
+    pub agreed: bool,
+}
+
 /// What a phase found.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PhaseResult {
@@ -48,6 +66,10 @@ pub struct PhaseResult {
     pub databases: Vec<Vec<DatabaseState>>,
     /// Checksum passes.
     pub checksums: Vec<ChecksumResult>,
+    /// Rates that were measured and fixed.
+    pub calibrations: Vec<Calibration>,
+    /// What a search found.
+    pub search: Option<SearchResult>,
 }
 
 /// A phase that was begun.

@@ -1,13 +1,18 @@
 //! The phases of a run, each a function of the stage it works on. What a phase found goes into the outcome.
 
+mod calibrate;
 mod checksum;
 mod measure;
 mod prepare;
+mod search;
 mod stop;
 mod warm_up;
 
+pub use search::{Decision, SearchEnd, SearchResult, SearchStep};
+
 use crate::RunError;
 use crate::outcome::PhaseResult;
+use crate::sampler::Sampler;
 use crate::spec::PhaseAction;
 use crate::stage::Stage;
 
@@ -15,14 +20,20 @@ use crate::stage::Stage;
 ///
 /// # Errors
 /// Whatever ends the run; the stage stays as far as it got.
-pub async fn act(stage: &mut Stage, name: &str, action: PhaseAction) -> Result<PhaseResult, RunError> {
+pub async fn act(
+    stage: &mut Stage,
+    sampler: &Sampler,
+    name: &str,
+    action: PhaseAction,
+) -> Result<PhaseResult, RunError> {
     match action {
         PhaseAction::Prepare {} => prepare::act(stage).await,
         PhaseAction::WarmUp {
             cache_percent,
             timeout_s,
-        } => warm_up::act(stage, name, cache_percent, timeout_s).await,
+        } => warm_up::act(stage, sampler, name, cache_percent, timeout_s).await,
         PhaseAction::Measure { duration_s } => measure::act(stage, name, duration_s).await,
+        PhaseAction::Search { duration_s } => search::act(stage, sampler, name, duration_s).await,
         PhaseAction::Stop {} => stop::act(stage).await,
         PhaseAction::Checksum {
             read_bytes,

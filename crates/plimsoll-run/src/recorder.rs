@@ -53,6 +53,8 @@ struct Figures {
 struct Slot {
     sample: Figures,
     phase: Figures,
+    /// What was counted since the last mark, while marks are set.
+    step: Figures,
     level: f64,
 }
 
@@ -91,7 +93,11 @@ pub struct Recorder {
     slots: RefCell<BTreeMap<Key, Slot>>,
     phase: Cell<u32>,
     sample_started: Cell<Nanos>,
+    stepping: Cell<bool>,
 }
+
+/// What was counted between two marks.
+pub type StepFigures = BTreeMap<Key, Histogram>;
 
 impl Recorder {
     /// Makes a row appear in every sample, also while nothing happens.
@@ -130,6 +136,11 @@ impl Recorder {
         self.slots.borrow_mut().entry(key).or_default().level = value;
     }
 
+    /// A level as it was last set.
+    pub fn level(&self, key: Key) -> f64 {
+        self.slots.borrow().get(&key).map_or(0.0, |slot| slot.level)
+    }
+
     /// Closes the running sample and returns its rows.
     pub fn take_sample(&self, now: Nanos) -> Vec<Row> {
         let interval_ns = now - self.sample_started.replace(now);
@@ -152,10 +163,28 @@ impl Recorder {
                     ..Row::default()
                 };
                 row.set_latencies(&slot.sample.latencies);
-                slot.close_sample();
+                slot.close_sample(self.stepping.get());
                 row
             })
             .collect()
+    }
+
+    /// Sets a mark and returns what closed samples have counted since the one before.
+    pub fn mark_step(&self) -> StepFigures {
+        self.stepping.set(true);
+        let mut slots = self.slots.borrow_mut();
+        let counted = slots
+            .iter_mut()
+            .filter(|(_, slot)| slot.step.latencies.count() > 0);
+        counted
+            .map(|(key, slot)| (*key, std::mem::take(&mut slot.step).latencies))
+            .collect()
+    }
+
+    /// Sets no more marks.
+    pub fn end_steps(&self) {
+        self.mark_step();
+        self.stepping.set(false);
     }
 
     /// Begins a phase: the figures of the one before are returned, its last sample must have been taken.
@@ -172,8 +201,11 @@ impl Recorder {
 }
 
 impl Slot {
-    fn close_sample(&mut self) {
+    fn close_sample(&mut self, stepping: bool) {
         if self.sample.latencies.count() > 0 {
+            if stepping {
+                self.step.latencies.merge(&self.sample.latencies);
+            }
             self.phase.latencies.merge(&self.sample.latencies);
             self.sample.latencies.clear();
         }

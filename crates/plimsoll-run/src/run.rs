@@ -160,8 +160,9 @@ async fn follow_phase(
         // Sessions that this phase does not want finish in the phase before, where they belong.
         stage.set_load(&phase.name, &stay(stage, phase)).await?;
         enter_phase(stage, sampler, course, number, phase);
+        stage.note_idle_loads();
         stage.set_load(&phase.name, &phase.workloads).await?;
-        phase::act(stage, &phase.name, phase.action).await
+        phase::act(stage, sampler, &phase.name, phase.action).await
     }
     .await;
     sampler.close_sample();
@@ -238,7 +239,7 @@ async fn close_after_failure(stage: &mut Stage, sampler: &Sampler, course: &mut 
     };
     let number = stage.spec.phases.len();
     enter_phase(stage, sampler, course, number, &closing);
-    let result = phase::act(stage, &closing.name, closing.action).await;
+    let result = phase::act(stage, sampler, &closing.name, closing.action).await;
     sampler.close_sample();
     let found = PhaseResult {
         databases,

@@ -2,6 +2,8 @@
 //!
 //! Unknown keys are refused, so that a plan written for a later version does not quietly run as something else.
 
+mod load;
+
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -10,6 +12,8 @@ use plimsoll_engine::PageSize;
 use plimsoll_workload::Mix;
 
 use crate::RunError;
+
+pub use load::{CriterionSpec, LoadSpec, SearchSpec, SpacingSpec, StatisticSpec, TargetIopsSpec};
 
 /// The version of this shape.
 pub const SPEC_SCHEMA_VERSION: u32 = 1;
@@ -187,16 +191,6 @@ impl From<MixSpec> for Mix {
     }
 }
 
-/// How hard the load presses.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LoadSpec {
-    /// Sessions: for each database, or for all of them together.
-    pub sessions: u32,
-    /// Whether `sessions` is one pool over all databases.
-    pub shared: bool,
-}
-
 /// Load on some instances.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -235,6 +229,8 @@ pub enum PhaseAction {
     WarmUp { cache_percent: u32, timeout_s: f64 },
     /// Lets the workloads run.
     Measure { duration_s: f64 },
+    /// Looks for the highest rate that keeps the limits of its workload, and stays at it.
+    Search { duration_s: f64 },
     /// Closes the databases cleanly.
     Stop {},
     /// Reads every page and verifies its checksum.
@@ -248,6 +244,7 @@ impl PhaseAction {
             PhaseAction::Prepare {} => "prepare",
             PhaseAction::WarmUp { .. } => "warm_up",
             PhaseAction::Measure { .. } => "measure",
+            PhaseAction::Search { .. } => "search",
             PhaseAction::Stop {} => "stop",
             PhaseAction::Checksum { .. } => "checksum",
         }
@@ -328,8 +325,12 @@ impl RunSpec {
         Mix::from(workload.mix)
             .check()
             .map_err(|error| format!("workload {name}: {error}"))?;
-        if workload.load.sessions == 0 || workload.instances.is_empty() {
-            return Err(format!("workload {name} has no sessions or no instances"));
+        workload
+            .load
+            .check()
+            .map_err(|error| format!("workload {name}: {error}"))?;
+        if workload.instances.is_empty() {
+            return Err(format!("workload {name} has no instances"));
         }
         for wanted in &workload.instances {
             if !self.instances.iter().any(|instance| &instance.name == wanted) {
@@ -342,13 +343,37 @@ impl RunSpec {
     }
 
     fn check_phase(&self, phase: &PhaseSpec) -> Result<(), String> {
+        let mut loads = Vec::new();
         for wanted in &phase.workloads {
-            if !self.workloads.iter().any(|workload| &workload.name == wanted) {
-                return Err(format!(
+            let found = self.workloads.iter().find(|workload| &workload.name == wanted);
+            loads.push(found.ok_or_else(|| {
+                format!(
                     "phase {} names workload {wanted}, which is not in the list",
                     phase.name
-                ));
+                )
+            })?);
+        }
+        for load in loads.iter().filter(|load| load.load.counts_database_io()) {
+            let others = loads.iter().filter(|other| other.name != load.name);
+            for other in others {
+                if let Some(shared) = load.instances.iter().find(|name| other.instances.contains(name)) {
+                    return Err(format!(
+                        "workload {} aims at database I/O, but {} works on instance {shared} at the same time in phase {} \
+                         and nobody could tell whose I/O it is; give them instances of their own",
+                        load.name, other.name, phase.name
+                    ));
+                }
             }
+        }
+        let searches = loads
+            .iter()
+            .filter(|load| matches!(load.load, LoadSpec::Search(_)))
+            .count();
+        if matches!(phase.action, PhaseAction::Search { .. }) && searches != 1 {
+            return Err(format!(
+                "phase {} searches, so exactly one of its workloads must say search; {searches} do",
+                phase.name
+            ));
         }
         Ok(())
     }

@@ -1,17 +1,18 @@
 //! What phases work on: the open instances, the records they hold and the load that is running.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_io::Random;
+use plimsoll_io::{NANOS_PER_SECOND, Nanos, Permits, Random};
 use plimsoll_workload::Population;
 
 use crate::RunError;
 use crate::backend::{Backend, DatabaseState};
-use crate::load::{LoadPlace, RunningLoad};
+use crate::load::{Drive, LoadPlace, RunningLoad};
 use crate::recorder::Key;
 use crate::setting::Setting;
-use crate::spec::RunSpec;
+use crate::spec::{LoadSpec, RunSpec};
 
 /// See the module text.
 pub struct Stage {
@@ -25,6 +26,10 @@ pub struct Stage {
     pub places: Vec<LoadPlace>,
     /// Workloads that are running.
     pub loads: Vec<RunningLoad>,
+    /// What presses in the place of what the plan says, for workloads whose rate was measured or found.
+    pub drives: BTreeMap<usize, Drive>,
+    /// The sessions that all arrivals share.
+    pool: Rc<Permits>,
 }
 
 /// The open instances, in the order of the plan; the sampler looks at them too.
@@ -33,7 +38,10 @@ pub type OpenBackends = Rc<RefCell<Vec<Rc<Backend>>>>;
 impl Stage {
     /// Nothing open, nothing running.
     pub fn new(spec: Rc<RunSpec>, setting: Setting) -> Stage {
+        let sessions_max = spec.workloads.iter().map(|workload| workload.load.sessions_max());
         Stage {
+            pool: Rc::new(Permits::new(sessions_max.max().unwrap_or(0) as usize)),
+            drives: BTreeMap::new(),
             spec,
             setting,
             backends: OpenBackends::default(),
@@ -103,26 +111,86 @@ impl Stage {
                 continue;
             }
             self.require_open(phase)?;
-            let places: Vec<LoadPlace> = self
-                .places
-                .iter()
-                .filter(|place| {
-                    workload
-                        .instances
-                        .contains(&spec.instances[place.instance as usize].name)
-                })
-                .cloned()
-                .collect();
-            let random = Random::from_seed(spec.seed);
-            self.loads.push(RunningLoad::start(
-                &self.setting,
-                number,
-                workload,
-                &places,
-                &random,
-            ));
+            self.start_load(number);
         }
         Ok(())
+    }
+
+    /// Says of the workloads that do not run that nothing comes of them.
+    pub fn note_idle_loads(&self) {
+        for number in 0..self.spec.workloads.len() {
+            if !self.loads.iter().any(|load| load.workload == number) {
+                for metric in ["sessions", "offered_rate"] {
+                    let key = Key::new(0, 0, metric).of_workload(number as u32 + 1);
+                    self.setting.recorder.set_level(key, 0.0);
+                }
+            }
+        }
+    }
+
+    /// Starts a workload: as it was measured or found before, or as the plan says.
+    pub fn start_load(&mut self, number: usize) {
+        let workload = &self.spec.workloads[number];
+        let works_on = |place: &&LoadPlace| {
+            let name = &self.spec.instances[place.instance as usize].name;
+            workload.instances.contains(name)
+        };
+        let places: Vec<LoadPlace> = self.places.iter().filter(works_on).cloned().collect();
+        let random = Random::from_seed(self.spec.seed);
+        let drive = self.drives.get(&number).copied();
+        let load = RunningLoad::start(
+            (&self.setting, &random),
+            number,
+            workload,
+            drive.unwrap_or_else(|| Drive::first(&workload.load)),
+            &places,
+            &self.pool,
+        );
+        self.loads.push(load);
+    }
+
+    /// Lets a running workload press in another way from now on; what it has begun is finished first.
+    ///
+    /// # Errors
+    /// What a session met.
+    pub async fn drive_by(&mut self, number: usize, drive: Drive) -> Result<(), RunError> {
+        self.drives.insert(number, drive);
+        let Some(position) = self.loads.iter().position(|load| load.workload == number) else {
+            return Ok(());
+        };
+        self.loads.remove(position).stop().await?;
+        self.start_load(number);
+        Ok(())
+    }
+
+    /// The running load of a workload.
+    ///
+    /// # Panics
+    /// When it does not run: phases name the workloads they ask for.
+    pub fn load_of(&self, number: usize) -> &RunningLoad {
+        let found = self.loads.iter().find(|load| load.workload == number);
+        found.expect("the phase runs this workload")
+    }
+
+    /// Workloads that run and whose rate must be measured first.
+    pub fn uncalibrated(&self) -> Vec<usize> {
+        let running = self.loads.iter().map(|load| load.workload);
+        running
+            .filter(|number| {
+                let load = &self.spec.workloads[*number].load;
+                matches!(load, LoadSpec::TargetIops(_)) && !self.drives.contains_key(number)
+            })
+            .collect()
+    }
+
+    /// The positions of the instances a workload works on.
+    pub fn instances_of(&self, number: usize) -> Vec<u32> {
+        let wanted = &self.spec.workloads[number].instances;
+        let named = self.spec.instances.iter().zip(0u32..);
+        named
+            .filter(|(instance, _)| wanted.contains(&instance.name))
+            .map(|(_, position)| position)
+            .collect()
     }
 
     /// Fails when a session has met an error.
@@ -134,6 +202,20 @@ impl Stage {
             .iter()
             .find_map(RunningLoad::failure)
             .map_or(Ok(()), Err)
+    }
+
+    /// Lets the load run for a while.
+    ///
+    /// # Errors
+    /// What a session met, or a wish to stop.
+    pub async fn load_for(&self, duration_ns: Nanos) -> Result<(), RunError> {
+        let deadline = self.setting.handle.now() + duration_ns;
+        while self.setting.handle.now() < deadline {
+            self.check_load()?;
+            let soon = self.setting.handle.now() + NANOS_PER_SECOND / 20;
+            self.setting.sleep_until(deadline.min(soon)).await?;
+        }
+        self.check_load()
     }
 
     /// Whether any instance has a cache.

@@ -82,6 +82,8 @@ pub struct Previous {
     pub intended: Nanos,
     /// When its commit was complete.
     pub finished: Nanos,
+    /// What it was.
+    pub operation: Operation,
     /// How it ended.
     pub result: Result,
 }
@@ -92,7 +94,6 @@ pub struct Session {
     random: Random,
     mix: Mix,
     sluggish: f64,
-    last: Option<Operation>,
 }
 
 impl Session {
@@ -102,7 +103,6 @@ impl Session {
             random,
             mix,
             sluggish,
-            last: None,
         }
     }
 
@@ -110,16 +110,7 @@ impl Session {
     /// repeated on another record at once, so that the mix of completed operations is the one asked for.
     pub fn next(&mut self, population: &mut Population, now: Nanos, previous: Option<Previous>) -> Step {
         let intended = previous.map_or(now, |previous| self.after(previous));
-        let retried = match (previous, self.last) {
-            (Some(previous), Some(last)) if previous.result != Result::Done => Some((last.kind, last.commit)),
-            _ => None,
-        };
-        let (kind, commit) = retried.unwrap_or_else(|| {
-            let kind = self.mix.draw_kind(&mut self.random);
-            (kind, self.mix.draw_commit(&mut self.random))
-        });
-        let operation = self.on_record(kind, commit, population);
-        self.last = Some(operation);
+        let operation = next_operation(&self.mix, &mut self.random, population, previous);
         Step { intended, operation }
     }
 
@@ -130,20 +121,34 @@ impl Session {
         let took = previous.finished.saturating_sub(previous.intended);
         previous.finished + (took as f64 * self.sluggish) as Nanos
     }
+}
 
-    fn on_record(&mut self, kind: Kind, commit: Commit, population: &mut Population) -> Operation {
-        let drawn = match kind {
-            Kind::Insert => None,
-            _ => population.draw(&mut self.random),
-        };
-        match drawn {
-            Some(record) => Operation { kind, record, commit },
-            // An empty database can only be inserted into.
-            None => Operation {
-                kind: Kind::Insert,
-                record: population.append(),
-                commit,
-            },
+/// A fresh operation of the mix, or the kind and commit of one that came to nothing, on another record.
+pub(crate) fn next_operation(
+    mix: &Mix,
+    random: &mut Random,
+    population: &mut Population,
+    previous: Option<Previous>,
+) -> Operation {
+    let repeated = previous.filter(|previous| previous.result != Result::Done);
+    let (kind, commit) = match repeated {
+        Some(previous) => (previous.operation.kind, previous.operation.commit),
+        None => {
+            let kind = mix.draw_kind(random);
+            (kind, mix.draw_commit(random))
         }
+    };
+    let drawn = match kind {
+        Kind::Insert => None,
+        _ => population.draw(random),
+    };
+    match drawn {
+        Some(record) => Operation { kind, record, commit },
+        // An empty database can only be inserted into.
+        None => Operation {
+            kind: Kind::Insert,
+            record: population.append(),
+            commit,
+        },
     }
 }

@@ -19,6 +19,7 @@ fn done(step: Step, took_ns: u64) -> Previous {
     Previous {
         intended: step.intended,
         finished: step.intended + took_ns,
+        operation: step.operation,
         result: Result::Done,
     }
 }
@@ -94,6 +95,7 @@ fn an_operation_that_found_nothing_is_repeated() {
     let missing = Previous {
         intended: step.intended,
         finished: step.intended + 10,
+        operation: step.operation,
         result: Result::Missing,
     };
     let again = session.next(&mut population, 0, Some(missing));

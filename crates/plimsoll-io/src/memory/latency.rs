@@ -33,8 +33,7 @@ impl Latency {
             Latency::Constant(latency_ns) => latency_ns,
             Latency::Uniform(least, most) => least + random.below(most.saturating_sub(least) + 1),
             Latency::Exponential { fixed_ns, mean_ns } => {
-                let scale = negative_logarithm(1.0 - random.unit());
-                fixed_ns + (mean_ns as f64 * scale) as Nanos
+                fixed_ns + (mean_ns as f64 * random.exponential()) as Nanos
             }
             Latency::Spiky {
                 usual_ns,
@@ -49,21 +48,6 @@ impl Latency {
             }
         }
     }
-}
-
-/// `-ln(unit)` for `0 < unit <= 1` from the exponent and the series of atanh, in plain arithmetic.
-fn negative_logarithm(unit: f64) -> f64 {
-    const LN_2: f64 = std::f64::consts::LN_2;
-    let bits = unit.to_bits();
-    let exponent = ((bits >> 52) & 0x7FF) as i64 - 1023;
-    let mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
-    let ratio = (mantissa - 1.0) / (mantissa + 1.0);
-    let square = ratio * ratio;
-    // ratio <= 1/3, so twelve terms leave an error below 1e-12.
-    let series = (0..12)
-        .rev()
-        .fold(0.0, |sum, term| sum * square + 1.0 / f64::from(2 * term + 1));
-    -(exponent as f64 * LN_2 + 2.0 * ratio * series)
 }
 
 /// Which latency applies to which operations.

@@ -8,13 +8,14 @@ use crate::stage::Stage;
 
 pub async fn act(stage: &mut Stage, name: &str, duration_s: f64) -> Result<PhaseResult, RunError> {
     stage.require_open(name)?;
-    let deadline = stage.setting.handle.now() + (duration_s * NANOS_PER_SECOND as f64) as u64;
-    while stage.setting.handle.now() < deadline {
-        stage.check_load()?;
-        let soon = stage.setting.handle.now() + NANOS_PER_SECOND / 20;
-        stage.setting.sleep_until(deadline.min(soon)).await?;
+    if let Some(number) = stage.uncalibrated().first() {
+        return Err(RunError::NotCalibrated {
+            workload: stage.spec.workloads[*number].name.clone(),
+        });
     }
-    stage.check_load()?;
+    stage
+        .load_for((duration_s * NANOS_PER_SECOND as f64) as u64)
+        .await?;
     Ok(PhaseResult {
         databases: stage.databases(),
         ..PhaseResult::default()

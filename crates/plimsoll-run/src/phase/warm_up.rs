@@ -1,14 +1,18 @@
-//! Waits until every cache holds the wanted share of its limit: only then do counters mean what they mean later.
+//! Waits until every cache holds the wanted share of its limit: only then do counters mean what they mean later. Then the
+//! rate of loads that aim at database I/O is measured and fixed.
 
 use plimsoll_io::NANOS_PER_SECOND;
 
 use crate::RunError;
 use crate::events::Level;
 use crate::outcome::PhaseResult;
+use crate::phase::calibrate::{self, Follower};
+use crate::sampler::Sampler;
 use crate::stage::Stage;
 
 pub async fn act(
     stage: &mut Stage,
+    sampler: &Sampler,
     name: &str,
     cache_percent: u32,
     timeout_s: f64,
@@ -16,8 +20,10 @@ pub async fn act(
     stage.require_open(name)?;
     let started = stage.setting.handle.now();
     let deadline = started + (timeout_s * NANOS_PER_SECOND as f64) as u64;
+    let mut follower = Follower::new(stage, sampler);
     loop {
         stage.check_load()?;
+        follower.look(stage, sampler);
         let now = stage.setting.handle.now();
         let waited_s = (now - started) as f64 / NANOS_PER_SECOND as f64;
         match stage.coldest_cache(cache_percent) {
@@ -28,7 +34,10 @@ pub async fn act(
                     "there is no cache to warm".to_owned()
                 };
                 stage.setting.tell(Level::Info, "cache_warm", text);
-                return Ok(PhaseResult::default());
+                return Ok(PhaseResult {
+                    calibrations: calibrate::act(stage, sampler).await?,
+                    ..PhaseResult::default()
+                });
             }
             Some((instance, used_percent)) if now >= deadline => {
                 return Err(RunError::CacheNotWarm {

@@ -1,0 +1,248 @@
+//! Looks for the highest rate at which the criteria hold, step by step within one run: the caches stay warm and the
+//! databases are those that are measured afterwards.
+//!
+//! Each step begins with an empty queue, settles, and is measured in batches until it is clear whether the rate passes;
+//! what stays unclear counts as failed. The load then stays at the highest rate that passed.
+
+mod estimate;
+mod step;
+
+use serde::Serialize;
+
+use plimsoll_io::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
+use plimsoll_workload::Bisection;
+
+use crate::RunError;
+use crate::events::Level;
+use crate::load::Drive;
+use crate::outcome::PhaseResult;
+use crate::recorder::Key;
+use crate::sampler::Sampler;
+use crate::spec::{LoadSpec, SearchSpec};
+use crate::stage::Stage;
+use crate::step::StepCounts;
+
+use step::{BATCHES, BATCHES_MIN, EXTENSIONS_MAX, Tally};
+pub use step::{Decision, SearchStep};
+
+/// A rate that makes fewer transactions in a step says nothing of the storage.
+const TRANSACTIONS_MIN: f64 = 50.0;
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchEnd {
+    /// The bracket is as narrow as was wanted.
+    Narrow,
+    /// Its time was over.
+    TimeOver,
+    /// No rate passed.
+    NothingPasses,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, Serialize)]
+pub struct SearchResult {
+    /// The workload whose rate was looked for.
+    pub workload: String,
+    /// Why it ended.
+    pub end: SearchEnd,
+    /// The highest rate that passed, in transactions per second.
+    pub passed_per_s: Option<f64>,
+    /// The database IOPS at that rate.
+    pub passed_iops: Option<f64>,
+    /// The lowest rate that failed.
+    pub failed_per_s: Option<f64>,
+    /// What was exceeded at that rate.
+    pub limited_by: Option<String>,
+    /// Confidence of each step's decision.
+    pub confidence_percent: u32,
+    /// How narrow the bracket was to become.
+    pub tolerance_percent: f64,
+    /// Every rate tried, in order.
+    pub steps: Vec<SearchStep>,
+}
+
+pub async fn act(
+    stage: &mut Stage,
+    sampler: &Sampler,
+    name: &str,
+    duration_s: f64,
+) -> Result<PhaseResult, RunError> {
+    stage.require_open(name)?;
+    let (number, spec) = searching(stage);
+    let deadline = stage.setting.handle.now() + nanos(duration_s);
+    let first_per_s = rate_of_sessions(stage, sampler, number, &spec).await?;
+    let drive = |per_s: f64| Drive::Arrivals {
+        per_s,
+        spacing: spec.spacing,
+    };
+    stage.drive_by(number, drive(first_per_s)).await?;
+    let mut bisection = Bisection::new(
+        first_per_s,
+        TRANSACTIONS_MIN / spec.step_s,
+        spec.tolerance_percent / 100.0,
+    );
+    let mut steps: Vec<SearchStep> = Vec::new();
+    let mut previous = None;
+    let mut end = SearchEnd::Narrow;
+    while let Some(per_s) = bisection.next(previous) {
+        if stage.setting.handle.now() + nanos(spec.settle_s + spec.step_s) > deadline {
+            end = SearchEnd::TimeOver;
+            break;
+        }
+        let step = try_rate(stage, sampler, number, &spec, per_s).await?;
+        tell_step(stage, &step);
+        previous = Some((per_s, step.decision == Decision::Passed));
+        steps.push(step);
+    }
+    stage.setting.recorder.end_steps();
+    if bisection.passed().is_none() && end == SearchEnd::Narrow {
+        end = SearchEnd::NothingPasses;
+    }
+    let result = result_of(stage, number, &spec, &bisection, end, steps);
+    let stays_at = bisection.passed().or(bisection.failed()).unwrap_or(first_per_s);
+    empty_queue(stage, number).await?;
+    stage.load_of(number).set_rate(stays_at);
+    stage.drives.insert(number, drive(stays_at));
+    tell_result(stage, &result, stays_at);
+    stage.load_for(nanos(spec.settle_s)).await?;
+    Ok(PhaseResult {
+        databases: stage.databases(),
+        search: Some(result),
+        ..PhaseResult::default()
+    })
+}
+
+fn nanos(seconds: f64) -> Nanos {
+    (seconds * NANOS_PER_SECOND as f64) as Nanos
+}
+
+/// The running workload whose rate is looked for; that there is exactly one was checked with the spec.
+fn searching(stage: &Stage) -> (usize, SearchSpec) {
+    let running = stage.loads.iter().map(|load| load.workload);
+    let mut found = running.filter_map(|number| match &stage.spec.workloads[number].load {
+        LoadSpec::Search(spec) => Some((number, spec.clone())),
+        _ => None,
+    });
+    found
+        .next()
+        .expect("a search phase runs a workload that searches")
+}
+
+/// The rate that the sessions of the warm-up make: a rate of the right order to begin with.
+async fn rate_of_sessions(
+    stage: &Stage,
+    sampler: &Sampler,
+    number: usize,
+    spec: &SearchSpec,
+) -> Result<f64, RunError> {
+    sampler.close_sample();
+    stage.setting.recorder.mark_step();
+    let started = stage.setting.handle.now();
+    stage.load_for(nanos(spec.settle_s.max(1.0))).await?;
+    sampler.close_sample();
+    let figures = stage.setting.recorder.mark_step();
+    let counts = StepCounts::of(&figures, number, &stage.instances_of(number));
+    let seconds = (stage.setting.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
+    Ok((counts.transactions as f64 / seconds).max(1.0))
+}
+
+/// Lets nothing arrive until everything that has arrived is done.
+async fn empty_queue(stage: &Stage, number: usize) -> Result<(), RunError> {
+    stage.load_of(number).pause();
+    while stage.load_of(number).open_count() > 0 {
+        stage.load_for(NANOS_PER_MILLISECOND).await?;
+    }
+    Ok(())
+}
+
+async fn try_rate(
+    stage: &Stage,
+    sampler: &Sampler,
+    number: usize,
+    spec: &SearchSpec,
+    per_s: f64,
+) -> Result<SearchStep, RunError> {
+    empty_queue(stage, number).await?;
+    stage.load_of(number).set_rate(per_s);
+    stage.load_for(nanos(spec.settle_s)).await?;
+    sampler.close_sample();
+    stage.setting.recorder.mark_step();
+    let now = stage.setting.handle.now();
+    let mut tally = Tally::new(spec, number, stage.instances_of(number), per_s, now);
+    for batch in 1..=BATCHES * EXTENSIONS_MAX {
+        stage.load_for(nanos(spec.step_s) / BATCHES as u64).await?;
+        sampler.close_sample();
+        let figures = stage.setting.recorder.mark_step();
+        let busy = stage.setting.recorder.level(Key::new(0, 0, "executor_busy"));
+        tally.add(&figures, busy);
+        let clear = match tally.step(stage.setting.handle.now()).decision {
+            Decision::Failed => batch >= BATCHES_MIN,
+            Decision::Passed => batch >= BATCHES,
+            Decision::Unsure => false,
+        };
+        if clear {
+            break;
+        }
+    }
+    Ok(tally.step(stage.setting.handle.now()))
+}
+
+fn result_of(
+    stage: &Stage,
+    number: usize,
+    spec: &SearchSpec,
+    bisection: &Bisection,
+    end: SearchEnd,
+    steps: Vec<SearchStep>,
+) -> SearchResult {
+    let at = |per_s: Option<f64>| {
+        let per_s = per_s?;
+        steps.iter().find(|step| step.transactions_per_s == per_s)
+    };
+    SearchResult {
+        workload: stage.spec.workloads[number].name.clone(),
+        end,
+        passed_per_s: bisection.passed(),
+        passed_iops: at(bisection.passed()).map(|step| step.database_iops),
+        failed_per_s: bisection.failed(),
+        limited_by: at(bisection.failed()).and_then(|step| step.limited_by.clone()),
+        confidence_percent: estimate::CONFIDENCE_PERCENT,
+        tolerance_percent: spec.tolerance_percent,
+        steps,
+    }
+}
+
+fn tell_step(stage: &Stage, step: &SearchStep) {
+    let decision = match (&step.decision, &step.limited_by) {
+        (Decision::Passed, _) => "passes".to_owned(),
+        (Decision::Failed, Some(limit)) => format!("fails by {limit}"),
+        (Decision::Unsure, Some(limit)) => format!("too near to {limit} to tell, counted as failed"),
+        (_, None) => "fails".to_owned(),
+    };
+    let text = format!(
+        "{:.1} transactions/s, {:.0} database IOPS: reads {:.2} ms, log writes {:.2} ms: {decision}",
+        step.transactions_per_s, step.database_iops, step.database_read_ms.mean, step.log_write_ms.mean
+    );
+    stage.setting.tell(Level::Info, "search_step", text);
+}
+
+fn tell_result(stage: &Stage, result: &SearchResult, stays_at: f64) {
+    let limit = result.limited_by.as_deref().unwrap_or("nothing yet");
+    let (level, text) = match (result.passed_per_s, result.failed_per_s) {
+        (Some(passed), Some(failed)) => (
+            Level::Info,
+            format!("{passed:.1} transactions/s pass, {failed:.1} do not: the first limit is {limit}"),
+        ),
+        (Some(passed), None) => (
+            Level::Warning,
+            format!("at least {passed:.1} transactions/s pass; the time was over before any rate failed"),
+        ),
+        (None, _) => (
+            Level::Warning,
+            format!("no rate passes; {stays_at:.3} transactions/s fail by {limit}"),
+        ),
+    };
+    stage.setting.tell(level, "search_ended", text);
+}

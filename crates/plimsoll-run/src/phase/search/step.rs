@@ -1,0 +1,318 @@
+//! One rate tried: batches of figures until it is clear whether the criteria hold at it.
+//!
+//! The criteria come from the plan and only steer the search; whether the storage passes is judged elsewhere, from the
+//! phase that is measured afterwards.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use plimsoll_io::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
+use plimsoll_measure::{Histogram, metric_code};
+use plimsoll_workload::Kind;
+
+use super::estimate::{Estimate, ratio};
+use crate::recorder::{Key, StepFigures};
+use crate::spec::{CriterionSpec, SearchSpec, StatisticSpec};
+use crate::step::{StepCounts, places_of};
+
+/// A step is divided into so many batches.
+pub const BATCHES: usize = 10;
+/// An unclear step goes on for this many times its length.
+pub const EXTENSIONS_MAX: usize = 3;
+/// A step may end as failed after so many batches.
+pub const BATCHES_MIN: usize = 3;
+/// A generator that is busier may itself be what is slow.
+const EXECUTOR_BUSY_MAX: f64 = 0.9;
+/// The generator's own delay may be this share of the smallest limit.
+const LAG_SHARE_MAX: f64 = 0.05;
+/// Completed transactions may fall short of those that arrived by this share, besides chance.
+const SHORTFALL_MAX: f64 = 0.02;
+
+/// How a rate did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Every criterion holds.
+    Passed,
+    /// One does not.
+    Failed,
+    /// The figures are too near to a limit to tell.
+    Unsure,
+}
+
+/// A criterion at one place.
+#[derive(Clone, Debug, Serialize)]
+pub struct SearchFigure {
+    /// Name of the criterion.
+    pub criterion: String,
+    /// Position of the instance.
+    pub instance: u32,
+    /// Database of the instance, 0 for the log.
+    pub database: u32,
+    /// The mean in milliseconds, or the share of operations above the limit.
+    pub measured: f64,
+    /// It is hardly below this.
+    pub low: Option<f64>,
+    /// It is hardly above this.
+    pub high: Option<f64>,
+    /// The most it may be.
+    pub limit: f64,
+    /// How it was decided.
+    pub decision: Decision,
+}
+
+/// One rate tried, as a point of the knee chart.
+#[derive(Clone, Debug, Serialize)]
+pub struct SearchStep {
+    /// Transactions that arrived per second.
+    pub transactions_per_s: f64,
+    /// Transactions that were completed per second.
+    pub done_per_s: f64,
+    /// When the figures begin.
+    pub start_ns: Nanos,
+    /// When they end.
+    pub end_ns: Nanos,
+    /// How long was measured.
+    pub seconds: f64,
+    /// In how many batches.
+    pub batches_count: usize,
+    /// Database reads and writes per second.
+    pub database_iops: f64,
+    /// Database reads per second.
+    pub database_reads_per_s: f64,
+    /// Database writes per second.
+    pub database_writes_per_s: f64,
+    /// Log writes per second.
+    pub log_writes_per_s: f64,
+    /// Mean and 99th percentile of database reads.
+    pub database_read_ms: Latency,
+    /// The same of log writes.
+    pub log_write_ms: Latency,
+    /// The same of response times from the intended start.
+    pub response_ms: Latency,
+    /// Share of the time the generator's thread was at work.
+    pub executor_busy: f64,
+    /// 99th percentile of the generator's own delay.
+    pub arrival_lag_ms_p99: f64,
+    /// Arrivals that found every session busy.
+    pub pool_waits_count: u64,
+    /// Whether the generator may be what was slow.
+    pub generator_limited: bool,
+    /// How the rate did.
+    pub decision: Decision,
+    /// What was exceeded first: a criterion, "sessions_max", "throughput" or "generator".
+    pub limited_by: Option<String>,
+    /// The criteria one by one.
+    pub figures: Vec<SearchFigure>,
+}
+
+/// Two figures of a distribution.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Latency {
+    /// Weighted by operations.
+    pub mean: f64,
+    /// 99th percentile.
+    pub p99: f64,
+}
+
+impl Latency {
+    fn of(latencies: &Histogram) -> Latency {
+        let milliseconds = |ns: f64| ns / NANOS_PER_MILLISECOND as f64;
+        Latency {
+            mean: milliseconds(latencies.mean_ns()),
+            p99: milliseconds(latencies.quantile_ns(0.99) as f64),
+        }
+    }
+}
+
+/// What has been seen of a rate so far.
+pub struct Tally<'a> {
+    spec: &'a SearchSpec,
+    workload: usize,
+    instances: Vec<u32>,
+    per_s: f64,
+    start_ns: Nanos,
+    counts: StepCounts,
+    batches_count: usize,
+    busy_sum: f64,
+    pool_waits: u64,
+    reads: Histogram,
+    log_writes: Histogram,
+    response: Histogram,
+    lag: Histogram,
+    /// For each criterion and place, its batches.
+    batches: BTreeMap<(usize, Key), Vec<(f64, f64)>>,
+}
+
+impl<'a> Tally<'a> {
+    /// Nothing seen of a rate that begins to be measured now.
+    pub fn new(
+        spec: &'a SearchSpec,
+        workload: usize,
+        instances: Vec<u32>,
+        per_s: f64,
+        start_ns: Nanos,
+    ) -> Self {
+        Tally {
+            spec,
+            workload,
+            instances,
+            per_s,
+            start_ns,
+            counts: StepCounts::default(),
+            batches_count: 0,
+            busy_sum: 0.0,
+            pool_waits: 0,
+            reads: Histogram::new(),
+            log_writes: Histogram::new(),
+            response: Histogram::new(),
+            lag: Histogram::new(),
+            batches: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a batch.
+    pub fn add(&mut self, figures: &StepFigures, executor_busy: f64) {
+        self.counts = self
+            .counts
+            .and(StepCounts::of(figures, self.workload, &self.instances));
+        self.batches_count += 1;
+        self.busy_sum += executor_busy;
+        for (metric, into) in [
+            ("database_read", &mut self.reads),
+            ("log_write", &mut self.log_writes),
+        ] {
+            places_of(figures, metric, &self.instances).for_each(|(_, latencies)| into.merge(latencies));
+        }
+        let own = |metric: &str| {
+            let code = metric_code(metric);
+            let workload = self.workload as u32 + 1;
+            figures
+                .iter()
+                .filter(move |(key, _)| key.workload == workload && Some(key.metric) == code)
+                .map(|(_, latencies)| latencies)
+        };
+        for kind in Kind::ALL {
+            own(kind.name()).for_each(|latencies| self.response.merge(latencies));
+        }
+        own("arrival_lag").for_each(|latencies| self.lag.merge(latencies));
+        self.pool_waits += own("pool_wait").map(Histogram::count).sum::<u64>();
+        for (number, criterion) in self.spec.criteria.iter().enumerate() {
+            for (key, latencies) in places_of(figures, &criterion.metric, &self.instances) {
+                let batches = self.batches.entry((number, *key)).or_default();
+                batches.push(batch_of(criterion, latencies));
+            }
+        }
+    }
+
+    /// The step as it stands.
+    pub fn step(&self, end_ns: Nanos) -> SearchStep {
+        let seconds = (end_ns - self.start_ns) as f64 / NANOS_PER_SECOND as f64;
+        let per_s = |count: u64| count as f64 / seconds;
+        let figures: Vec<SearchFigure> = self
+            .batches
+            .iter()
+            .filter_map(|((number, key), batches)| {
+                Some(figure(&self.spec.criteria[*number], *key, ratio(batches)?))
+            })
+            .collect();
+        let executor_busy = self.busy_sum / self.batches_count.max(1) as f64;
+        let lag = Latency::of(&self.lag);
+        let limits = self.spec.criteria.iter().map(|criterion| criterion.limit_ms);
+        let generator_limited = executor_busy > EXECUTOR_BUSY_MAX
+            || lag.p99 > LAG_SHARE_MAX * limits.fold(f64::INFINITY, f64::min);
+        let (decision, limit) = self.decide(&figures, seconds);
+        let limited_by = match decision {
+            Decision::Passed => None,
+            _ if generator_limited => Some("generator".to_owned()),
+            _ => limit,
+        };
+        SearchStep {
+            transactions_per_s: self.per_s,
+            done_per_s: per_s(self.counts.transactions),
+            start_ns: self.start_ns,
+            end_ns,
+            seconds,
+            batches_count: self.batches_count,
+            database_iops: per_s(self.counts.reads + self.counts.writes),
+            database_reads_per_s: per_s(self.counts.reads),
+            database_writes_per_s: per_s(self.counts.writes),
+            log_writes_per_s: per_s(self.log_writes.count()),
+            database_read_ms: Latency::of(&self.reads),
+            log_write_ms: Latency::of(&self.log_writes),
+            response_ms: Latency::of(&self.response),
+            executor_busy,
+            arrival_lag_ms_p99: lag.p99,
+            pool_waits_count: self.pool_waits,
+            generator_limited,
+            decision,
+            limited_by,
+            figures,
+        }
+    }
+
+    fn decide(&self, figures: &[SearchFigure], seconds: f64) -> (Decision, Option<String>) {
+        let of = |decision: Decision| {
+            let found = figures.iter().filter(move |figure| figure.decision == decision);
+            found
+                .max_by(|left, right| (left.measured / left.limit).total_cmp(&(right.measured / right.limit)))
+                .map(|figure| figure.criterion.clone())
+        };
+        if let Some(name) = of(Decision::Failed) {
+            return (Decision::Failed, Some(name));
+        }
+        let offered = self.per_s * seconds;
+        // A tenth of the arrivals held up is no chance event any more.
+        if self.pool_waits as f64 > 0.1 * offered {
+            return (Decision::Failed, Some("sessions_max".to_owned()));
+        }
+        // Three standard deviations of a Poisson count.
+        let shortfall_max = SHORTFALL_MAX * offered + 3.0 * offered.sqrt();
+        if offered - self.counts.transactions as f64 > shortfall_max {
+            return (Decision::Failed, Some("throughput".to_owned()));
+        }
+        match of(Decision::Unsure) {
+            _ if figures.is_empty() => (Decision::Unsure, Some("nothing measured".to_owned())),
+            Some(name) => (Decision::Unsure, Some(name)),
+            None => (Decision::Passed, None),
+        }
+    }
+}
+
+/// What a batch adds to a criterion: (time, operations), or (operations above the limit, operations).
+fn batch_of(criterion: &CriterionSpec, latencies: &Histogram) -> (f64, f64) {
+    let count = latencies.count() as f64;
+    match criterion.statistic {
+        StatisticSpec::Mean => (latencies.sum_ns() as f64 / NANOS_PER_MILLISECOND as f64, count),
+        StatisticSpec::P99 => {
+            let limit_ns = (criterion.limit_ms * NANOS_PER_MILLISECOND as f64) as Nanos;
+            let above = latencies.buckets().filter(|(upper_ns, _)| *upper_ns > limit_ns);
+            (above.map(|(_, count)| count).sum::<u64>() as f64, count)
+        }
+    }
+}
+
+fn figure(criterion: &CriterionSpec, key: Key, estimate: Estimate) -> SearchFigure {
+    let limit = match criterion.statistic {
+        StatisticSpec::Mean => criterion.limit_ms,
+        StatisticSpec::P99 => 0.01,
+    };
+    let finite = |value: f64| value.is_finite().then_some(value);
+    SearchFigure {
+        criterion: criterion.name.clone(),
+        instance: key.instance,
+        database: key.database,
+        measured: estimate.measured,
+        low: finite(estimate.low),
+        high: finite(estimate.high),
+        limit,
+        decision: if estimate.high <= limit {
+            Decision::Passed
+        } else if estimate.low > limit {
+            Decision::Failed
+        } else {
+            Decision::Unsure
+        },
+    }
+}

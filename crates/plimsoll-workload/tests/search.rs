@@ -1,0 +1,64 @@
+//! The search must end at the knee wherever it begins, in few steps: each one takes the storage to its limit.
+
+use plimsoll_workload::Bisection;
+
+/// Searches a storage that passes up to `knee`; returns the end and the rates tried.
+fn search(first: f64, knee: f64) -> (Bisection, Vec<f64>) {
+    let mut search = Bisection::new(first, 0.5, 0.02);
+    let mut tried = Vec::new();
+    let mut previous = None;
+    while let Some(rate) = search.next(previous) {
+        tried.push(rate);
+        assert!(tried.len() < 60, "it does not end: {tried:?}");
+        previous = Some((rate, rate <= knee));
+    }
+    (search, tried)
+}
+
+/// Whoever buys storage by this number wants it within the tolerance, from below.
+#[test]
+fn the_bracket_holds_the_knee() {
+    for (first, knee) in [
+        (100.0, 1234.0),
+        (5000.0, 1234.0),
+        (1234.0, 1234.0),
+        (1.0, 40_000.0),
+    ] {
+        let (search, tried) = search(first, knee);
+        let (passed, failed) = (search.passed().unwrap(), search.failed().unwrap());
+        assert!(passed <= knee && knee < failed, "{passed} {knee} {failed}");
+        assert!(failed <= passed * 1.0201, "{passed} {failed}");
+        let most = 8.0 + (knee / first).log2().abs();
+        assert!(
+            (tried.len() as f64) <= most,
+            "{} steps from {first} to {knee}",
+            tried.len()
+        );
+    }
+}
+
+/// A storage that fails at any rate must not be asked for ever.
+#[test]
+fn it_gives_up_when_nothing_passes() {
+    let (search, tried) = search(1000.0, 0.0);
+    assert_eq!(search.passed(), None);
+    assert_eq!(
+        tried.last(),
+        Some(&0.5),
+        "down to where nothing can be measured any more"
+    );
+    assert!(tried.len() <= 12);
+}
+
+/// A rate is never tried above what has failed: that would only do harm.
+#[test]
+fn nothing_above_a_failed_rate_is_tried_again() {
+    let (_, tried) = search(3000.0, 100.0);
+    let mut failed = f64::INFINITY;
+    for rate in tried {
+        assert!(rate < failed);
+        if rate > 100.0 {
+            failed = rate;
+        }
+    }
+}
