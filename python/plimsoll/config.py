@@ -57,6 +57,23 @@ WARM_UP_TIMEOUT_S = 1800.0
 CHECKSUM_READ_KIB = 64
 CHECKSUM_READS_IN_FLIGHT = 64
 
+#: Loads that arrive by a schedule.
+ARRIVALS: dict[str, Any] = {
+    # What many independent users make.
+    "spacing": "poisson",
+    # Far more than any limit allows at the rates one thread makes: 512 at 20 ms are 25,000 a second.
+    "sessions_max": 512,
+    # About what the published mix makes with a small cache; only the first seconds of a warm-up depend on it.
+    "io_per_transaction_assumed": 1.0,
+    "calibrate_s": 20.0,
+}
+
+#: A search for the highest rate: a dozen steps of 25 s find it within 2 %.
+SEARCH: dict[str, Any] = {"step_s": 20.0, "settle_s": 5.0, "tolerance_percent": 2.0, "duration_s": 3600.0}
+
+#: Transactions of one batch of the published test tool, as its reports count them: fits four EMC runs.
+BATCH_TRANSACTIONS = 32
+
 #: The demo: small enough for two minutes, large enough that most reads miss the cache.
 DEMO: dict[str, Any] = {
     "edition": "2010",

@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 
 from plimsoll import config, folder
+from plimsoll.load_figures import load_figures
 
 SCHEMA_VERSION = 1
 NS_PER_MS = 1_000_000
@@ -46,6 +47,7 @@ def summarize(run_folder: Path) -> dict[str, Any]:
             "instances": _instances(plan, measured),
             "operations": measured.operations(),
             "generator": measured.generator(),
+            "load": load_figures(run_folder, plan, outcome),
             "checksums": _checksums(plan, outcome),
             "phases": [_phase(phase, outcome) for phase in outcome["phases"]],
             "io": {"method": outcome["io_method"], "remarks": outcome["io_remarks"]},

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from plimsoll import config
+from plimsoll import config, loads
 from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
 from plimsoll.sizing.located import LocatedFile, read_located
 from plimsoll.sizing.mistakes import nearest_names
@@ -19,7 +19,7 @@ from plimsoll.sizing.mistakes import nearest_names
 MIB = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
 BACKENDS = ("engine", "raw_files")
-PHASE_KINDS = ("prepare", "warm_up", "measure", "stop", "checksum")
+PHASE_KINDS = ("prepare", "warm_up", "search", "measure", "stop", "checksum")
 IO_METHODS = ("auto", "io_uring", "libaio", "threads")
 PAGE_KIB = (4, 8, 16, 32)
 
@@ -57,15 +57,7 @@ INSTANCE_FIELDS = {
 WORKLOAD_FIELDS = {
     "name": Field(Text(), required=True, meaning="what to call the load"),
     "instances": Field(ListOf(Text(), 1), meaning="the instances it works on; all of them if left out"),
-    "load": Field(
-        Table(
-            {
-                "sessions": Field(Number(1, 100_000, whole=True), required=True, meaning="sessions"),
-                "shared": Field(Flag(), meaning="whether they are one pool over all databases"),
-            }
-        ),
-        meaning="how hard it presses: { sessions = 3 }",
-    ),
+    "load": Field(Table(loads.LOAD_FIELDS), meaning="how hard it presses, in exactly one way: { sessions = 3 }"),
     "sluggish": Field(Number(0, 1000), meaning="think time as a multiple of service time"),
     "insert_percent": Field(Number(0, 100, whole=True), meaning="share of new records"),
     "delete_percent": Field(Number(0, 100, whole=True), meaning="share of removed records"),
@@ -77,8 +69,10 @@ WORKLOAD_FIELDS = {
 PHASE_FIELDS = {
     "name": Field(Text(), meaning="what to call the phase; its kind if left out"),
     "kind": Field(Text(PHASE_KINDS), required=True, meaning="what it does"),
-    "workloads": Field(ListOf(Text()), meaning="loads that run in it; all of them in warm_up and measure if left out"),
-    "duration_s": Field(Number(1, 30 * 86400), meaning="how long to measure"),
+    "workloads": Field(
+        ListOf(Text()), meaning="loads that run in it; all of them in warm_up, search and measure if left out"
+    ),
+    "duration_s": Field(Number(1, 30 * 86400), meaning="how long to measure, or to search at most"),
     "timeout_s": Field(Number(1, 86400), meaning="how long to wait for a warm cache"),
     "cache_percent": Field(Number(0, 100, whole=True), meaning="how full a warm cache is"),
     "read_kib": Field(Number(4, 4096, whole=True), meaning="length of checksum reads"),
@@ -98,6 +92,11 @@ PLAN_FIELDS = {
     "io_method": Field(Text(IO_METHODS), default=config.RUN_DEFAULTS["io_method"], meaning="how I/O is done"),
     "sample_interval_ms": Field(Number(10, 60_000, whole=True), default=config.RUN_DEFAULTS["sample_interval_ms"]),
     "hung_after_ms": Field(Number(100, 3_600_000, whole=True), default=config.RUN_DEFAULTS["hung_after_ms"]),
+    "sessions_max": Field(
+        Number(1, 1_000_000, whole=True),
+        default=config.ARRIVALS["sessions_max"],
+        meaning="open transactions at once, over all loads that arrive by a schedule",
+    ),
     "host": Field(Tables(HOST_FIELDS, unique="name"), default=[], meaning="machines"),
     "target": Field(Tables(TARGET_FIELDS, 1, unique="name"), required=True, meaning="storage under test"),
     "instance": Field(Tables(INSTANCE_FIELDS, 1, unique="name"), required=True, meaning="engine instances"),
@@ -154,10 +153,13 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
         "workloads": _workloads(plan, collector),
         "phases": _phases(plan, collector),
     }
+    loads.mistakes_of_phases(plan, run["workloads"], collector)
     if len(plan["host"]) > 1:
         collector.add(("host",), "names several machines", "this version runs on one")
     collector.raise_if_any()
     judgement = {key: plan[key] for key in ("limits", "test", "required_iops")}
+    if judgement["required_iops"] is None:
+        judgement["required_iops"] = _iops_of_users(plan, run["workloads"])
     return {
         "kind": "plan",
         "schema_version": config.SCHEMA_VERSION,
@@ -282,8 +284,7 @@ def _workloads(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any
         first: dict[str, Any] = next((item for item in plan["instance"] or [] if item["name"] in instances), {})
         edition = config.editions()[_edition_name(first)]
         value = {**edition, **{key: value for key, value in given.items() if value is not None}}
-        load = given["load"] or {"sessions": edition["sessions"], "shared": None}
-        shared = load["shared"] if load["shared"] is not None else edition["sessions_shared"]
+        load = loads.complete_load(given["load"], _edition_name(first), plan, ("workload", index, "load"), collector)
         shares = [f"{kind}_percent" for kind in ("insert", "delete", "replace", "read")]
         total = sum(value[share] for share in shares)
         if total != 100:
@@ -295,7 +296,7 @@ def _workloads(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any
                 "name": given["name"],
                 "instances": instances,
                 "mix": {share: value[share] for share in (*shares, "lazy_commit_percent")},
-                "load": {"sessions": load["sessions"], "shared": shared},
+                "load": load,
                 "sluggish": value["sluggish"],
             }
         )
@@ -305,6 +306,7 @@ def _workloads(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any
 _PHASE_KEYS = {
     "prepare": (),
     "warm_up": ("timeout_s", "cache_percent", "workloads"),
+    "search": ("duration_s", "workloads"),
     "measure": ("duration_s", "workloads"),
     "stop": (),
     "checksum": ("read_kib", "reads_in_flight"),
@@ -312,11 +314,8 @@ _PHASE_KEYS = {
 
 
 def _phases(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
-    loads = [workload["name"] for workload in plan["workload"]] or ["mix"]
-    usual: list[dict[str, Any]] = [
-        dict.fromkeys(PHASE_FIELDS) | {"kind": kind} for kind in ("prepare", "warm_up", "measure", "stop", "checksum")
-    ]
-    usual[2]["duration_s"] = config.QUALIFYING_DURATION_S
+    names = [workload["name"] for workload in plan["workload"]] or ["mix"]
+    usual = _usual_phases(any((workload["load"] or {}).get("search") for workload in plan["workload"]))
     phases = []
     for index, given in enumerate(plan["phase"] or usual):
         kind = given["kind"]
@@ -326,15 +325,29 @@ def _phases(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
             if value is not None and key not in ("name", "kind", *_PHASE_KEYS[kind]):
                 collector.add(("phase", index, key), f"means nothing in a phase of kind {kind}", "remove it")
         known = any(mistake.where == f"phase[{index + 1}].duration_s" for mistake in collector.mistakes)
-        if kind == "measure" and given["duration_s"] is None and not known:
-            collector.add(("phase", index, "duration_s"), "is missing", "say how long to measure")
+        if kind in ("measure", "search") and given["duration_s"] is None and not known:
+            collector.add(("phase", index, "duration_s"), "is missing", f"say how long to {kind}")
         for name in given["workloads"] or []:
-            _named(name, loads, ("phase", index, "workloads"), collector)
-        loaded = kind in ("warm_up", "measure")
-        workloads = given["workloads"] if given["workloads"] is not None else loads
+            _named(name, names, ("phase", index, "workloads"), collector)
+        loaded = kind in ("warm_up", "search", "measure")
+        workloads = given["workloads"] if given["workloads"] is not None else names
         action = _phase_action(kind, given)
         phases.append({"name": given["name"] or kind, "action": action, "workloads": workloads if loaded else []})
     return phases
+
+
+def _iops_of_users(plan: dict[str, Any], workloads: list[dict[str, Any]]) -> float | None:
+    """What loads stated in users must make: a test of a thousand users is passed by serving them."""
+    pairs = zip(plan["workload"], workloads, strict=False)
+    stated = [load["load"]["target_iops"] for given, load in pairs if (given["load"] or {}).get("users")]
+    return sum(stated) if stated and len(stated) == len(workloads) else None
+
+
+def _usual_phases(searches: bool) -> list[dict[str, Any]]:
+    """The phases of a plan that names none: a qualification, after a search where one is asked for."""
+    kinds = ("prepare", "warm_up", *(("search",) if searches else ()), "measure", "stop", "checksum")
+    durations = {"search": config.SEARCH["duration_s"], "measure": config.QUALIFYING_DURATION_S}
+    return [dict.fromkeys(PHASE_FIELDS) | {"kind": kind, "duration_s": durations.get(kind)} for kind in kinds]
 
 
 def _phase_action(kind: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -346,7 +359,7 @@ def _phase_action(kind: str, given: dict[str, Any]) -> dict[str, Any]:
             percent = value("cache_percent", config.CACHE_WARM_PERCENT)
             timeout_s = float(value("timeout_s", config.WARM_UP_TIMEOUT_S))
             return {"kind": kind, "cache_percent": percent, "timeout_s": timeout_s}
-        case "measure":
+        case "measure" | "search":
             return {"kind": kind, "duration_s": float(value("duration_s", 0.0))}
         case "checksum":
             read_bytes = value("read_kib", config.CHECKSUM_READ_KIB) * 1024

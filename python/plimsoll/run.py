@@ -24,6 +24,7 @@ from plimsoll.environment import collect
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL_S = 0.5
+POINTS_SCHEMA_VERSION = 1
 #: Samples are put aside in files this often, so that a crash loses little and memory stays small.
 ROWS_PER_PART = 20_000
 
@@ -69,6 +70,7 @@ def run_plan(plan: dict[str, Any], run_folder: Path, on_event: Listener, on_samp
         outcome: dict[str, Any] = json.loads(run.outcome())
     samples.finish()
     _write_histograms(run_folder, plan["run"], outcome)
+    write_points(run_folder, outcome)
     kept = {key: value for key, value in outcome.items() if key != "figures"}
     folder.write_json(run_folder / folder.OUTCOME, kept)
     return kept
@@ -148,6 +150,13 @@ def _names(run: dict[str, Any]) -> dict[str, list[str]]:
         "workload": ["", *(workload["name"] for workload in run["workloads"])],
         "metric": [name for name, _, _, _ in _native.metrics()],
     }
+
+
+def write_points(run_folder: Path, outcome: dict[str, Any]) -> None:
+    """The rates that searches tried, each with its figures and bounds, for the knee chart."""
+    searches = [phase["search"] for phase in outcome["phases"] if phase.get("search")]
+    if searches:
+        folder.write_json(run_folder / folder.POINTS, {"schema_version": POINTS_SCHEMA_VERSION, "searches": searches})
 
 
 def _write_histograms(run_folder: Path, run: dict[str, Any], outcome: dict[str, Any]) -> None:

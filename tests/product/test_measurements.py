@@ -52,7 +52,10 @@ def make_folder(path: Path, rows: list[dict[str, Any]], buckets: list[dict[str, 
         "latency_ns_p50": 0, "latency_ns_p99": 0, "value": 0.0,
     }  # fmt: skip
     table = [{**usual, **row} for row in rows]
-    usual_bucket = {"phase": "measure", "instance": "one", "database": 1, "workload": "", "metric": "database_read"}
+    usual_bucket = {
+        "phase": "measure", "instance": "one", "database": 1, "workload": "", "metric": "database_read",
+        "latency_ns_sum": 0, "latency_ns_max": 0,
+    }  # fmt: skip
     for name, content in ((folder.SAMPLES, table), (folder.HISTOGRAMS, [{**usual_bucket, **row} for row in buckets])):
         source = path / "rows.json"
         source.write_text(json.dumps(content))

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from plimsoll import folder, measurements, premises, verdict
+from plimsoll import folder, load_figures, measurements, premises, verdict
 from plimsoll.sizing.mistakes import InputError
 
 EXIT_PASS, EXIT_FAIL, EXIT_USAGE, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_INTERNAL = range(6)
@@ -172,6 +172,9 @@ def print_result(run_folder: Path, found: dict[str, Any]) -> None:
         print("\nnot a qualification, because")
         for obstacle in found["not_qualifying_because"]:
             print(f"  - {obstacle}")
+    lines = load_figures.in_words(folder.read_json(run_folder / folder.SUMMARY)["load"])
+    if lines:
+        print("\n" + "\n".join(lines))
     print(f"\nrun folder: {run_folder}")
     report = run_folder / folder.REPORT
     if report.exists():

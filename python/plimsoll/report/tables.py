@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from plimsoll.loads import described
+
 
 @dataclass(frozen=True)
 class Table:
@@ -103,13 +105,12 @@ def _sizing(summary: dict[str, Any]) -> Table:
 
 
 def _parameters(plan: dict[str, Any]) -> Table:
-    headings = ["Workload", "Sessions", "Insert %", "Delete %", "Replace %", "Read %", "Lazy commits %", "Sluggish"]
+    headings = ["Workload", "Load", "Insert %", "Delete %", "Replace %", "Read %", "Lazy commits %", "Sluggish"]
     rows = []
     for workload in plan["run"]["workloads"]:
         mix, load = workload["mix"], workload["load"]
-        sessions = f"{load['sessions']} {'in all' if load['shared'] else 'for each database'}"
         shares = [mix[f"{kind}_percent"] for kind in ("insert", "delete", "replace", "read", "lazy_commit")]
-        rows.append([workload["name"], sessions, *shares, workload["sluggish"]])
+        rows.append([workload["name"], described(load), *shares, workload["sluggish"]])
     return Table("System parameters", headings, rows)
 
 
