@@ -38,6 +38,9 @@ class Run:
 def probe(path: str | PathLike[str]) -> str:
     """Everything that is known about a path, as JSON. Never writes."""
 
+def erase_device(device: str, destroy_serials: list[str]) -> None:
+    """Blank the start of a block device that holds a database of ours; refused without the device's serial."""
+
 def verify(paths: list[str], depth: str) -> str:
     """Check files, by "pages" or "deep", and return a report as JSON. Never writes."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import config, loads
+from plimsoll.blockdevices import is_device
 from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
 from plimsoll.sizing.located import LocatedFile, read_located
 from plimsoll.sizing.mistakes import nearest_names
@@ -27,8 +28,8 @@ HOST_FIELDS = {"name": Field(Text(), required=True, meaning="what to call the ma
 
 TARGET_FIELDS = {
     "name": Field(Text(), required=True, meaning="what to call the storage"),
-    "path": Field(Text(), required=True, meaning="the directory that is put to the test"),
-    "log_path": Field(Text(), meaning="a directory for the logs, if they lie elsewhere"),
+    "path": Field(Text(), required=True, meaning="the directory that is put to the test, or a whole block device"),
+    "log_path": Field(Text(), meaning="a directory for the logs, if they lie elsewhere; a block device needs one"),
     "host": Field(Text(), meaning="the machine it is attached to; the first one if left out"),
 }
 
@@ -147,6 +148,8 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
     run = {
         "schema_version": config.SCHEMA_VERSION,
         **{key: plan[key] for key in ("seed", "sample_interval_ms", "hung_after_ms", "io_method")},
+        # Consent is typed for each run and never read from a file.
+        "destroy_serials": [],
         "hosts": plan["host"],
         "targets": _targets(plan, collector),
         "instances": _instances(plan, collector),
@@ -206,8 +209,32 @@ def _targets(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]
     ]
 
 
+def _check_devices(plan: dict[str, Any], collector: Collector) -> None:
+    """A whole block device holds one database of the engine and nothing else."""
+    first_target = next((target["name"] for target in plan["target"] or []), None)
+    for number, target in enumerate(plan["target"] or []):
+        if not is_device(Path(target["path"] or ".").expanduser()):
+            continue
+        if target["log_path"] is None:
+            hint = "name a directory on a file system for the log, the checkpoint and the flush map"
+            collector.add(("target", number, "log_path"), "is missing, but `path` is a block device", hint)
+        on_it = [
+            (index, instance)
+            for index, instance in enumerate(plan["instance"] or [])
+            if (instance["target"] or first_target) == target["name"]
+        ]
+        for index, _ in on_it[1:]:
+            collector.add(("instance", index, "target"), f'is "{target["name"]}", a device that is taken', "add a target")
+        for index, instance in on_it:
+            if (instance["databases"] or 1) > 1:
+                collector.add(("instance", index, "databases"), "is above 1, but the target is a block device", "write 1")
+            if instance["backend"] == "raw_files":
+                collector.add(("instance", index, "backend"), "needs a directory, but the target is a block device")
+
+
 def _instances(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
     targets = {target["name"]: target for target in plan["target"] or []}
+    _check_devices(plan, collector)
     return [
         _instance(index, given, plan["seed"], targets, collector) for index, given in enumerate(plan["instance"] or [])
     ]
@@ -234,9 +261,12 @@ def _instance(
         value["cache_mib_min"] = value["cache_mib_max"]
     target_name = _named(given["target"], list(targets), ("instance", index, "target"), collector)
     target = targets.get(target_name, {})
-    directory = Path(target.get("path") or ".").expanduser().absolute() / name
-    log_directory = Path(target.get("log_path") or target.get("path") or ".").expanduser().absolute() / name
+    path = Path(target.get("path") or ".").expanduser().absolute()
+    log_directory = Path(target.get("log_path") or path).expanduser().absolute() / name
     has_cache = value["backend"] == "engine"
+    on_device = is_device(path)
+    # A device has no inside: whatever is not the database lies with the logs.
+    directory = log_directory if on_device else path / name
     suffix = "edb" if has_cache else "dat"
     return {
         "name": name,
@@ -244,10 +274,11 @@ def _instance(
         "backend": value["backend"],
         "directory": str(directory),
         "log_directory": str(log_directory),
+        "unfinished": False,
         "page_bytes": page_kib * 1024,
         "databases": [
             {
-                "file_name": f"database{number:03}.{suffix}",
+                "file_name": str(path) if on_device else f"database{number:03}.{suffix}",
                 "size_bytes": value["database_size_mib"] * MIB,
                 "seed": seed * 1_000_003 + index * 1009 + number,
                 "record_bytes": value["record_bytes"],

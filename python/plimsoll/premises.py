@@ -1,8 +1,9 @@
-"""The directories a run works in: are they fit for it, and whose are they?
+"""The places a run works in: are they fit for it, and whose are they?
 
 Each instance has a directory of its own with an owner marker. A directory without marker that is not empty belongs to
-somebody else and is refused. Databases are reused when marker and plan agree and the last run closed them; they are
-deleted only by `plimsoll clean` (and by the demo, which made them).
+somebody else and is refused. Databases are reused when marker and plan agree: at once when the last run closed them, after
+recovery when it did not; one whose preparation was interrupted is made anew. They are deleted only by `plimsoll clean` (and
+by the demo, which made them). What a whole block device must fulfil besides is in `plimsoll.blockdevices`.
 """
 
 from __future__ import annotations
@@ -13,20 +14,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from plimsoll import blockdevices
 from plimsoll.folder import FolderError, read_json, write_json
-from plimsoll.storage import describe, nearest_existing
+from plimsoll.storage import StorageError, describe, nearest_existing
 
 MARKER = "plimsoll-instance.json"
 MARKER_KIND = "plimsoll_instance"
 SCHEMA_VERSION = 1
+CLOSED, IN_USE = "closed", "in_use"
 #: Room for growth while measuring: the published test reserved a quarter of each database. A fast disk can outgrow it.
 GROWTH_SHARE = 0.25
 #: Log generations, flush map and checkpoint.
 LOG_RESERVE_BYTES = 256 * 1024 * 1024
+#: Directories of the device file system lie in memory and go with the next start.
+DEVICE_FILE_SYSTEM = "devtmpfs"
 
 
 class PremisesError(Exception):
-    """Everything that speaks against working in these directories; `problems` holds one sentence each."""
+    """Everything that speaks against working in these places; `problems` holds one sentence each."""
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
@@ -40,60 +45,116 @@ class Forecast:
     Attributes:
         bytes_to_prepare: databases that do not exist yet.
         bytes_needed: the same with room for growth and logs, by mount point.
+        bytes_free: what may still be written there, by mount point.
         reused: instances whose databases exist already.
+        recovered: those of them that their last run did not close.
+        prepared_anew: databases whose preparation was interrupted.
         warnings: what a reader of the result must know.
     """
 
     bytes_to_prepare: int = 0
     bytes_needed: dict[str, int] = field(default_factory=dict)
+    bytes_free: dict[str, int] = field(default_factory=dict)
     reused: list[str] = field(default_factory=list)
+    recovered: list[str] = field(default_factory=list)
+    prepared_anew: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
 def inspect(run: dict[str, Any]) -> Forecast:
-    """Check the directories of a run and note in it which databases exist already. Writes nothing to disk.
+    """Check the places of a run and note in it which databases exist already. Writes nothing to disk.
 
     Args:
-        run: the `run` part of a plan; `existing_records` is filled in where a database can be reused.
+        run: the `run` part of a plan. `existing_records` and `unfinished` are filled in where a database can be reused; block
+            devices get their lasting names.
 
     Raises:
         PremisesError: with everything that stands in the way.
     """
     problems: list[str] = []
     forecast = Forecast()
+    for target in run["targets"]:
+        if blockdevices.is_device(Path(target["path"])):
+            problems += blockdevices.settle(target, run)
     for instance in run["instances"]:
+        problems += _unfit(Path(instance["directory"]))
+        if instance["log_directory"] != instance["directory"]:
+            problems += _unfit(Path(instance["log_directory"]))
         try:
-            reused = _reusable_records(instance)
+            _look_at(instance, forecast)
         except FolderError as error:
             problems.append(str(error))
-            continue
-        directory = Path(instance["directory"])
-        problems += _unfit(directory)
-        if Path(instance["log_directory"]) != directory:
-            problems += _unfit(Path(instance["log_directory"]))
-        if reused is None:
-            size = sum(database["size_bytes"] for database in instance["databases"])
-            forecast.bytes_to_prepare += size
-            needed = int(size * (1 + GROWTH_SHARE)) + LOG_RESERVE_BYTES
-            mount = describe(directory).mount_point
-            forecast.bytes_needed[mount] = forecast.bytes_needed.get(mount, 0) + needed
-        else:
-            forecast.reused.append(instance["name"])
-            for database, records in zip(instance["databases"], reused, strict=True):
-                database["existing_records"] = records
-    for target in run["targets"]:
-        storage = describe(Path(target["path"]))
-        forecast.warnings += storage.warnings
-        needed = forecast.bytes_needed.get(storage.mount_point, 0)
-        if needed > storage.free_bytes:
-            problems.append(
-                f"{storage.mount_point} has {storage.free_bytes >> 20} MiB free, but the run needs about {needed >> 20} MiB; "
-                "free space or take smaller databases"
-            )
+        except PermissionError as error:
+            problems.append(f"{error.filename} may not be read by this user; change its owner or name another path")
+    problems += _too_little_space(run, forecast)
     forecast.warnings = list(dict.fromkeys(forecast.warnings))
     if problems:
         raise PremisesError(list(dict.fromkeys(problems)))
     return forecast
+
+
+def _look_at(instance: dict[str, Any], forecast: Forecast) -> None:
+    """Find out what of an instance exists, and count what has to be made.
+
+    Raises:
+        FolderError: there is something else.
+    """
+    found = _existing(instance)
+    missing = instance["databases"]
+    if found is not None and found["state"] == CLOSED:
+        missing = []
+        forecast.reused.append(instance["name"])
+        for database, records in zip(instance["databases"], found["records"], strict=True):
+            database["existing_records"] = records
+    elif found is not None:
+        instance["unfinished"] = True
+        whole = [item for item in instance["databases"] if _is_whole(instance, item)]
+        missing = [item for item in instance["databases"] if item not in whole]
+        if whole:
+            forecast.reused.append(instance["name"])
+            forecast.recovered.append(instance["name"])
+        forecast.prepared_anew += [str(_path(instance, item)) for item in missing if _path(instance, item).exists()]
+    forecast.bytes_to_prepare += sum(item["size_bytes"] for item in missing)
+    for database in missing:
+        path = _path(instance, database)
+        if blockdevices.is_device(path):
+            continue
+        # What was begun is deleted first, so its space counts as free.
+        begun = path.stat().st_blocks * 512 if path.is_file() else 0
+        _need(forecast, path.parent, int(database["size_bytes"] * (1 + GROWTH_SHARE)) - begun)
+    if missing:
+        _need(forecast, Path(instance["log_directory"]), LOG_RESERVE_BYTES)
+
+
+def _need(forecast: Forecast, directory: Path, size: int) -> None:
+    storage = describe(directory)
+    mount = storage.mount_point
+    forecast.bytes_needed[mount] = forecast.bytes_needed.get(mount, 0) + size
+    forecast.bytes_free[mount] = storage.free_bytes
+
+
+def _too_little_space(run: dict[str, Any], forecast: Forecast) -> list[str]:
+    for path in [target["path"] for target in run["targets"]] + [item["log_directory"] for item in run["instances"]]:
+        try:
+            forecast.warnings += describe(Path(path)).warnings
+        except StorageError as error:
+            return [str(error)]
+    return [
+        f"{mount} has {forecast.bytes_free[mount] >> 20} MiB free, but the run needs about {needed >> 20} MiB; "
+        "free space or take smaller databases"
+        for mount, needed in forecast.bytes_needed.items()
+        if needed > forecast.bytes_free[mount]
+    ]
+
+
+def _path(instance: dict[str, Any], database: dict[str, Any]) -> Path:
+    """Where a database lies: in its instance's directory, or a whole block device."""
+    return Path(instance["directory"]) / str(database["file_name"])
+
+
+def _is_whole(instance: dict[str, Any], database: dict[str, Any]) -> bool:
+    """Whether a database was prepared to its end: its header is written last. Raw files have none and are made anew."""
+    return instance["backend"] == "engine" and blockdevices.holds_database(_path(instance, database))
 
 
 def take(run: dict[str, Any]) -> None:
@@ -101,7 +162,7 @@ def take(run: dict[str, Any]) -> None:
     for instance in run["instances"]:
         for directory in {instance["directory"], instance["log_directory"]}:
             Path(directory).mkdir(parents=True, exist_ok=True)
-        _write_marker(instance, "in_use", None)
+        _write_marker(instance, IN_USE, None)
 
 
 def give_back(run: dict[str, Any], outcome: dict[str, Any]) -> None:
@@ -112,7 +173,7 @@ def give_back(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     for index, instance in enumerate(run["instances"]):
         records = [database["records_ever"] for database in found[index]] if index < len(found) else None
         if closed and records is not None:
-            _write_marker(instance, "closed", records)
+            _write_marker(instance, CLOSED, records)
 
 
 def instances_below(path: Path) -> list[Path]:
@@ -121,15 +182,23 @@ def instances_below(path: Path) -> list[Path]:
     return [directory for directory in candidates if _is_ours(directory)]
 
 
-def remove(directory: Path) -> int:
+def devices_of(directory: Path) -> list[str]:
+    """The block devices that hold databases of an instance directory of ours."""
+    databases = read_json(directory / MARKER)["instance"]["databases"]
+    return [item["file_name"] for item in databases if Path(item["file_name"]).is_absolute()]
+
+
+def remove(directory: Path, destroy_serials: list[str] | None = None) -> int:
     """Delete an instance directory of ours with everything in it; returns the bytes freed.
 
     Raises:
-        FolderError: it carries no marker of ours.
+        FolderError: it carries no marker of ours, or its device may not be overwritten.
     """
     if not _is_ours(directory):
         raise FolderError(f"{directory} carries no marker of Plimsoll; it is not deleted")
     marker = read_json(directory / MARKER)
+    for device in devices_of(directory):
+        blockdevices.erase(device, destroy_serials or [])
     places = {directory, Path(marker["instance"]["log_directory"])}
     size = 0
     for place in places:
@@ -151,43 +220,74 @@ def _is_ours(directory: Path) -> bool:
 
 
 def _unfit(directory: Path) -> list[str]:
-    existing = nearest_existing(directory)
+    try:
+        existing = nearest_existing(directory)
+        storage = describe(existing)
+    except PermissionError as error:
+        return [f"{error.filename} may not be looked into by this user; change its permissions or name another path"]
     if not existing.is_dir():
         return [f"{existing} is a file; name a directory on the storage to be tested"]
-    if describe(existing).read_only:
+    if (storage.facts["file_system"] or {}).get("kind") == DEVICE_FILE_SYSTEM:
+        return [f"{directory} names no device, and directories below /dev lie in memory; check the name"]
+    if storage.read_only:
         return [f"{existing} is on a file system mounted read-only; remount it or name another path"]
     if not os.access(existing, os.W_OK | os.X_OK):
         return [f"{existing} may not be written by this user; change its owner or name another path"]
     return []
 
 
-def _reusable_records(instance: dict[str, Any]) -> list[int] | None:
-    """Records of the databases that exist and fit, None when there are none.
+def _existing(instance: dict[str, Any]) -> dict[str, Any] | None:
+    """The marker of the databases that exist and fit, None when there are none.
 
     Raises:
         FolderError: there is something else.
     """
     directory = Path(instance["directory"])
     if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
+        for database in instance["databases"]:
+            path = _path(instance, database)
+            if blockdevices.is_device(path) and blockdevices.holds_database(path):
+                raise FolderError(
+                    f"{path} holds a database whose logs are not in {directory}; name the log_path it was made with, or "
+                    f"another device"
+                )
         return None
+    if not directory.is_dir():
+        return None  # `_unfit` speaks of it
     if not _is_ours(directory):
         raise FolderError(
             f"{directory} is not empty and was not made by Plimsoll; name another path, nothing is overwritten"
         )
-    marker = read_json(directory / MARKER)
-    different = sorted(key for key, value in _identity(instance).items() if marker["instance"].get(key) != value)
+    marker: dict[str, Any] = read_json(directory / MARKER)
+    different = _differences(marker.get("instance", {}), _identity(instance))
     if different:
         raise FolderError(
             f"the databases in {directory} differ from the plan in {', '.join(different)}; "
-            f"change the plan, or delete them with `plimsoll clean {directory}`"
+            f"change the plan, name another path, or delete them with `plimsoll clean {directory}`"
         )
-    if marker["state"] != "closed" or marker["records"] is None:
-        raise FolderError(
-            f"the databases in {directory} were not closed by their last run; "
-            f"delete them with `plimsoll clean {directory}`"
-        )
-    records: list[int] = marker["records"]
-    return records
+    if marker["state"] == CLOSED and marker["records"] is not None:
+        lost = [str(path) for item in instance["databases"] if not (path := _path(instance, item)).exists()]
+        if lost:
+            raise FolderError(
+                f"{', '.join(lost)} should be there and is gone; delete the rest with `plimsoll clean {directory}`"
+            )
+    return marker
+
+
+def _differences(there: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """What an instance on disk and in the plan do not have in common, each with both values."""
+    different = [
+        f"{key} ({there.get(key)} there, {value} in the plan)"
+        for key, value in wanted.items()
+        if key != "databases" and there.get(key) != value
+    ]
+    before, now = there.get("databases", []), wanted["databases"]
+    if len(before) != len(now):
+        different.append(f"the number of databases ({len(before)} there, {len(now)} in the plan)")
+    for old, new in zip(before, now, strict=False):
+        keys = [key for key in new if old.get(key) != new[key]]
+        different += [f"{key} of {new['file_name']} ({old.get(key)} there, {new[key]} in the plan)" for key in keys]
+    return different
 
 
 def _identity(instance: dict[str, Any]) -> dict[str, Any]:

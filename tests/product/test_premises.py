@@ -27,6 +27,8 @@ def run_of(path: Path, **instance: Any) -> dict[str, Any]:
 def closed(run: dict[str, Any], records: int) -> None:
     """What a run leaves behind."""
     premises.take(run)
+    for database in run["instances"][0]["databases"]:
+        (Path(run["instances"][0]["directory"]) / database["file_name"]).write_bytes(b"content")
     stop = {"kind": "stop", "complete": True, "databases": [[{"records_ever": records}]]}
     premises.give_back(run, {"phases": [stop]})
 
@@ -55,9 +57,10 @@ def test_databases_that_fit_are_used_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "phrase"),
     [
-        ({"page_kib": 8}, "page_bytes"),
-        ({"database_size_mib": 65}, "databases"),
-        ({"log_framing": "segment_4096"}, "log_framing"),
+        ({"page_kib": 8}, "page_bytes (32768 there, 8192 in the plan)"),
+        ({"database_size_mib": 65}, "size_bytes of database001.dat (67108864 there, 68157440 in the plan)"),
+        ({"log_framing": "segment_4096"}, "log_framing (sector_512 there, segment_4096 in the plan)"),
+        ({"databases": 2}, "the number of databases (1 there, 2 in the plan)"),
     ],
 )
 def test_other_databases_are_refused(tmp_path: Path, change: dict[str, int], phrase: str) -> None:
@@ -66,10 +69,36 @@ def test_other_databases_are_refused(tmp_path: Path, change: dict[str, int], phr
     assert phrase in problems(run_of(tmp_path, **change))
 
 
-def test_databases_left_open_are_refused(tmp_path: Path) -> None:
-    """After a crash nobody knows what raw files hold."""
+def test_raw_files_left_open_are_made_anew(tmp_path: Path) -> None:
+    """After a crash nobody knows what raw files hold; they carry our marker, so they are simply made again."""
     premises.take(run_of(tmp_path))
-    assert "were not closed" in problems(run_of(tmp_path))
+    (tmp_path / "one" / "database001.dat").write_bytes(b"half")
+    run = run_of(tmp_path)
+    expected = premises.inspect(run)
+    assert run["instances"][0]["unfinished"]
+    assert expected.prepared_anew == [str(tmp_path / "one" / "database001.dat")]
+    assert (expected.bytes_to_prepare, expected.reused) == (64 << 20, [])
+
+
+def test_a_database_left_open_is_recovered(tmp_path: Path) -> None:
+    """What an engine left has a log, so it is used again; only what has no header yet is made anew."""
+    premises.take(run_of(tmp_path, backend="engine", databases=2))
+    header = bytes(4) + bytes.fromhex("efcdab89") + bytes(64)
+    (tmp_path / "one" / "database001.edb").write_bytes(header)
+    (tmp_path / "one" / "database002.edb").write_bytes(bytes(4096))
+    run = run_of(tmp_path, backend="engine", databases=2)
+    expected = premises.inspect(run)
+    assert (expected.reused, expected.recovered) == (["one"], ["one"])
+    assert expected.prepared_anew == [str(tmp_path / "one" / "database002.edb")]
+    assert expected.bytes_to_prepare == 64 << 20
+    assert all(database["existing_records"] is None for database in run["instances"][0]["databases"])
+
+
+def test_a_database_that_vanished_is_named(tmp_path: Path) -> None:
+    """Somebody deleted the file and left the marker: preparing in silence would hide that."""
+    closed(run_of(tmp_path), 4711)
+    (tmp_path / "one" / "database001.dat").unlink()
+    assert "should be there and is gone" in problems(run_of(tmp_path))
 
 
 def test_what_is_not_ours_is_refused_and_never_deleted(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_io::{Buffer, Context, Durability, File, Files, Notify, OpenMode, Purpose};
 
 use crate::error::{EngineError, PageDamage, Result};
-use crate::flushmap::{FlushMap, open_flush_map, save_flush_map};
+use crate::flushmap::{FlushMap, flush_map_path, flush_map_path_of_device, open_flush_map, save_flush_map};
 use crate::header::{DatabaseHeader, DatabaseState};
 use crate::log::GENERATION_BYTES;
 use crate::page::PageView;
@@ -85,6 +85,7 @@ pub struct Database {
     header_free: Notify,
     dbtime: Cell<u64>,
     pages_owned: Cell<u32>,
+    pages_in_use: Cell<u32>,
     flush_map: RefCell<FlushMap>,
     flush_map_file: File,
     unsynced: Cell<bool>,
@@ -94,7 +95,15 @@ pub struct Database {
 
 impl Database {
     /// Opens a database file for writing, whatever its state; judging the state is the caller's part.
-    pub async fn open(files: &Files, path: &Path, number: u8, context: Context) -> Result<Database> {
+    ///
+    /// `log_directory` takes the flush map of a database that is a whole block device.
+    pub async fn open(
+        files: &Files,
+        path: &Path,
+        log_directory: &Path,
+        number: u8,
+        context: Context,
+    ) -> Result<Database> {
         let context = Context {
             database: number,
             ..context
@@ -104,7 +113,12 @@ impl Database {
             ..context
         };
         let file = files.open(path, OpenMode::Write, metadata).await?;
-        match Self::with_file(files, file.clone(), path, number, context).await {
+        let flush_map_path = if file.opened().is_device {
+            flush_map_path_of_device(log_directory, number)
+        } else {
+            flush_map_path(path)
+        };
+        match Self::with_file(files, file.clone(), flush_map_path, number, context).await {
             Ok(database) => Ok(database),
             Err(error) => {
                 file.close(metadata).await?;
@@ -116,7 +130,7 @@ impl Database {
     async fn with_file(
         files: &Files,
         file: File,
-        path: &Path,
+        flush_map_path: PathBuf,
         number: u8,
         context: Context,
     ) -> Result<Database> {
@@ -128,7 +142,7 @@ impl Database {
         let size = header.page_size().expect("a decoded header has a page size");
         let pages_owned = (file.opened().length_bytes / size.bytes() as u64).saturating_sub(2) as u32;
         let (flush_map_file, flush_map, damaged) =
-            open_flush_map(files, path, header.signature, pages_owned, header_context).await?;
+            open_flush_map(files, flush_map_path, header.signature, pages_owned, header_context).await?;
         Ok(Database {
             number,
             size,
@@ -139,6 +153,7 @@ impl Database {
             header_busy: Cell::new(false),
             header_free: Notify::new(),
             pages_owned: Cell::new(pages_owned),
+            pages_in_use: Cell::new(pages_owned),
             flush_map: RefCell::new(flush_map),
             flush_map_file,
             unsynced: Cell::new(false),
@@ -178,6 +193,38 @@ impl Database {
     /// Pages the file has room for.
     pub fn pages_owned(&self) -> u32 {
         self.pages_owned.get()
+    }
+
+    /// Whether the database is a whole block device.
+    pub fn is_device(&self) -> bool {
+        self.file.opened().is_device
+    }
+
+    /// Pages the database has taken: of a file all there is room for, of a block device those up to the last it owns.
+    pub fn pages_in_use(&self) -> u32 {
+        if self.is_device() {
+            self.pages_in_use.get()
+        } else {
+            self.pages_owned.get()
+        }
+    }
+
+    /// Notes which page is the last that the database root owns.
+    pub(crate) fn set_last_owned(&self, last: PageNumber) {
+        self.pages_in_use.set(last);
+    }
+
+    /// Makes the next pages of a block device blank, as the new pages of a file are: nobody knows what lies there.
+    pub(crate) async fn blank(&self, first: PageNumber, pages: u32) -> Result<()> {
+        const RUN_BYTES: usize = 1 << 20;
+        let (mut offset, end) = (self.size.offset_of(first), self.size.offset_of(first + pages));
+        while offset < end {
+            let mut zeros = self.file.allocate(RUN_BYTES.min((end - offset) as usize));
+            zeros.fill(0);
+            let written = self.file.write(offset, zeros, Durability::Volatile, self.label(Purpose::Prepare));
+            offset += written.await?.len() as u64;
+        }
+        Ok(())
     }
 
     /// What page checks found.

@@ -31,9 +31,15 @@ const FILE_TYPE_FLUSH_MAP: u32 = 7;
 const FILE_TYPE_AT: usize = 667;
 const TYPES_PER_PAGE: u32 = ((MAP_PAGE_BYTES - MAP_HEADER_BYTES) * 4) as u32;
 
-/// The path of a database's flush map.
+/// The path of a database's flush map: beside the database.
 pub fn flush_map_path(database: &Path) -> PathBuf {
     database.with_extension("jfm")
+}
+
+/// The path of the flush map of a database that is a whole block device: in the directory of the log, because a device has no
+/// beside.
+pub fn flush_map_path_of_device(log_directory: &Path, database: u8) -> PathBuf {
+    log_directory.join(format!("device{database:03}.jfm"))
 }
 
 /// The types themselves, in memory.
@@ -158,16 +164,15 @@ pub fn map_page_is_whole(index: u32, page: &[u8]) -> bool {
     FlushMap::default().decode_page(index, page)
 }
 
-/// Opens a database's flush map, making an empty one if there is none or it belongs to another database. Returns the file, the map and
+/// Opens the flush map at `path`, making an empty one if there is none or it belongs to another database. Returns the file, the map and
 /// how many of its pages were damaged.
 pub async fn open_flush_map(
     files: &Files,
-    database: &Path,
+    path: PathBuf,
     signature: Signature,
     pages: u32,
     context: Context,
 ) -> Result<(File, FlushMap, u32)> {
-    let path = flush_map_path(database);
     let metadata = Context {
         purpose: Purpose::Metadata,
         ..context

@@ -162,6 +162,11 @@ impl PreparedDatabase {
         layout::number_key(number).to_vec()
     }
 
+    /// The record whose key this is.
+    pub fn record_of_key(&self, key: &[u8]) -> Option<u64> {
+        layout::number_of_key(key)
+    }
+
     /// The secondary key of a record.
     pub fn scatter_key(&self, number: u64) -> Vec<u8> {
         layout::number_key(self.form.permutation.forward(number)).to_vec()

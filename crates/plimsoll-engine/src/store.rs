@@ -184,11 +184,22 @@ impl Store {
         self.grow_alone(database, pages).await
     }
 
+    /// Finds out how far a database reaches, for whoever walks all of its pages. The length of a file tells that already.
+    pub(crate) async fn note_last_owned(&self, database: &Rc<Database>) -> Result<()> {
+        if database.is_device() {
+            database.set_last_owned(self.look(database, last_owned_page).await?);
+        }
+        Ok(())
+    }
+
     async fn grow_alone(&self, database: &Rc<Database>, pages: u32) -> Result<()> {
         let last = Box::pin(self.look(database, last_owned_page)).await?;
         // Extent trees may take a few pages of the new extent for themselves.
         let grow_by = (pages + 8).next_multiple_of(self.extension_pages.max(1));
         database.extend(last + grow_by).await?;
+        if database.is_device() {
+            database.blank(last + 1, grow_by).await?;
+        }
         if let Err(error) = database.sync_length().await {
             // After a failed sync nobody knows what the file holds.
             self.log.fail(&error);
@@ -201,6 +212,7 @@ impl Store {
             match grow_database(&mut batch, last + 1, grow_by) {
                 Ok(()) => {
                     batch.commit();
+                    database.set_last_owned(last + grow_by);
                     return Ok(());
                 }
                 Err(Stop::Fault(page)) => {

@@ -12,6 +12,7 @@ mod log;
 mod misplaced;
 mod report;
 mod scan;
+mod used;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

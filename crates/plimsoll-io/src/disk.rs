@@ -215,6 +215,8 @@ pub struct Opened {
     pub alignment_bytes: u32,
     /// The unit the device writes without tearing, as far as it says.
     pub atomic_write_bytes: u32,
+    /// Whether this is a whole block device: its length says nothing about what is on it.
+    pub is_device: bool,
 }
 
 /// The result of a successful operation.

@@ -3,6 +3,7 @@
 //! No Python code is ever called from here; every wait releases the interpreter and looks for signals.
 
 mod columns;
+mod erase;
 mod errors;
 mod probe;
 mod run;
@@ -18,6 +19,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<run::Run>()?;
     module.add_function(wrap_pyfunction!(verify::verify, module)?)?;
     module.add_function(wrap_pyfunction!(probe::probe, module)?)?;
+    module.add_function(wrap_pyfunction!(erase::erase_device, module)?)?;
     module.add_function(wrap_pyfunction!(columns::columns, module)?)?;
     module.add_function(wrap_pyfunction!(columns::metrics, module)?)?;
     errors::register(module)

@@ -4,6 +4,7 @@
 //! latency is measured at the disk and response time by the session that asked.
 
 mod engine;
+mod existing;
 mod jobs;
 mod raw_files;
 

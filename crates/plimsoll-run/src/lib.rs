@@ -4,6 +4,7 @@
 //! it is given.
 
 mod backend;
+mod erase_live;
 mod error;
 mod error_watch;
 mod events;
@@ -23,6 +24,7 @@ mod step;
 mod verify_live;
 
 pub use backend::{ChecksumReport, DatabaseState};
+pub use erase_live::erase_device_live;
 pub use error::RunError;
 pub use events::{Event, Level};
 pub use host::InstanceDevices;

@@ -15,7 +15,7 @@ const METHODS: [Method; 3] = [Method::IoUring, Method::Libaio, Method::Threads];
 
 /// How a named method is opened. Buffered I/O takes the place of direct I/O where the file system refuses it, with a remark:
 /// a result that says so is worth more than none.
-fn options_for(name: &str) -> Result<RealDiskOptions, RunError> {
+fn options_for(name: &str, destroy_serials: &[String]) -> Result<RealDiskOptions, RunError> {
     let method = match name {
         "auto" => MethodChoice::Auto,
         _ => {
@@ -32,6 +32,7 @@ fn options_for(name: &str) -> Result<RealDiskOptions, RunError> {
     Ok(RealDiskOptions {
         method,
         caching: Caching::AllowBuffered,
+        destroy_serials: destroy_serials.to_vec(),
         ..RealDiskOptions::default()
     })
 }
@@ -42,6 +43,6 @@ fn options_for(name: &str) -> Result<RealDiskOptions, RunError> {
 /// When the way of doing I/O that was asked for does not exist here. All later errors are part of the outcome.
 pub fn execute_live(spec: RunSpec, output: Output, stop: StopSignal) -> Result<RunOutcome, RunError> {
     let clock = Rc::new(Clock::real());
-    let disk = RealDisk::open(options_for(&spec.io_method)?, clock.clone())?;
+    let disk = RealDisk::open(options_for(&spec.io_method, &spec.destroy_serials)?, clock.clone())?;
     Ok(execute(spec, clock, disk, output, stop))
 }

@@ -32,6 +32,8 @@ pub struct RunSpec {
     pub hung_after_ms: u64,
     /// How I/O is done: "auto", "io_uring", "libaio" or "threads".
     pub io_method: String,
+    /// Serials of the block devices that may be overwritten, as the user has typed them.
+    pub destroy_serials: Vec<String>,
     /// Machines; this version runs on one.
     pub hosts: Vec<HostSpec>,
     /// Places to put databases.
@@ -86,6 +88,8 @@ pub struct InstanceSpec {
     pub backend: BackendKind,
     /// Directory of the databases.
     pub directory: PathBuf,
+    /// Whether databases may be there that their last run has not closed: whole ones are recovered, begun ones made anew.
+    pub unfinished: bool,
     /// Directory of log and checkpoint.
     pub log_directory: PathBuf,
     /// Page size.
@@ -121,6 +125,11 @@ pub struct InstanceSpec {
 }
 
 impl InstanceSpec {
+    /// Where a database lies. Joining leaves the absolute path of a device as it is.
+    pub fn database_path(&self, position: usize) -> PathBuf {
+        self.directory.join(&self.databases[position].file_name)
+    }
+
     /// The page size, checked.
     ///
     /// # Errors
@@ -149,7 +158,7 @@ pub struct MaintenanceSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseSpec {
-    /// Its file, inside the instance's directory.
+    /// Its file, inside the instance's directory; or a whole block device, by its absolute path.
     pub file_name: String,
     /// Its length when prepared.
     pub size_bytes: u64,

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 
-use plimsoll_io::{Clock, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Random, Tracking};
+use plimsoll_io::{
+    Clock, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random, Tracking,
+};
 use plimsoll_measure::{Row, metric_code};
 use plimsoll_run::{Ending, Output, RunOutcome, RunSpec, StopSignal, execute};
 use serde_json::{Value, json};
@@ -18,10 +20,12 @@ fn spec() -> Value {
     });
     json!({
         "schema_version": 1, "seed": 1, "sample_interval_ms": 500, "hung_after_ms": 30000, "io_method": "auto",
+        "destroy_serials": [],
         "hosts": [{"name": "local"}],
         "targets": [{"name": "disk", "host": "local", "path": "/data"}],
         "instances": [{
             "name": "one", "target": "disk", "backend": "engine", "directory": "/data/one", "log_directory": "/data/one",
+            "unfinished": false,
             "page_bytes": 32768, "databases": [database], "cache_bytes_min": MIB, "cache_bytes_max": 4 * MIB,
             "checkpoint_depth_bytes": 4 * MIB, "circular_log": true, "log_framing": "sector_512", "page_images": false,
             "copies_count": 2, "maintenance": {"throttle_ms": 20, "read_bytes": 262144},
@@ -66,7 +70,8 @@ fn run_on(disk: &Rc<MemoryDisk>, spec: &Value) -> (RunOutcome, Vec<Row>) {
         output,
         StopSignal::default(),
     );
-    (outcome, rows.into_iter().flatten().collect())
+    // A run that failed may leave its end of the channel open.
+    (outcome, rows.try_iter().flatten().collect())
 }
 
 fn count(rows: &[Row], phase: u32, metric: &str) -> u64 {
@@ -140,7 +145,7 @@ fn a_second_run_goes_on_where_the_first_one_stopped() {
     assert!(second.phases[3].result.databases[0][0].records_ever > records);
 }
 
-/// Content is checked, not only checksums: a database of another seed is sound in itself and still the wrong one.
+/// Content is checked, not only checksums: the database is sound in itself, and what it holds is not what was asked for.
 #[test]
 fn records_that_are_not_what_was_written_end_the_run() {
     let disk = memory();
@@ -148,14 +153,126 @@ fn records_that_are_not_what_was_written_end_the_run() {
     prepare["phases"] = json!([spec()["phases"][0], spec()["phases"][3]]);
     let (prepared, _) = run_on(&disk, &prepare);
     let records = prepared.phases[1].result.databases[0][0].records_ever;
+    // The header of the one that is wanted, the pages of another.
+    let path = Path::new("/data/one/database001.edb");
+    let elsewhere = memory();
+    prepare["instances"][0]["databases"][0]["seed"] = json!(6);
+    run_on(&elsewhere, &prepare);
+    let mut mixed = elsewhere.bytes(path).expect("it is there");
+    mixed[..2 * 32768].copy_from_slice(&disk.bytes(path).expect("it is there")[..2 * 32768]);
+    disk.load(path, &mixed);
     let mut other = spec();
     other["instances"][0]["databases"][0]["existing_records"] = json!(records);
-    other["instances"][0]["databases"][0]["seed"] = json!(6);
     let (outcome, _) = run_on(&disk, &other);
     assert_eq!(outcome.ending, Ending::Failed);
     let error = outcome.error.expect("a reason");
     assert_eq!(error.family, "corruption", "{}", error.text);
     assert!(error.text.contains("is not what was written"), "{}", error.text);
+}
+
+/// A database of another seed, page size or owner must not be changed by a single byte before that is known.
+#[test]
+fn another_database_is_refused_untouched() {
+    let disk = memory();
+    let mut prepare = spec();
+    prepare["phases"] = json!([spec()["phases"][0], spec()["phases"][3]]);
+    let (prepared, _) = run_on(&disk, &prepare);
+    let records = prepared.phases[1].result.databases[0][0].records_ever;
+    let path = Path::new("/data/one/database001.edb");
+    let before = disk.bytes(path);
+    for (place, key, value, phrase) in [
+        ("database", "seed", json!(6), "another seed"),
+        ("instance", "page_bytes", json!(8192), "pages have"),
+    ] {
+        for unfinished in [false, true] {
+            let mut other = spec();
+            let instance = &mut other["instances"][0];
+            instance["unfinished"] = json!(unfinished);
+            if !unfinished {
+                instance["databases"][0]["existing_records"] = json!(records);
+            }
+            match place {
+                "database" => instance["databases"][0][key] = value.clone(),
+                _ => instance[key] = value.clone(),
+            }
+            let (outcome, _) = run_on(&disk, &other);
+            let error = outcome.error.expect("a reason");
+            assert_eq!(error.family, "config", "{}", error.text);
+            assert!(error.text.contains(phrase), "{}", error.text);
+            assert!(error.text.contains("plimsoll clean"), "{}", error.text);
+        }
+    }
+    assert!(disk.bytes(path) == before, "the other database was changed");
+}
+
+/// Preparing a terabyte may be interrupted; what it began is ours, is no database yet, and is made anew without complaint.
+#[test]
+fn a_begun_database_is_made_anew_and_a_whole_one_is_used() {
+    let mut prepare = spec();
+    prepare["phases"] = json!([spec()["phases"][0], spec()["phases"][3]]);
+    let path = Path::new("/data/one/database001.edb");
+    let disk = memory();
+    disk.load(path, &vec![0; MIB as usize]);
+    let (refused, _) = run_on(&disk, &prepare);
+    assert_eq!(refused.ending, Ending::Failed, "nobody said that it may be there");
+    prepare["instances"][0]["unfinished"] = json!(true);
+    let (anew, rows) = run_on(&disk, &prepare);
+    assert_eq!(anew.ending, Ending::Complete, "{:?}", anew.error);
+    assert!(count(&rows, 0, "prepare") > 0);
+    let (again, rows) = run_on(&disk, &prepare);
+    assert_eq!(again.ending, Ending::Complete, "{:?}", again.error);
+    assert_eq!(count(&rows, 0, "prepare"), 0, "it is whole and must be used");
+    let records = |outcome: &RunOutcome| outcome.phases[1].result.databases[0][0].records_ever;
+    assert_eq!(records(&again), records(&anew));
+    // A database whose headers are damaged is a finding, not something to overwrite.
+    let mut bytes = disk.bytes(path).expect("it is there");
+    bytes[..64 * 1024].fill(0xA5);
+    disk.load(path, &bytes);
+    let (damaged, _) = run_on(&disk, &prepare);
+    assert_eq!(damaged.error.expect("a reason").family, "corruption");
+    assert!(disk.bytes(path) == Some(bytes), "evidence was destroyed");
+}
+
+/// A crash in the middle of measuring costs nobody the hours that preparing took: the next run recovers and goes on.
+#[test]
+fn a_crashed_run_is_recovered_by_the_next() {
+    let options = MemoryOptions {
+        latency: LatencyPlan::of(Latency::Constant(1_000_000)),
+        ..MemoryOptions::default()
+    };
+    let disk = MemoryDisk::new(Rc::new(Clock::simulated()), Random::from_seed(1), options);
+    disk.create_directory("/data/one");
+    // Preparing takes less than a second of this disk's time, measuring ten. What is written then is at risk.
+    disk.remove_at(6 * NANOS_PER_SECOND);
+    let (cut, rows) = run_on(&disk, &spec());
+    assert_eq!(cut.ending, Ending::Failed, "the disk went away");
+    assert!(
+        count(&rows, 2, "database_write") > 0,
+        "it was cut too early to matter"
+    );
+    // Writes are lost but not torn: a torn page would need page images.
+    let lost = Loss::Chance {
+        survival: 0.5,
+        tearing: 0.0,
+    };
+    let after = disk.crash_image(lost, &mut Random::from_seed(3));
+    let mut next = spec();
+    next["instances"][0]["unfinished"] = json!(true);
+    let (samples, _rows) = channel();
+    let (events, told) = channel();
+    let output = Output { samples, events };
+    let next = RunSpec::from_json(&next.to_string()).expect("the spec is right");
+    let recovered = execute(
+        next,
+        after.clock().clone(),
+        after.clone(),
+        output,
+        StopSignal::default(),
+    );
+    assert_eq!(recovered.ending, Ending::Complete, "{:?}", recovered.error);
+    assert!(told.try_iter().any(|event| event.kind == "recovered"));
+    let checksum = &recovered.phases[4].result.checksums[0].report;
+    assert_eq!((checksum.bad, checksum.wrong_page_number), (0, 0));
 }
 
 /// A simulated run is a pure function of its plan and seed: without that no failure could be replayed.

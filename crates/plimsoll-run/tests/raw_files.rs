@@ -18,10 +18,12 @@ fn spec() -> Value {
     });
     json!({
         "schema_version": 1, "seed": 1, "sample_interval_ms": 1000, "hung_after_ms": 30000, "io_method": "auto",
+        "destroy_serials": [],
         "hosts": [{"name": "local"}],
         "targets": [{"name": "disk", "host": "local", "path": "/data"}],
         "instances": [{
             "name": "one", "target": "disk", "backend": "raw_files", "directory": "/data/one", "log_directory": "/data/one",
+            "unfinished": false,
             "page_bytes": PAGE_BYTES, "databases": [database], "cache_bytes_min": 0, "cache_bytes_max": 0,
             "checkpoint_depth_bytes": 0, "circular_log": true, "log_framing": "sector_512",
             "page_images": false, "copies_count": 1, "maintenance": null,

@@ -9,10 +9,12 @@ import typer
 
 from plimsoll import premises
 from plimsoll.cli import course
+from plimsoll.folder import FolderError
 
 
 def clean(
     paths: Annotated[list[Path], typer.Argument(help="Directories given to earlier tests, or instances in them.")],
+    destroy: course.Destroy = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete the databases that carry Plimsoll's marker; everything else stays."""
@@ -20,8 +22,12 @@ def clean(
     if not found:
         course.stop_with(course.EXIT_USAGE, "no databases of Plimsoll there; nothing was deleted")
     for directory in found:
-        course.say(f"  {directory}")
+        devices = premises.devices_of(directory)
+        course.say(f"  {directory}" + (f" and the database on {', '.join(devices)}" if devices else ""))
     if not yes and not typer.confirm(f"delete these {len(found)} directories?", err=True):
         raise typer.Exit(course.EXIT_INTERRUPTED)
-    freed = sum(premises.remove(directory) for directory in found)
+    try:
+        freed = sum(premises.remove(directory, destroy) for directory in found)
+    except (FolderError, OSError) as error:
+        course.stop_with(course.EXIT_USAGE, str(error))
     typer.echo(f"{len(found)} instances deleted, {freed >> 20} MiB freed")

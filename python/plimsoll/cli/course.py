@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -18,6 +18,16 @@ from plimsoll.sizing.mistakes import InputError
 EXIT_PASS, EXIT_FAIL, EXIT_USAGE, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_INTERNAL = range(6)
 EXIT_BY_RESULT = {verdict.PASS: EXIT_PASS, verdict.FAIL: EXIT_FAIL, verdict.INCONCLUSIVE: EXIT_INCONCLUSIVE}
 PROGRESS_EVERY_S = 5.0
+
+#: Consent to overwrite a whole block device; an option of every command that writes.
+Destroy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--destroy",
+        metavar="SERIAL",
+        help="Agree that everything on the block device with this serial is lost. Once for each device.",
+    ),
+]
 LARGE_WRITE_S = 600
 #: Only for the forecast of how long preparing takes; a measured rate replaces it as soon as there is one.
 ASSUMED_PREPARE_MIB_PER_S = 150
@@ -46,8 +56,9 @@ def read_or_refuse(read: Any, *arguments: Any) -> dict[str, Any]:
     return plan
 
 
-def forecast(plan: dict[str, Any]) -> premises.Forecast:
+def forecast(plan: dict[str, Any], destroy_serials: list[str] | None = None) -> premises.Forecast:
     """Look at the premises, say what will be written, and leave when the run cannot be."""
+    plan["run"]["destroy_serials"] = destroy_serials or []
     try:
         expected = premises.inspect(plan["run"])
     except premises.PremisesError as error:
@@ -58,6 +69,10 @@ def forecast(plan: dict[str, Any]) -> premises.Forecast:
         + (f", {', '.join(expected.reused)} reused" if expected.reused else "")
         + f"; {seconds:.0f} s to measure"
     )
+    for name in expected.recovered:
+        say(f"note: instance {name} was not closed by its last run; it will be recovered from its log")
+    for path in expected.prepared_anew:
+        say(f"note: {path} was begun by an earlier run and not finished; it will be prepared anew")
     for warning in expected.warnings:
         say(f"warning: {warning}")
     return expected
@@ -183,7 +198,9 @@ def print_result(run_folder: Path, found: dict[str, Any]) -> None:
 
 def exit_code(run_folder: Path, found: dict[str, Any]) -> int:
     """How a run ended, for scripts."""
-    ending = folder.read_json(run_folder / folder.OUTCOME)["ending"]
-    if ending == "interrupted":
+    outcome = folder.read_json(run_folder / folder.OUTCOME)
+    if outcome["ending"] == "interrupted":
         return EXIT_INTERRUPTED
+    if outcome["error"] and outcome["error"]["family"] == "config":
+        return EXIT_USAGE
     return EXIT_BY_RESULT[found["result"]]

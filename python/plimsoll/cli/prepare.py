@@ -15,6 +15,7 @@ def prepare(
     plan_file: Annotated[Path, typer.Argument(help='A TOML file with kind = "plan".')],
     out: Annotated[Path | None, typer.Option(help="Folder for the record; a new one below runs/ if left out.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Agree to long runs beforehand.")] = False,
+    destroy: course.Destroy = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Make and close the databases of a plan, so that a later run starts at once."""
@@ -22,7 +23,7 @@ def prepare(
     kept = [phase for phase in plan["run"]["phases"] if phase["action"]["kind"] in ("prepare", "stop")]
     plan["run"]["phases"] = kept
     plan["name"] += " prepare"
-    expected = course.forecast(plan)
+    expected = course.forecast(plan, destroy)
     course.ask_before_much(plan, expected, agreed=yes)
     from plimsoll import folder, premises
     from plimsoll.run import run_plan
@@ -36,7 +37,11 @@ def prepare(
     outcome = run_plan(plan, run_folder, progress.event, progress.sample)
     premises.give_back(plan["run"], outcome)
     if outcome["error"]:
-        code = course.EXIT_INTERRUPTED if outcome["ending"] == "interrupted" else course.EXIT_FAIL
+        code = course.EXIT_FAIL
+        if outcome["ending"] == "interrupted":
+            code = course.EXIT_INTERRUPTED
+        elif outcome["error"]["family"] == "config":
+            code = course.EXIT_USAGE
         course.stop_with(code, outcome["error"]["text"])
     typer.echo(f"prepared; record in {run_folder}")
 

@@ -17,6 +17,7 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Folder for this run; a new one below runs/ if left out.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Agree to long runs beforehand.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, write nothing.")] = False,
+    destroy: course.Destroy = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only warnings and the result.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> None:
@@ -25,7 +26,7 @@ def run(
     Example: plimsoll run nightly.toml --out results/tonight
     """
     plan = course.read_or_refuse(read_plan, plan_file)
-    expected = course.forecast(plan)
+    expected = course.forecast(plan, destroy)
     if dry_run:
         typer.echo(json.dumps(plan, indent=2))
         return

@@ -64,6 +64,7 @@ def performance(
     out: Annotated[Path | None, typer.Option(help="Folder for this run; a new one below runs/ if left out.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Agree to long runs beforehand.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, write nothing.")] = False,
+    destroy: course.Destroy = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only warnings and the result.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> None:
@@ -89,7 +90,7 @@ def performance(
         workload["sluggish"] = sluggish
     options["workload"] = [workload]
     plan = course.read_or_refuse(plan_of_options, options)
-    expected = course.forecast(plan)
+    expected = course.forecast(plan, destroy)
     if dry_run:
         typer.echo(json.dumps(plan, indent=2))
         return

@@ -95,7 +95,9 @@ pub(super) fn needs_recovery(database: &Database) -> bool {
 pub(super) async fn open_databases(files: &Files, options: &InstanceOptions) -> Result<Vec<Rc<Database>>> {
     let mut databases: Vec<Rc<Database>> = Vec::new();
     for (index, path) in options.databases.iter().enumerate() {
-        let database = match Database::open(files, path, index as u8 + 1, options.context).await {
+        let number = index as u8 + 1;
+        let opened = Database::open(files, path, options.log.directory(), number, options.context);
+        let database = match opened.await {
             Ok(database) => Rc::new(database),
             Err(error) => {
                 close_all(&databases).await;
@@ -336,6 +338,9 @@ async fn begin_work(
     recovered: bool,
 ) -> Result<()> {
     attach(instance, generation, recovered).await?;
+    for database in instance.store.databases.all() {
+        instance.store.note_last_owned(&database).await?;
+    }
     instance.start_tasks();
     take_back_unfinished(instance, unfinished, recovered).await
 }

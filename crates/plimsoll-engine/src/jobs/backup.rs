@@ -58,7 +58,7 @@ impl Backup {
             holder,
             started_at,
             next: 1,
-            last: target.pages_owned(),
+            last: target.pages_in_use(),
             pages_per_read: (read_bytes / target.size().bytes()).max(1) as u32,
             database: target,
         })

@@ -51,14 +51,14 @@ pub async fn maintain(
         if progress.stop.get() || store.stopping.get() {
             return store.log.check();
         }
-        let count = pages_per_read.min(target.pages_owned() + 1 - next);
+        let count = pages_per_read.min(target.pages_in_use() + 1 - next);
         let chunk = read_chunk(&store.handle, &target, next, count, Purpose::Maintenance).await?;
         progress
             .pages_checked
             .set(progress.pages_checked.get() + u64::from(count));
         progress.damaged.borrow_mut().extend(chunk.damaged);
         next += count;
-        if next > target.pages_owned() {
+        if next > target.pages_in_use() {
             next = 1;
             progress.passes.set(progress.passes.get() + 1);
         }

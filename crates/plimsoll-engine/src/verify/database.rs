@@ -8,6 +8,7 @@ use plimsoll_io::{DiskError, File, Handle};
 use super::misplaced::settle_doubts;
 use super::report::{FileReport, Finding, FindingClass, HeaderCheck, Unreadable};
 use super::scan::{Checker, ScanPlan, scan};
+use super::used::used_bytes;
 use super::{Progress, ProgressSink, VerifyOptions};
 use crate::page::PageView;
 use crate::reader::ReadError;
@@ -196,7 +197,14 @@ pub(super) async fn verify_database(
         None => guess_page_size(start),
     };
     let size = size.expect("callers know the page size");
-    let (file_bytes, page_bytes) = (file.opened().length_bytes, size.bytes() as u64);
+    let used_bytes = match file.opened().is_device {
+        true => used_bytes(file, size).await,
+        false => None,
+    };
+    let (file_bytes, page_bytes) = (
+        used_bytes.unwrap_or(file.opened().length_bytes),
+        size.bytes() as u64,
+    );
     let mut report = FileReport::new(file.path(), "database", file_bytes, size.bytes() as u32);
     report.state = header.map(|header| format!("{:?}", header.state));
     report.trailing_bytes = file_bytes % page_bytes;

@@ -1,8 +1,9 @@
 //! What verification found.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::deep::DeepReport;
 use crate::{BlockDamage, FlippedBits, PageNumber};
@@ -48,7 +49,8 @@ pub enum HeaderCheck {
 /// The report on one file. Pages are whatever the file is made of.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileReport {
-    /// The file.
+    /// The file; in plain data, bytes of its name that are no text are written as `\xNN`.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// "database", "log", "log_prepared", "checkpoint", "flush_map" or "unknown".
     pub kind: &'static str,
@@ -169,6 +171,18 @@ impl Finding {
     pub(super) fn flips(&mut self, bits: FlippedBits) {
         self.flipped_bits = bits.as_slice().to_vec();
     }
+}
+
+/// A name that is not UTF-8 must neither be lost nor end the report.
+fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| {
+            text.push_str(&format!("\\x{byte:02X}"));
+        });
+    }
+    serializer.serialize_str(&text)
 }
 
 impl FileReport {

@@ -161,6 +161,7 @@ impl FileSystem {
             length_bytes: inode.borrow().length_bytes,
             alignment_bytes: self.options.alignment_bytes,
             atomic_write_bytes: self.options.atomic_write_bytes,
+            is_device: false,
         };
         self.handles.push(Some(Handle {
             path: Rc::from(path),

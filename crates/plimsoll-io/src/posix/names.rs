@@ -1,5 +1,5 @@
 //! Names in directories: rename, delete, list, sync. Device nodes are left alone: renaming or deleting one would not touch
-//! the device but break the machine.
+//! the device but break the machine, and so would losing the link below /dev/disk/by-id that leads to it.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -9,9 +9,9 @@ use super::errno_of;
 use crate::{DiskError, DiskErrorKind, Entry};
 
 fn refuse_devices(path: &Path, doing: &'static str) -> Result<(), DiskError> {
-    match fs::symlink_metadata(path) {
+    match fs::metadata(path) {
         Ok(metadata) if metadata.file_type().is_block_device() || metadata.file_type().is_char_device() => {
-            Err(DiskError::new(DiskErrorKind::Unsupported, doing, path).because("it is a device node"))
+            Err(DiskError::new(DiskErrorKind::Unsupported, doing, path).because("it leads to a device"))
         }
         _ => Ok(()),
     }

@@ -91,7 +91,9 @@ impl OpenFile {
         let failed = |errno| DiskError::from_errno(errno, doing, &stable_path);
         if mode == OpenMode::Read {
             let fd = system_open(path, libc::O_RDONLY | libc::O_DIRECT).map_err(failed)?;
-            return Self::measure(fd, &stable_path, mode, Direct::Yes);
+            let mut file = Self::measure(fd, &stable_path, mode, Direct::Yes)?;
+            file.is_device = true;
+            return Ok(file);
         }
         blockdevice::check_before_opening(&identity, &rules.destroy_serials, doing)?;
         // O_EXCL without O_CREAT claims the device: refused while it is mounted, swapped to, or claimed by anybody else.
@@ -99,10 +101,6 @@ impl OpenFile {
         let mut file = Self::measure(fd, &stable_path, mode, Direct::Yes)?;
         file.is_device = true;
         blockdevice::check_content(&file.fd, file.opened_length_bytes, mode, &identity, doing)?;
-        file.remarks.push(format!(
-            "{} is used as a whole block device",
-            stable_path.display()
-        ));
         Ok(file)
     }
 

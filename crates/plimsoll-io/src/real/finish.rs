@@ -140,6 +140,7 @@ impl State {
             length_bytes: file.opened_length_bytes,
             alignment_bytes: file.alignment_bytes,
             atomic_write_bytes: file.atomic_write_bytes,
+            is_device: file.is_device,
         };
         self.next_file += 1;
         self.files.insert(

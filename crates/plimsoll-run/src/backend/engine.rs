@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::catalog::Place;
+use plimsoll_engine::cursor::{Cursor, Direction, KeyRange};
 use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::{Instance, InstanceOptions};
 use plimsoll_engine::log::framing::Framing;
@@ -24,6 +25,7 @@ use plimsoll_io::{Context, InstanceId, Purpose, Random};
 use plimsoll_workload::{Commit as WantedCommit, Kind, Operation, Result as OperationResult};
 
 use crate::RunError;
+use crate::backend::existing::{self, Existing};
 use crate::backend::jobs::Jobs;
 use crate::backend::{ChecksumReport, DatabaseState, InstanceLevels};
 use crate::events::Level;
@@ -88,6 +90,9 @@ impl EngineInstance {
                 ),
             );
         }
+        if spec.unfinished {
+            count_records(&instance, &mut databases).await.map_err(run_error)?;
+        }
         let limits = instance.store().cache.limits();
         setting.tell(
             Level::Info,
@@ -137,7 +142,7 @@ impl EngineInstance {
         let both = open.iter().zip(self.records_ever());
         both.map(|(database, records_ever)| DatabaseState {
             path: database.path().to_owned(),
-            size_bytes: database.size().file_bytes(database.pages_owned()),
+            size_bytes: database.size().file_bytes(database.pages_in_use()),
             records_ever,
         })
         .collect()
@@ -274,17 +279,25 @@ async fn open_database(
     instance: &InstanceSpec,
     spec: &DatabaseSpec,
 ) -> Result<EngineDatabase, RunError> {
-    let path = instance.directory.join(&spec.file_name);
+    let path = instance.database_path(position);
     let plan = plan_of(instance, spec, position)?;
     let prepared = PreparedDatabase::new(plan).map_err(|error| RunError::Spec(error.to_string()))?;
-    if spec.existing_records.is_none() {
+    let context = Context {
+        purpose: Purpose::Header,
+        instance: InstanceId(number),
+        database: position as u8 + 1,
+        intended: None,
+    };
+    let found = match spec.existing_records {
+        Some(_) => existing::check(setting, &path, &prepared, context)
+            .await
+            .map(|()| Existing::Whole)?,
+        None if instance.unfinished => existing::examine(setting, &path, &prepared, context).await?,
+        None => Existing::Absent,
+    };
+    if found == Existing::Absent {
         let options = WriteOptions {
-            context: Context {
-                purpose: Purpose::Prepare,
-                instance: InstanceId(number),
-                database: position as u8 + 1,
-                intended: None,
-            },
+            context,
             ..WriteOptions::default()
         };
         let write = write_database(&setting.files, &setting.handle, &path, &prepared, &options);
@@ -316,6 +329,23 @@ async fn open_database(
         },
         inserts: Cell::new(0),
     })
+}
+
+/// After a run that was not closed nobody has noted how many records were ever inserted; the highest key there is tells it.
+async fn count_records(
+    instance: &Instance,
+    databases: &mut [EngineDatabase],
+) -> Result<(), EngineError> {
+    for database in databases {
+        let transaction = instance.begin();
+        let mut cursor = Cursor::new(&transaction, database.tree, KeyRange::all(), Direction::Backward);
+        let last = cursor.next().await?;
+        transaction.commit(Commit::Lazy).await?;
+        let highest = last.and_then(|(key, _)| database.prepared.record_of_key(&key));
+        let ever = highest.map_or(0, |record| record + 1);
+        database.records_before = ever.max(database.prepared.records());
+    }
+    Ok(())
 }
 
 /// Waits for a long piece of work, or gives it up when the run should stop.
@@ -360,10 +390,8 @@ fn options_of(number: u16, spec: &InstanceSpec) -> Result<InstanceOptions, RunEr
             ..Context::default()
         },
         log: LogNames::new(&spec.log_directory, LOG_BASE),
-        databases: spec
-            .databases
-            .iter()
-            .map(|database| spec.directory.join(&database.file_name))
+        databases: (0..spec.databases.len())
+            .map(|position| spec.database_path(position))
             .collect(),
         framing,
         circular: spec.circular_log,
@@ -379,7 +407,7 @@ fn options_of(number: u16, spec: &InstanceSpec) -> Result<InstanceOptions, RunEr
     })
 }
 
-fn run_error(error: EngineError) -> RunError {
+pub(super) fn run_error(error: EngineError) -> RunError {
     match error {
         EngineError::Disk(error) => RunError::Disk(error),
         EngineError::DamagedPage { .. }
@@ -401,7 +429,7 @@ pub async fn checksum(
     read_bytes: u32,
     reads_in_flight: u32,
 ) -> Result<ChecksumReport, RunError> {
-    let path = instance.directory.join(&instance.databases[position].file_name);
+    let path = instance.database_path(position);
     let options = VerifyOptions {
         read_bytes: (read_bytes as usize).next_multiple_of(32 * 1024),
         reads_outstanding: reads_in_flight.max(1) as usize,

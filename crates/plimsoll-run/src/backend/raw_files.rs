@@ -65,6 +65,9 @@ impl RawFiles {
         }
         let log_path = spec.log_directory.join("raw.log");
         let context = context(number, 0, Purpose::LogFormat);
+        if spec.unfinished && setting.files.exists(&log_path, context).await? {
+            setting.files.delete(&log_path, context).await?;
+        }
         let log = if setting.files.exists(&log_path, context).await? {
             setting.files.open(&log_path, OpenMode::Write, context).await?
         } else {
@@ -193,11 +196,17 @@ impl RawDatabase {
         instance: &InstanceSpec,
         spec: &DatabaseSpec,
     ) -> Result<RawDatabase, RunError> {
-        let path = instance.directory.join(&spec.file_name);
+        let path = instance.database_path(position);
         let page_bytes = u64::from(instance.page_bytes);
         let pages_count = spec.size_bytes / page_bytes;
         let context = context(number, position as u8 + 1, Purpose::Prepare);
         if spec.existing_records.is_none() {
+            if instance.unfinished && setting.files.exists(&path, context).await? {
+                // Without a log nobody knows what raw files hold after a crash.
+                setting.files.delete(&path, context).await?;
+                let text = format!("{}: an earlier run did not close it; it is made anew", path.display());
+                setting.tell(Level::Warning, "prepared_anew", text);
+            }
             prepare(
                 setting,
                 &path,
@@ -359,7 +368,7 @@ pub async fn checksum(
     reads_in_flight: u32,
 ) -> Result<ChecksumReport, RunError> {
     let spec = &instance.databases[position];
-    let path = instance.directory.join(&spec.file_name);
+    let path = instance.database_path(position);
     let context = context(number, position as u8 + 1, Purpose::Checksum);
     let file = setting.files.open(&path, OpenMode::Read, context).await?;
     let page_bytes = instance.page_bytes as usize;
