@@ -224,10 +224,14 @@ def _check_devices(plan: dict[str, Any], collector: Collector) -> None:
             if (instance["target"] or first_target) == target["name"]
         ]
         for index, _ in on_it[1:]:
-            collector.add(("instance", index, "target"), f'is "{target["name"]}", a device that is taken', "add a target")
+            collector.add(
+                ("instance", index, "target"), f'is "{target["name"]}", a device that is taken', "add a target"
+            )
         for index, instance in on_it:
             if (instance["databases"] or 1) > 1:
-                collector.add(("instance", index, "databases"), "is above 1, but the target is a block device", "write 1")
+                collector.add(
+                    ("instance", index, "databases"), "is above 1, but the target is a block device", "write 1"
+                )
             if instance["backend"] == "raw_files":
                 collector.add(("instance", index, "backend"), "needs a directory, but the target is a block device")
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from places import loop_device, plimsoll
+
 from plimsoll.plan import read_plan
 from plimsoll.sizing.mistakes import InputError
 
@@ -121,7 +121,9 @@ def test_a_device_too_small_or_missing_is_named(tmp_path: Path, device: str) -> 
 
 def test_what_a_device_cannot_be_is_a_mistake_in_the_plan(tmp_path: Path) -> None:
     """All of it at once, each with its line."""
-    path = plan_file(tmp_path, "/dev/disk/by-id/some", 'databases = 2\n[[instance]]\nname = "two"\nbackend = "raw_files"')
+    path = plan_file(
+        tmp_path, "/dev/disk/by-id/some", 'databases = 2\n[[instance]]\nname = "two"\nbackend = "raw_files"'
+    )
     path.write_text(path.read_text().replace(f'log_path = "{tmp_path}/logs"', ""))
     with pytest.raises(InputError) as caught:
         read_plan(path)

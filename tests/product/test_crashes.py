@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from places import PLIMSOLL, plimsoll
+
 from plimsoll import folder
 
 SMALL = ["--databases", "1", "--size-mib", "128", "--cache-mib", "16", "--yes"]

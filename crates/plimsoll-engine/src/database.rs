@@ -141,8 +141,14 @@ impl Database {
         let header = read_header(&file, header_context).await?;
         let size = header.page_size().expect("a decoded header has a page size");
         let pages_owned = (file.opened().length_bytes / size.bytes() as u64).saturating_sub(2) as u32;
-        let (flush_map_file, flush_map, damaged) =
-            open_flush_map(files, flush_map_path, header.signature, pages_owned, header_context).await?;
+        let (flush_map_file, flush_map, damaged) = open_flush_map(
+            files,
+            flush_map_path,
+            header.signature,
+            pages_owned,
+            header_context,
+        )
+        .await?;
         Ok(Database {
             number,
             size,
@@ -221,7 +227,9 @@ impl Database {
         while offset < end {
             let mut zeros = self.file.allocate(RUN_BYTES.min((end - offset) as usize));
             zeros.fill(0);
-            let written = self.file.write(offset, zeros, Durability::Volatile, self.label(Purpose::Prepare));
+            let written = self
+                .file
+                .write(offset, zeros, Durability::Volatile, self.label(Purpose::Prepare));
             offset += written.await?.len() as u64;
         }
         Ok(())

@@ -43,6 +43,9 @@ fn options_for(name: &str, destroy_serials: &[String]) -> Result<RealDiskOptions
 /// When the way of doing I/O that was asked for does not exist here. All later errors are part of the outcome.
 pub fn execute_live(spec: RunSpec, output: Output, stop: StopSignal) -> Result<RunOutcome, RunError> {
     let clock = Rc::new(Clock::real());
-    let disk = RealDisk::open(options_for(&spec.io_method, &spec.destroy_serials)?, clock.clone())?;
+    let disk = RealDisk::open(
+        options_for(&spec.io_method, &spec.destroy_serials)?,
+        clock.clone(),
+    )?;
     Ok(execute(spec, clock, disk, output, stop))
 }

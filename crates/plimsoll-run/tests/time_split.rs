@@ -21,11 +21,11 @@ fn spec(directory: &str, seconds: f64) -> Value {
         "compressible_percent": 0, "existing_records": null
     });
     json!({
-        "schema_version": 1, "seed": 1, "sample_interval_ms": 500, "hung_after_ms": 30000, "io_method": "auto",
+        "schema_version": 1, "seed": 1, "sample_interval_ms": 500, "hung_after_ms": 30000, "io_method": "auto", "destroy_serials": [],
         "hosts": [{"name": "local"}],
         "targets": [{"name": "disk", "host": "local", "path": directory}],
         "instances": [{
-            "name": "one", "target": "disk", "backend": "raw_files", "directory": directory, "log_directory": directory,
+            "name": "one", "target": "disk", "backend": "raw_files", "unfinished": false, "directory": directory, "log_directory": directory,
             "page_bytes": PAGE_BYTES, "databases": [database], "cache_bytes_min": 0, "cache_bytes_max": 0,
             "checkpoint_depth_bytes": 0, "circular_log": true, "log_framing": "sector_512",
             "page_images": false, "copies_count": 1, "maintenance": null,

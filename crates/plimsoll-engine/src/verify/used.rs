@@ -39,7 +39,10 @@ async fn read(file: &File, size: PageSize, page: PageNumber) -> Option<Buffer> {
         return None;
     }
     let buffer = file.allocate(size.bytes());
-    let bytes = file.read(offset, buffer, Context::of(Purpose::Checksum)).await.ok()?;
+    let bytes = file
+        .read(offset, buffer, Context::of(Purpose::Checksum))
+        .await
+        .ok()?;
     (classify(&bytes, page) == PageClass::Ok && PageView::new(&bytes, size).check_bounds().is_ok())
         .then_some(bytes)
 }

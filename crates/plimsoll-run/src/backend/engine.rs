@@ -91,7 +91,9 @@ impl EngineInstance {
             );
         }
         if spec.unfinished {
-            count_records(&instance, &mut databases).await.map_err(run_error)?;
+            count_records(&instance, &mut databases)
+                .await
+                .map_err(run_error)?;
         }
         let limits = instance.store().cache.limits();
         setting.tell(
@@ -332,10 +334,7 @@ async fn open_database(
 }
 
 /// After a run that was not closed nobody has noted how many records were ever inserted; the highest key there is tells it.
-async fn count_records(
-    instance: &Instance,
-    databases: &mut [EngineDatabase],
-) -> Result<(), EngineError> {
+async fn count_records(instance: &Instance, databases: &mut [EngineDatabase]) -> Result<(), EngineError> {
     for database in databases {
         let transaction = instance.begin();
         let mut cursor = Cursor::new(&transaction, database.tree, KeyRange::all(), Direction::Backward);

@@ -34,7 +34,9 @@ pub async fn examine(
     context: Context,
 ) -> Result<Existing, RunError> {
     match peek_header(&setting.files, path, context).await {
-        Ok(_) => check(setting, path, wanted, context).await.map(|()| Existing::Whole),
+        Ok(_) => check(setting, path, wanted, context)
+            .await
+            .map(|()| Existing::Whole),
         Err(EngineError::Disk(error)) if error.kind == DiskErrorKind::NotFound => Ok(Existing::Absent),
         Err(EngineError::BadHeader { why, .. }) => {
             if !begins_blank(setting, path, context).await? {

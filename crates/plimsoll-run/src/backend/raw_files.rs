@@ -204,7 +204,10 @@ impl RawDatabase {
             if instance.unfinished && setting.files.exists(&path, context).await? {
                 // Without a log nobody knows what raw files hold after a crash.
                 setting.files.delete(&path, context).await?;
-                let text = format!("{}: an earlier run did not close it; it is made anew", path.display());
+                let text = format!(
+                    "{}: an earlier run did not close it; it is made anew",
+                    path.display()
+                );
                 setting.tell(Level::Warning, "prepared_anew", text);
             }
             prepare(

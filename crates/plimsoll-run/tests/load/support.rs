@@ -18,11 +18,11 @@ pub fn spec(backend: &str, load: Value, seconds: f64) -> Value {
         "compressible_percent": 0, "existing_records": null
     });
     json!({
-        "schema_version": 1, "seed": 1, "sample_interval_ms": 1000, "hung_after_ms": 30000, "io_method": "auto",
+        "schema_version": 1, "seed": 1, "sample_interval_ms": 1000, "hung_after_ms": 30000, "io_method": "auto", "destroy_serials": [],
         "hosts": [{"name": "local"}],
         "targets": [{"name": "disk", "host": "local", "path": "/data"}],
         "instances": [{
-            "name": "one", "target": "disk", "backend": backend, "directory": "/data/one", "log_directory": "/data/one",
+            "name": "one", "target": "disk", "backend": backend, "unfinished": false, "directory": "/data/one", "log_directory": "/data/one",
             "page_bytes": if backend == "engine" { 32768 } else { 4096 }, "databases": [database], "cache_bytes_min": MIB, "cache_bytes_max": 4 * MIB,
             "checkpoint_depth_bytes": 4 * MIB, "circular_log": true, "log_framing": "sector_512", "page_images": false,
             "copies_count": 1, "maintenance": null,
