@@ -1,0 +1,86 @@
+//! What happens when: the one queue of events of a modelled array.
+//!
+//! Events of one moment come out in the order they were put in, so a run is a pure function of what was submitted. An
+//! event is packed into eight bytes beside its time, because moving entries through the heap is the dearest part of a
+//! simulation step.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use plimsoll_io::Nanos;
+
+/// What can happen inside an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A request reaches its controller.
+    Arrived(u32),
+    /// The controller has looked at a request and knows what to do.
+    Accepted(u32),
+    /// The last byte of a request's answer is at the host.
+    Answered(u32),
+    /// A drive asked to be woken, with a word to itself.
+    Drive(u32, u32),
+    /// The next piece of a rebuild may start on a set.
+    Rebuild(u32),
+    /// Something breaks or is mended: an index into the list of faults.
+    Fault(u32),
+    /// Whoever drives the array asked to be told.
+    Timer(u32),
+}
+
+const DRIVE_BITS: u32 = 24;
+
+impl Event {
+    fn pack(self) -> u64 {
+        let (kind, low, high) = match self {
+            Event::Arrived(request) => (0, request, 0),
+            Event::Accepted(request) => (1, request, 0),
+            Event::Answered(request) => (2, request, 0),
+            Event::Drive(drive, word) => (3, word, drive),
+            Event::Rebuild(set) => (4, set, 0),
+            Event::Fault(fault) => (5, fault, 0),
+            Event::Timer(token) => (6, token, 0),
+        };
+        debug_assert!(high < 1 << DRIVE_BITS, "no array has that many drives");
+        (kind << 56) | (u64::from(high) << 32) | u64::from(low)
+    }
+
+    fn unpack(packed: u64) -> Self {
+        let low = packed as u32;
+        match packed >> 56 {
+            0 => Event::Arrived(low),
+            1 => Event::Accepted(low),
+            2 => Event::Answered(low),
+            3 => Event::Drive((packed >> 32) as u32 & ((1 << DRIVE_BITS) - 1), low),
+            4 => Event::Rebuild(low),
+            5 => Event::Fault(low),
+            _ => Event::Timer(low),
+        }
+    }
+}
+
+/// Events to come, earliest first.
+#[derive(Default)]
+pub(crate) struct Agenda {
+    heap: BinaryHeap<Reverse<(Nanos, u64, u64)>>,
+    sequence: u64,
+}
+
+impl Agenda {
+    /// Notes an event for a moment.
+    pub(crate) fn at(&mut self, time: Nanos, event: Event) {
+        self.sequence += 1;
+        self.heap.push(Reverse((time, self.sequence, event.pack())));
+    }
+
+    /// When the next event is due.
+    pub(crate) fn next_time(&self) -> Option<Nanos> {
+        self.heap.peek().map(|Reverse((time, _, _))| *time)
+    }
+
+    /// Takes the next event.
+    pub(crate) fn pop(&mut self) -> Option<(Nanos, Event)> {
+        let Reverse((time, _, packed)) = self.heap.pop()?;
+        Some((time, Event::unpack(packed)))
+    }
+}

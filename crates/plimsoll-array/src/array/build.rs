@@ -1,0 +1,152 @@
+//! Putting an array together from its description.
+
+use std::collections::VecDeque;
+
+use plimsoll_io::Random;
+
+use super::{Array, IoCounters, Member, MemberCounters, Pool, Set, Slice, Volume};
+use crate::agenda::{Agenda, Event};
+use crate::cache::{DirtyRows, Prefetcher, Recent};
+use crate::check::{SpecErrors, check};
+use crate::drive::Drive;
+use crate::path::{Controllers, Links};
+use crate::raid::{Layout, Slots};
+use crate::spec::{ArraySpec, MemberSpec, PoolSpec};
+
+impl Array {
+    /// Builds an array. `random` decides where platters and arms stand at first, and nothing else.
+    ///
+    /// # Errors
+    /// When the description cannot be: every mistake of it.
+    pub fn new(spec: &ArraySpec, random: &Random) -> Result<Self, SpecErrors> {
+        check(spec)?;
+        let mut members: Vec<Member> = spec.members.iter().map(member).collect();
+        let (mut drives, mut drive_members, mut sets) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, group) in spec.groups.iter().enumerate() {
+            let model = spec.drives.iter().find(|drive| drive.name == group.drive);
+            let model = model.expect("the description was checked");
+            for drive_count in &group.sets {
+                members[group.member as usize].sets.push(sets.len() as u32);
+                sets.push(Set {
+                    layout: Layout {
+                        level: group.level,
+                        drive_count: *drive_count,
+                    },
+                    slots: Slots::whole(*drive_count),
+                    member: group.member,
+                    group: index as u32,
+                    drive_first: drives.len() as u32,
+                    element_bytes: group.element_bytes,
+                    spare_count: group.spare_count,
+                    rebuild_bytes_per_second: group.rebuild_bytes_per_second,
+                    rows_end: model.capacity_bytes / group.element_bytes,
+                    dirty: DirtyRows::default(),
+                    rebuild: None,
+                    is_lost: false,
+                });
+                for _ in 0..*drive_count {
+                    let random = random.child(&format!("drive {}", drives.len()));
+                    drives.push(Drive::new(model, random));
+                    drive_members.push(group.member);
+                }
+            }
+        }
+        let pools: Vec<Pool> = spec
+            .pools
+            .iter()
+            .map(|pool| build_pool(pool, spec, &sets))
+            .collect();
+        let mut agenda = Agenda::default();
+        for (index, fault) in spec.faults.iter().enumerate() {
+            agenda.at(fault.at_ns, Event::Fault(index as u32));
+        }
+        Ok(Self {
+            now: 0,
+            agenda,
+            drives,
+            drive_members,
+            sets,
+            members,
+            pools,
+            volumes: volumes(spec),
+            links: Links::new(&spec.path, spec.volumes.len()),
+            host_latency_ns: spec.path.host_latency_ns,
+            requests: Vec::new(),
+            requests_free: Vec::new(),
+            stranded: VecDeque::new(),
+            row_writes: Vec::new(),
+            row_writes_free: Vec::new(),
+            fetches: Vec::new(),
+            fetches_free: Vec::new(),
+            pieces: Vec::new(),
+            parts: Vec::new(),
+            faults: spec.faults.clone(),
+            rebuilds: Vec::new(),
+            counting_since: 0,
+            event_count: 0,
+        })
+    }
+}
+
+fn member(spec: &MemberSpec) -> Member {
+    Member {
+        controllers: Controllers::new(spec),
+        cache: spec.cache.clone(),
+        read_latency_ns: spec.read_latency_ns,
+        write_latency_ns: spec.write_latency_ns,
+        latency_ns_per_byte: spec.latency_ns_per_byte,
+        dirty_bytes: 0,
+        patience_ns: spec.cache.read_preference_ns as i64,
+        is_writing_through: !spec.cache.write_back,
+        waiting: VecDeque::new(),
+        sets: Vec::new(),
+        counters: MemberCounters::default(),
+    }
+}
+
+fn build_pool(pool: &PoolSpec, spec: &ArraySpec, sets: &[Set]) -> Pool {
+    let mut slices: Vec<Slice> = Vec::new();
+    for group in &pool.groups {
+        let member = spec.groups[*group as usize].member;
+        let index = slices
+            .iter()
+            .position(|slice| slice.member == member)
+            .unwrap_or_else(|| {
+                slices.push(Slice {
+                    member,
+                    element_bytes: spec.groups[*group as usize].element_bytes,
+                    columns: Vec::new(),
+                });
+                slices.len() - 1
+            });
+        for (number, set) in sets.iter().enumerate().filter(|(_, set)| set.group == *group) {
+            let columns = (0..set.layout.column_count()).map(|column| (number as u32, column));
+            slices[index].columns.extend(columns);
+        }
+    }
+    Pool {
+        slices,
+        page_bytes: pool.page_bytes,
+    }
+}
+
+fn volumes(spec: &ArraySpec) -> Vec<Volume> {
+    let mut used = vec![0; spec.pools.len()];
+    let place = |volume: &crate::spec::VolumeSpec| {
+        let base: u64 = used[volume.pool as usize];
+        // Rounded up so that every volume begins at an element, with room for its shift.
+        let room = volume.capacity_bytes + if volume.shift_bytes > 0 { 1 << 20 } else { 0 };
+        used[volume.pool as usize] = base + room.next_multiple_of(1 << 20);
+        Volume {
+            name: volume.name.clone(),
+            pool: volume.pool,
+            base,
+            capacity_bytes: volume.capacity_bytes,
+            shift_bytes: volume.shift_bytes,
+            prefetcher: Prefetcher::default(),
+            recent: Recent::default(),
+            counters: IoCounters::default(),
+        }
+    };
+    spec.volumes.iter().map(place).collect()
+}

@@ -1,0 +1,182 @@
+//! Links between host and array: each carries one transfer at a time in each direction, in order.
+//!
+//! A request on a link that is lost goes to another one after the path timeout; while no link is left requests wait for
+//! one to return. Limit: no frames, no congestion inside a switch; a link's rate is its payload rate.
+
+use plimsoll_io::{NANOS_PER_SECOND, Nanos};
+
+use crate::spec::{CapSpec, PathPolicy, PathSpec};
+
+#[derive(Clone, Copy)]
+struct Link {
+    is_alive: bool,
+    to_array_free_at: Nanos,
+    to_host_free_at: Nanos,
+    busy_ns: [Nanos; 2],
+    bytes: [u64; 2],
+    request_count: u64,
+}
+
+/// Which direction data flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    ToArray,
+    ToHost,
+}
+
+/// All links of a host.
+pub(crate) struct Links {
+    links: Vec<Link>,
+    policy: PathPolicy,
+    ns_per_byte: f64,
+    host_ns_per_byte: f64,
+    host_free_at: Nanos,
+    latency_ns: Nanos,
+    timeout_ns: Nanos,
+    turn: Vec<u32>,
+    cap: Option<Cap>,
+}
+
+struct Cap {
+    spec: CapSpec,
+    credits: f64,
+    updated_ns: f64,
+    free_at_ns: f64,
+}
+
+impl Links {
+    pub(crate) fn new(spec: &PathSpec, volume_count: usize) -> Self {
+        let link = Link {
+            is_alive: true,
+            to_array_free_at: 0,
+            to_host_free_at: 0,
+            busy_ns: [0; 2],
+            bytes: [0; 2],
+            request_count: 0,
+        };
+        Self {
+            links: vec![link; spec.link_count as usize],
+            policy: spec.policy,
+            ns_per_byte: 1e9 / spec.link_bytes_per_second,
+            host_ns_per_byte: spec.host_bytes_per_second.map_or(0.0, |rate| 1e9 / rate),
+            host_free_at: 0,
+            latency_ns: spec.link_latency_ns,
+            timeout_ns: spec.path_timeout_ns,
+            // Volumes have sessions of their own, which begin at different links.
+            turn: (0..volume_count as u32).collect(),
+            cap: spec.cap.map(|spec| Cap {
+                spec,
+                credits: spec.credit_count_max,
+                updated_ns: 0.0,
+                free_at_ns: 0.0,
+            }),
+        }
+    }
+
+    /// Chooses a link for a request; `None` while all are lost.
+    pub(crate) fn choose(&mut self, volume: u32) -> Option<u32> {
+        let count = self.links.len() as u32;
+        let alive = |links: &[Link], index: u32| links[index as usize].is_alive;
+        let chosen = match self.policy {
+            PathPolicy::Failover => (0..count).find(|index| alive(&self.links, *index)),
+            PathPolicy::LeastBusy => {
+                (0..count)
+                    .filter(|index| alive(&self.links, *index))
+                    .min_by_key(|index| {
+                        let link = &self.links[*index as usize];
+                        link.to_array_free_at.max(link.to_host_free_at)
+                    })
+            }
+            PathPolicy::RoundRobin => {
+                let turn = &mut self.turn[volume as usize];
+                let found = (0..count)
+                    .map(|step| (*turn + step) % count)
+                    .find(|index| alive(&self.links, *index));
+                *turn = found.map_or(*turn, |index| index + 1);
+                found
+            }
+        }?;
+        self.links[chosen as usize].request_count += 1;
+        Some(chosen)
+    }
+
+    /// When `bytes` sent now have arrived at the other end.
+    pub(crate) fn send(&mut self, now: Nanos, link: u32, way: Way, bytes: u32) -> Nanos {
+        let transfer_ns = (f64::from(bytes) * self.ns_per_byte) as Nanos;
+        let link = &mut self.links[link as usize];
+        let free_at = match way {
+            Way::ToArray => &mut link.to_array_free_at,
+            Way::ToHost => &mut link.to_host_free_at,
+        };
+        let start = now.max(*free_at);
+        *free_at = start + transfer_ns;
+        let mut end = *free_at;
+        link.busy_ns[way as usize] += transfer_ns;
+        link.bytes[way as usize] += u64::from(bytes);
+        if way == Way::ToHost && self.host_ns_per_byte > 0.0 {
+            // The host takes data in while it arrives, one link's after the other's.
+            self.host_free_at =
+                self.host_free_at.max(start) + (f64::from(bytes) * self.host_ns_per_byte) as Nanos;
+            end = end.max(self.host_free_at);
+        }
+        end + self.latency_ns
+    }
+
+    /// When a provider's cap lets a request start.
+    pub(crate) fn admitted_at(&mut self, now: Nanos, bytes: u32) -> Nanos {
+        self.cap.as_mut().map_or(now, |cap| cap.admit(now, bytes))
+    }
+
+    /// A link is lost or back.
+    pub(crate) fn set_alive(&mut self, link: u32, is_alive: bool) {
+        self.links[link as usize].is_alive = is_alive;
+    }
+
+    /// Whether a link can carry anything.
+    pub(crate) fn is_alive(&self, link: u32) -> bool {
+        self.links[link as usize].is_alive
+    }
+
+    /// One way, for an answer without data.
+    pub(crate) fn latency_ns(&self) -> Nanos {
+        self.latency_ns
+    }
+
+    pub(crate) fn timeout_ns(&self) -> Nanos {
+        self.timeout_ns
+    }
+
+    /// Counts anew.
+    pub(crate) fn reset_usage(&mut self) {
+        for link in &mut self.links {
+            (link.busy_ns, link.bytes, link.request_count) = ([0; 2], [0; 2], 0);
+        }
+    }
+
+    /// Busy time and bytes of each link, to the array and to the host, and its requests.
+    pub(crate) fn usage(&self) -> impl Iterator<Item = ([Nanos; 2], [u64; 2], u64)> + '_ {
+        self.links
+            .iter()
+            .map(|link| (link.busy_ns, link.bytes, link.request_count))
+    }
+}
+
+impl Cap {
+    /// A request costs a credit. Credits come in at the base rate; while there are some, only the burst rate holds back.
+    fn admit(&mut self, now: Nanos, bytes: u32) -> Nanos {
+        let mut start_ns = self.free_at_ns.max(now as f64);
+        let elapsed_s = (start_ns - self.updated_ns) / NANOS_PER_SECOND as f64;
+        let earned = elapsed_s * self.spec.operations_per_second;
+        self.credits = (self.credits + earned).min(self.spec.credit_count_max.max(1.0));
+        if self.credits < 1.0 {
+            start_ns += (1.0 - self.credits) / self.spec.operations_per_second * NANOS_PER_SECOND as f64;
+            self.credits = 1.0;
+        }
+        self.credits -= 1.0;
+        self.updated_ns = start_ns;
+        let bytes_s = f64::from(bytes) / self.spec.bytes_per_second;
+        let share_s = (1.0 / self.spec.burst_operations_per_second).max(bytes_s);
+        self.free_at_ns = start_ns + share_s * NANOS_PER_SECOND as f64;
+        start_ns.ceil() as Nanos
+    }
+}

@@ -1,0 +1,12 @@
+//! Redundancy: where data and parity lie, what a write costs, how a lost drive is worked around and rebuilt.
+
+mod layout;
+mod rebuild;
+mod set;
+mod write;
+
+pub use layout::{Layout, Spot, usable_drives};
+pub(crate) use rebuild::Rebuild;
+pub use rebuild::RebuildProgress;
+pub use set::{MemberState, Slots};
+pub use write::{Extent, RowPlan, SlotRead, SlotWrite, Strategy, plan_read, plan_write};
