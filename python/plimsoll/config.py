@@ -16,6 +16,9 @@ SCHEMA_VERSION = 1
 QUALIFYING_DURATION_S = 2 * 3600
 #: A database this many times larger than the cache is taken not to fit it.
 QUALIFYING_CACHE_MULTIPLE = 16
+#: Databases that fill less of the storage than this are far below what it is designed for: short strokes, empty flash.
+#: The published tests filled 46 to 80 % of theirs.
+QUALIFYING_CAPACITY_SHARE = 0.4
 
 #: What a plan gets for a key that it leaves out.
 RUN_DEFAULTS: dict[str, Any] = {
@@ -107,3 +110,13 @@ def limits() -> dict[str, Any]:
     ['lenient', 'strict']
     """
     return _data("limits.toml")
+
+
+@cache
+def doubts() -> dict[str, Any]:
+    """When a failed check may be the load generator's own doing.
+
+    >>> doubts()["doubt"][0]["name"]
+    'executor_busy'
+    """
+    return _data("doubts.toml")

@@ -1,6 +1,6 @@
 """The run folder: which file holds what, and how such files are read and written.
 
-    plan.json  environment.json  events.log  samples.parquet  histograms.parquet  outcome.json
+    plan.json  environment.json  events.log  samples.parquet  histograms.parquet  kernel-log.json  outcome.json
     points.json where a rate was searched for: the knee chart's points
     summary.json  verdict.json  report.html
 
@@ -20,6 +20,7 @@ ENVIRONMENT = "environment.json"
 EVENTS = "events.log"
 SAMPLES = "samples.parquet"
 HISTOGRAMS = "histograms.parquet"
+KERNEL_LOG = "kernel-log.json"
 OUTCOME = "outcome.json"
 POINTS = "points.json"
 SUMMARY = "summary.json"
@@ -77,7 +78,7 @@ def new_folder(name: str, wanted: Path | None) -> Path:
     if wanted.exists() and not wanted.is_dir():
         raise FolderError(f"{wanted} is a file; name a folder for the run")
     present = {path.name for path in wanted.iterdir()} if wanted.exists() else set()
-    ours = {PLAN, ENVIRONMENT, EVENTS, SAMPLES, HISTOGRAMS, OUTCOME, POINTS, SUMMARY, VERDICT, REPORT}
+    ours = {PLAN, ENVIRONMENT, EVENTS, SAMPLES, HISTOGRAMS, KERNEL_LOG, OUTCOME, POINTS, SUMMARY, VERDICT, REPORT}
     if present and PLAN not in present:
         raise FolderError(f"{wanted} is not empty and holds no run; name another folder, nothing is overwritten")
     for file_name in present & ours:

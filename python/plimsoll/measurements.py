@@ -14,15 +14,14 @@ from typing import Any
 import duckdb
 
 from plimsoll import config, folder
+from plimsoll.limits import DATABASE_METRICS, INSTANCE_METRICS, LEVEL_FIGURES, MACHINE_LEVELS, OPERATIONS
 from plimsoll.load_figures import load_figures
+from plimsoll.time_split import Place, Splitter, split_run, split_stalls
 
 SCHEMA_VERSION = 1
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-DATABASE_METRICS = ("database_read", "database_write", "maintenance")
-INSTANCE_METRICS = ("log_write", "log_read", "log_replication")
-OPERATIONS = ("insert", "delete", "replace", "read")
 
 
 def summarize(run_folder: Path) -> dict[str, Any]:
@@ -48,7 +47,10 @@ def summarize(run_folder: Path) -> dict[str, Any]:
             "operations": measured.operations(),
             "generator": measured.generator(),
             "load": load_figures(run_folder, plan, outcome),
+            "machine": measured.machine(),
+            **_time_splits(plan, outcome, measured),
             "checksums": _checksums(plan, outcome),
+            "kernel_log": _kernel_log(run_folder),
             "phases": [_phase(phase, outcome) for phase in outcome["phases"]],
             "io": {"method": outcome["io_method"], "remarks": outcome["io_remarks"]},
             "debug_build": outcome["debug_build"],
@@ -76,7 +78,7 @@ class Measurements:
     def __exit__(self, *_: object) -> None:
         self._database.close()
 
-    def _rows(self, query: str, values: list[Any] | None = None) -> list[dict[str, Any]]:
+    def _rows(self, query: str, values: list[Any] | dict[str, Any] | None = None) -> list[dict[str, Any]]:
         cursor = self._database.execute(query, values or [])
         names = [column[0] for column in cursor.description or []]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -181,13 +183,42 @@ class Measurements:
         )[0]
         return None if row["mean"] is None else row
 
+    def machine(self) -> dict[str, dict[str, float]]:
+        """What the machine did beside the load; what its kernel does not say is absent."""
+        rows = self._rows(
+            "SELECT metric, avg(value) AS mean, min(value) AS min, max(value) AS max FROM measured"
+            " WHERE list_contains(?, metric) GROUP BY metric",
+            [list(MACHINE_LEVELS)],
+        )
+        found = {row["metric"]: {name: row[name] for name in LEVEL_FIGURES} for row in rows}
+        return {name: found[name] for name in MACHINE_LEVELS if name in found}
+
+    def whole_ns(self) -> tuple[int, int]:
+        """From the first to the last moment that was measured."""
+        return (self._phases[0]["start_ns"], self._phases[-1]["end_ns"]) if self._phases else (0, 0)
+
+    def worst_sample_ns(self, metric: str, instance: str, database: int) -> tuple[int, int]:
+        """The published interval with the highest mean latency."""
+        where = "metric = $metric AND instance = $instance AND database = $database"
+        means = self._published_means(where, {"metric": metric, "instance": instance, "database": database})
+        interval_ns = config.limits()["sample_interval_s"] * NS_PER_S
+        first_ns, last_ns = self.whole_ns()
+        start_ns = first_ns + means.index(max(means)) * interval_ns if means else first_ns
+        return start_ns, min(start_ns + interval_ns, last_ns)
+
+    def splitter(self, plan: dict[str, Any]) -> Splitter:
+        """What splits the latencies of this run."""
+        instances = plan["run"]["instances"]
+        raw = frozenset(instance["name"] for instance in instances if instance["backend"] == "raw_files")
+        return Splitter(self._rows, self._outcome.get("devices", []), raw)
+
     def counted(self, metric: str, instance: str | None = None, *, whole_run: bool = False) -> int:
         """Events of a metric."""
         table = "sample" if whole_run else "measured"
         rows = self._rows(
             f"SELECT coalesce(sum(count), 0)::BIGINT AS count FROM {table}"
             " WHERE metric = $metric AND ($instance IS NULL OR instance = $instance)",
-            {"metric": metric, "instance": instance},  # type: ignore[arg-type]
+            {"metric": metric, "instance": instance},
         )
         return int(rows[0]["count"])
 
@@ -246,6 +277,7 @@ class Measurements:
             "executor_busy_mean": busy["mean"],
             "executor_busy_max": busy["max"],
             "reap_gap_ms_p99": self._quantiles("metric = 'reap_gap'", {})["p99"],
+            "arrival_lag_ms_p99": self._quantiles("metric = 'arrival_lag'", {})["p99"],
         }
 
 
@@ -268,6 +300,15 @@ def _utc(monotonic_ns: int | None, outcome: dict[str, Any]) -> str | None:
     before = [anchor for anchor in anchors if anchor["monotonic_ns"] <= monotonic_ns] or anchors[:1]
     utc_ns = before[-1]["utc_ns"] + monotonic_ns - before[-1]["monotonic_ns"]
     return datetime.fromtimestamp(utc_ns / NS_PER_S, UTC).isoformat(timespec="milliseconds")
+
+
+def _kernel_log(run_folder: Path) -> dict[str, Any] | None:
+    """What the kernel said of the disks; None for a run of a version that did not look."""
+    path = run_folder / folder.KERNEL_LOG
+    if not path.is_file():
+        return None
+    content = folder.read_json(path)
+    return {name: content[name] for name in ("readable", "reason", "lines")}
 
 
 def _phase(phase: dict[str, Any], outcome: dict[str, Any]) -> dict[str, Any]:
@@ -343,3 +384,21 @@ def _checksums(plan: dict[str, Any], outcome: dict[str, Any]) -> list[dict[str, 
             name = _database_name(instance, checksum["database"])
             found.append({**checksum, "name": name, "instance": instance["name"]})
     return found
+
+
+def _time_splits(plan: dict[str, Any], outcome: dict[str, Any], measured: Measurements) -> dict[str, Any]:
+    """Where the time of I/O, of transactions and of the longest of them went, and what the devices did."""
+    places = []
+    for instance in plan["run"]["instances"]:
+        places.append(Place(instance["name"], instance["name"], 0, "log_write"))
+        for number in range(1, len(instance["databases"]) + 1):
+            places.append(Place(_database_name(instance, number), instance["name"], number, "database_read"))
+    splitter = measured.splitter(plan)
+    names = [instance["name"] for instance in plan["run"]["instances"]]
+    measured_phases = {number for number, phase in enumerate(outcome["phases"]) if phase["kind"] == "measure"}
+    stalls = [stall for stall in outcome.get("stalls", []) if stall["phase"] in measured_phases]
+    found = split_stalls(splitter, stalls, names)
+    return {
+        **split_run(splitter, places, names, measured.whole_ns(), measured.worst_sample_ns),
+        "stalls": [{**stall, "begun_utc": _utc(stall.pop("begun_ns"), outcome)} for stall in found],
+    }

@@ -13,6 +13,7 @@ from typing import Any
 
 from plimsoll import config, loads
 from plimsoll.blockdevices import is_device
+from plimsoll.limits import LimitError, parse_limit
 from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
 from plimsoll.sizing.located import LocatedFile, read_located
 from plimsoll.sizing.mistakes import nearest_names
@@ -87,6 +88,9 @@ PLAN_FIELDS = {
     "test": Field(Text(("performance", "stress")), default=config.RUN_DEFAULTS["test"], meaning="kind of test"),
     "limits": Field(Text(tuple(config.limits()["sets"])), default=config.RUN_DEFAULTS["limits"], meaning="limit set"),
     "required_iops": Field(Number(0, 1e9), default=None, meaning="database IOPS that must be reached"),
+    "stated_limits": Field(
+        ListOf(Text()), default=[], meaning='further limits on fields of the summary: ["log_write_latency_ms_p99<5"]'
+    ),
     "seed": Field(
         Number(0, 2**53, whole=True), default=config.RUN_DEFAULTS["seed"], meaning="decides keys and content"
     ),
@@ -159,8 +163,9 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
     loads.mistakes_of_phases(plan, run["workloads"], collector)
     if len(plan["host"]) > 1:
         collector.add(("host",), "names several machines", "this version runs on one")
+    stated = _stated_limits(plan["stated_limits"] or [], collector)
     collector.raise_if_any()
-    judgement = {key: plan[key] for key in ("limits", "test", "required_iops")}
+    judgement = {key: plan[key] for key in ("limits", "test", "required_iops")} | {"stated_limits": stated}
     if judgement["required_iops"] is None:
         judgement["required_iops"] = _iops_of_users(plan, run["workloads"])
     return {
@@ -171,6 +176,17 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
         "run": _whole(run),
         "judgement": {**judgement, "editions": [_edition_name(instance) for instance in plan["instance"]]},
     }
+
+
+def _stated_limits(given: list[str], collector: Collector) -> list[str]:
+    """The stated limits as they are shown, each checked against the fields that a summary will have."""
+    found = []
+    for index, text in enumerate(given):
+        try:
+            found.append(parse_limit(text).text)
+        except LimitError as error:
+            collector.add(("stated_limits", index), error.message, error.hint)
+    return found
 
 
 def _whole(value: Any, key: str = "") -> Any:

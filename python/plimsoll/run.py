@@ -21,6 +21,7 @@ import numpy as np
 
 from plimsoll import _native, folder
 from plimsoll.environment import collect
+from plimsoll.kernel_log import KernelLog, disks_of
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL_S = 0.5
@@ -54,6 +55,7 @@ def run_plan(plan: dict[str, Any], run_folder: Path, on_event: Listener, on_samp
     run = _native.Run(json.dumps(plan["run"]))
     samples = SampleStore(run_folder, plan["run"])
     with (
+        KernelLog() as kernel_log,
         _stopping_on_signals(run.stop),
         (run_folder / folder.EVENTS).open("w", encoding="utf-8") as log,
     ):
@@ -68,6 +70,7 @@ def run_plan(plan: dict[str, Any], run_folder: Path, on_event: Listener, on_samp
             if buffers:
                 on_sample(samples.add(buffers))
         outcome: dict[str, Any] = json.loads(run.outcome())
+        folder.write_json(run_folder / folder.KERNEL_LOG, kernel_log.errors_about(disks_of(environment)))
     samples.finish()
     _write_histograms(run_folder, plan["run"], outcome)
     write_points(run_folder, outcome)

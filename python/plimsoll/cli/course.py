@@ -14,6 +14,7 @@ import typer
 
 from plimsoll import folder, load_figures, measurements, premises, verdict
 from plimsoll.sizing.mistakes import InputError
+from plimsoll.verdict.text import lines_of
 
 EXIT_PASS, EXIT_FAIL, EXIT_USAGE, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_INTERNAL = range(6)
 EXIT_BY_RESULT = {verdict.PASS: EXIT_PASS, verdict.FAIL: EXIT_FAIL, verdict.INCONCLUSIVE: EXIT_INCONCLUSIVE}
@@ -176,17 +177,7 @@ def write_report(run_folder: Path) -> None:
 
 def print_result(run_folder: Path, found: dict[str, Any]) -> None:
     """The verdict with one reason for every check, and where the rest is."""
-    print(f"\n{found['headline']}")
-    for reason in found["reasons"]:
-        print(f"  {reason}")
-    print()
-    words = {"pass": "pass", "fail": "FAIL", "not_evaluated": "not evaluated", "not_applicable": "not applicable"}
-    for check in found["checks"]:
-        print(f"  {words[check['status']]:<15}{check['title']} ({check['scope']}): {check['reason']}")
-    if found["not_qualifying_because"]:
-        print("\nnot a qualification, because")
-        for obstacle in found["not_qualifying_because"]:
-            print(f"  - {obstacle}")
+    print("\n" + "\n".join(lines_of(found)))
     lines = load_figures.in_words(folder.read_json(run_folder / folder.SUMMARY)["load"])
     if lines:
         print("\n" + "\n".join(lines))

@@ -19,6 +19,10 @@ def demo(
     seconds: Annotated[float, typer.Option(help="How long to measure.")] = config.DEMO["duration_s"],
     size_mib: Annotated[int, typer.Option(help="Size of each database.")] = config.DEMO["database_size_mib"],
     backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(config.INSTANCE_DEFAULTS["backend"]),
+    stated_limits: Annotated[
+        list[str] | None,
+        typer.Option("--limit", help="A further limit: 'log_write_latency_ms_p99<5'. May be repeated."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for this run; a new one below runs/ if left out.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only warnings and the result.")] = False,
 ) -> None:
@@ -32,6 +36,8 @@ def demo(
     )
     for instance in options["instance"]:
         instance["cache_mib_max"] = config.DEMO["cache_mib_max"]
+    if stated_limits:
+        options["stated_limits"] = stated_limits
     plan = course.read_or_refuse(plan_of_options, options)
     expected = course.forecast(plan)
     made_directory = not directory.exists()

@@ -59,6 +59,10 @@ def performance(
     log_path: Annotated[Path | None, typer.Option(help="A directory for the logs, if they lie elsewhere.")] = None,
     limits: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
     required_iops: Annotated[float | None, typer.Option(help="Database IOPS that must be reached.")] = None,
+    stated_limits: Annotated[
+        list[str] | None,
+        typer.Option("--limit", help="A further limit: 'log_write_latency_ms_p99<5'. May be repeated."),
+    ] = None,
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
     seed: Annotated[int, typer.Option(help="Decides keys and content.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder for this run; a new one below runs/ if left out.")] = None,
@@ -76,6 +80,8 @@ def performance(
     """
     options = performance_options(path, "performance", databases, size_mib, minutes, backend, edition)
     options |= {"limits": limits, "io_method": io_method, "seed": seed}
+    if stated_limits:
+        options["stated_limits"] = stated_limits
     if required_iops is not None:
         options["required_iops"] = required_iops
     if log_path is not None:

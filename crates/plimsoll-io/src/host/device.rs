@@ -1,7 +1,7 @@
 //! The counters of the block device under a path.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::parse::device_totals;
@@ -41,11 +41,13 @@ pub struct BlockDevice {
 }
 
 impl BlockDevice {
-    /// The device under a path that may not exist yet. `None` where there is none: memory, network, several devices.
+    /// The device under a path that may not exist yet, or the device the path itself is. `None` where there is none: memory, network, several devices.
     pub fn under(path: &Path) -> Option<BlockDevice> {
         let existing = path.ancestors().find_map(|place| fs::metadata(place).ok())?;
-        let number = existing.dev();
-        let identity = Identity::below_file_system(libc::major(number), libc::minor(number))?;
+        let identity = match existing.file_type().is_block_device() {
+            true => Identity::of(libc::major(existing.rdev()), libc::minor(existing.rdev()))?,
+            false => Identity::below_file_system(libc::major(existing.dev()), libc::minor(existing.dev()))?,
+        };
         let folder = identity.disk_folder();
         let device = BlockDevice {
             name: folder.file_name()?.to_string_lossy().into_owned(),

@@ -1,0 +1,116 @@
+"""From a summary to a verdict: pass, fail or inconclusive, with one reason for every check, and who is guilty.
+
+Limits are data (`data/limits.toml`), each with its source. A check that could not be evaluated makes the result
+inconclusive, never a pass. A failed check counts as inconclusive only where the load generator itself could have caused it
+(`doubts`); errors and damage fail whatever else happened. A result qualifies storage only under conditions that are
+listed when they are not met (`qualifying`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll import config
+from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks
+from plimsoll.verdict.doubts import doubts_of, generator_limited
+from plimsoll.verdict.guilt import guilty_of_check, guilty_of_stall
+from plimsoll.verdict.qualifying import obstacles
+from plimsoll.verdict.users import in_words, user_equivalents
+
+__all__ = ["FAIL", "INCONCLUSIVE", "NOT_EVALUATED", "PASS", "judge"]
+
+SCHEMA_VERSION = 1
+INCONCLUSIVE = "inconclusive"
+
+
+def judge(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, Any]) -> dict[str, Any]:
+    """Judge a run.
+
+    Args:
+        plan: the completed plan.
+        summary: as from `plimsoll.measurements`.
+        environment: as from `plimsoll.environment`.
+
+    Returns:
+        The content of `verdict.json`; `docs/reference/verdict.md` says what each key means.
+    """
+    checks = all_checks(plan, summary)
+    for check in checks:
+        check["doubts"] = doubts_of(check, summary) if check["status"] == FAIL else []
+    achieved = summary["total"]["database_iops"]
+    equivalents = user_equivalents(plan, achieved)
+    throughput = _throughput(plan, summary, equivalents)
+    result, reasons = _result(checks, summary, throughput)
+    hindrances = obstacles(plan, summary, environment)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "result": result,
+        "headline": _headline(result, hindrances),
+        "limits": plan["judgement"]["limits"],
+        "limits_meaning": config.limits()["sets"][plan["judgement"]["limits"]],
+        "reasons": reasons,
+        "throughput": throughput,
+        "checks": checks,
+        "guilty": _guilty(checks, summary),
+        "qualifying": not hindrances,
+        "not_qualifying_because": hindrances,
+        "doubts": _doubts(checks),
+        "generator_limited": generator_limited(summary),
+        "required_iops": plan["judgement"]["required_iops"],
+        "achieved_iops": achieved,
+        "headroom": achieved / plan["judgement"]["required_iops"] if plan["judgement"]["required_iops"] else None,
+        "user_equivalents": equivalents,
+    }
+
+
+def _headline(result: str, hindrances: list[str]) -> str:
+    word = result.capitalize()
+    return f"{word} (rehearsal, not a qualification)" if hindrances else word
+
+
+def _throughput(plan: dict[str, Any], summary: dict[str, Any], equivalents: list[dict[str, Any]]) -> str:
+    """The rate in a sentence: against what was required, or that nothing was, and what it is worth in users."""
+    achieved, required = summary["total"]["database_iops"], plan["judgement"]["required_iops"]
+    worth = in_words(equivalents)
+    worth = f"; {worth}" if worth else ""
+    if required:
+        return f"{achieved:.0f} database IOPS of {required:.0f} required, headroom {achieved / required:.2f}{worth}"
+    return f"{achieved:.0f} database IOPS, no requirement stated{worth}"
+
+
+def _result(checks: list[dict[str, Any]], summary: dict[str, Any], throughput: str) -> tuple[str, list[str]]:
+    failed = [check for check in checks if check["status"] == FAIL]
+    certain = [check for check in failed if not check["doubts"]]
+    missing = [check for check in checks if check["status"] == NOT_EVALUATED]
+    error = summary["error"]
+    if error and error["family"] in ("disk", "corruption"):
+        return FAIL, [error["text"], *_reasons(failed)]
+    if certain:
+        return FAIL, _reasons(failed)
+    if failed:
+        return INCONCLUSIVE, [*_doubts(failed), *_reasons(failed)]
+    if summary["ending"] != "complete":
+        text = error["text"] if error else "the run did not come to its end"
+        return INCONCLUSIVE, [text, *_reasons(missing)]
+    if missing:
+        return INCONCLUSIVE, _reasons(missing)
+    return PASS, [f"within limits at {throughput}"]
+
+
+def _doubts(checks: list[dict[str, Any]]) -> list[str]:
+    """Each kind of doubt once, with the figures of the first check it concerns."""
+    first: dict[str, str] = {}
+    for check in checks:
+        for doubt in check["doubts"]:
+            first.setdefault(doubt["name"], doubt["text"])
+    return list(first.values())
+
+
+def _reasons(checks: list[dict[str, Any]]) -> list[str]:
+    return [f"{check['title']} ({check['scope']}): {check['reason']}" for check in checks]
+
+
+def _guilty(checks: list[dict[str, Any]], summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """One entry for each failed check, then one for each of the longest stalls."""
+    of_checks = [guilty_of_check(check, summary) for check in checks if check["status"] == FAIL]
+    return [entry for entry in of_checks if entry] + [guilty_of_stall(stall) for stall in summary.get("stalls", [])]

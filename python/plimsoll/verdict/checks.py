@@ -1,0 +1,162 @@
+"""The checks of a run: the published limits, the required rate, and limits that a person added.
+
+A check compares one figure of the summary at one place. What was not measured is `not_evaluated`, never a pass; a check
+that cannot apply (stalls of a cache that raw files do not have, a kernel log that may not be read) does not appear.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll import config
+from plimsoll.limits import Limit, parse_limit, unit_of
+from plimsoll.verdict.fields import values_of
+
+PASS, FAIL, NOT_EVALUATED = "pass", "fail", "not_evaluated"
+NOTHING = "nothing of the kind was measured"
+
+
+def all_checks(plan: dict[str, Any], summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every check of a run, the published ones first."""
+    limit_set = plan["judgement"]["limits"]
+    checks = [
+        check
+        for rule in config.limits()["check"]
+        for check in _checks_of_rule(rule, rule["limit"][limit_set], plan, summary)
+    ]
+    if plan["judgement"]["required_iops"] is not None:
+        checks.append(_required_iops(plan["judgement"]["required_iops"], summary))
+    for text in plan["judgement"].get("stated_limits", []):
+        checks += _stated(parse_limit(text), summary)
+    return checks
+
+
+def always_fails(check: dict[str, Any]) -> bool:
+    """Whether a failure cannot be excused by a late load generator."""
+    rules = config.limits()["check"]
+    return any(rule["name"] == check["name"] and rule.get("always_fail", False) for rule in rules)
+
+
+def shown(value: float, unit: str) -> str:
+    """A value with its unit, as people read it.
+
+    >>> shown(0.01234, "ms"), shown(3, "count"), shown(0.93, "ratio")
+    ('0.0123 ms', '3', '93 %')
+    """
+    if unit == "ratio":
+        return f"{value:.3g}" if value > 10 else f"{100 * value:.3g} %"
+    number = f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e9 else f"{value:.3g}"
+    words = {"1/s": " per second", "count": "", "bytes": " bytes"}
+    return number + words.get(unit, f" {unit}")
+
+
+def _check(rule: dict[str, Any], scope: str, measured: float | None, limit: float, lacking: str) -> dict[str, Any]:
+    unit = rule["unit"]
+    if measured is None:
+        status, reason = NOT_EVALUATED, lacking
+    elif measured <= limit:
+        status, reason = PASS, f"{shown(measured, unit)} is within the limit of {shown(limit, unit)}"
+    else:
+        status, reason = FAIL, f"{shown(measured, unit)} is above the limit of {shown(limit, unit)}"
+    return {
+        "name": rule["name"],
+        "title": rule["title"],
+        "scope": scope,
+        "metric": rule["metric"],
+        "statistic": rule["statistic"],
+        "measured": measured,
+        "limit": limit,
+        "unit": unit,
+        "status": status,
+        "reason": reason,
+        "source": rule["source"],
+    }
+
+
+def _checks_of_rule(
+    rule: dict[str, Any], limit: float, plan: dict[str, Any], summary: dict[str, Any]
+) -> list[dict[str, Any]]:
+    match rule["scope"], rule["statistic"]:
+        case "run", "errors":
+            return [_check(rule, "run", summary["total"]["errors_in_run"], limit, NOTHING)]
+        case "run", "kernel_log":
+            log = summary.get("kernel_log")
+            return [_check(rule, "run", len(log["lines"]), limit, NOTHING)] if log and log["readable"] else []
+        case "run", _:
+            return [_check(rule, "run", summary["total"]["hung_in_run"], limit, NOTHING)]
+        case "database", "bad_pages":
+            return [_bad_pages(rule, database["name"], limit, summary) for database in summary["databases"]]
+        case "instance", "per_s":
+            backends = {item["name"]: item["backend"] for item in plan["run"]["instances"]}
+            return [
+                _check(rule, instance["name"], instance["page_fault_stalls_per_s"], limit, NOTHING)
+                for instance in summary["instances"]
+                if backends[instance["name"]] == rule["backend"]
+            ]
+        case scope, statistic:
+            places = summary["databases"] if scope == "database" else summary["instances"]
+            figure = f"latency_ms_{statistic}"
+            return [_check(rule, place["name"], place[rule["metric"]][figure], limit, NOTHING) for place in places]
+
+
+def _bad_pages(rule: dict[str, Any], name: str, limit: float, summary: dict[str, Any]) -> dict[str, Any]:
+    passes = [checksum for checksum in summary["checksums"] if checksum["name"] == name]
+    measured = None
+    if passes:
+        last = passes[-1]
+        measured = last["bad"] + last["correctable"] + last["wrong_page_number"]
+    return _check(rule, name, measured, limit, "no checksum pass was completed")
+
+
+def _required_iops(required: float, summary: dict[str, Any]) -> dict[str, Any]:
+    rule = config.limits()["required_iops"]
+    achieved = summary["total"]["database_iops"] if summary["window"]["seconds"] else None
+    reason, status = "nothing was measured", NOT_EVALUATED
+    if achieved is not None:
+        margin = rule["margin"]
+        enough = achieved >= required * (1 - margin)
+        status = PASS if enough else FAIL
+        headroom = f", headroom {achieved / required:.2f}" if required else ""
+        reason = f"{achieved:.0f} of {required:.0f} required per second ({margin:.0%} margin){headroom}"
+    return {
+        "name": "required_iops",
+        "title": rule["title"],
+        "scope": "run",
+        "metric": "database_iops",
+        "statistic": "mean",
+        "measured": achieved,
+        "limit": required,
+        "unit": "1/s",
+        "status": status,
+        "reason": reason,
+        "source": rule["source"],
+    }
+
+
+def _stated(limit: Limit, summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """One check for each place at which the field occurs; a field that occurs nowhere is a check not evaluated."""
+    rule = config.limits()["stated_limit"]
+    unit = unit_of(limit.field)
+    checks = []
+    for scope, measured in values_of(summary, limit.field) or [("run", None)]:
+        if measured is None:
+            status, reason = NOT_EVALUATED, NOTHING
+        else:
+            status = PASS if limit.holds(measured) else FAIL
+            reason = f"{shown(measured, unit)}; stated: {limit.comparison} {shown(limit.limit, unit)}"
+        checks.append(
+            {
+                "name": limit.text,
+                "title": f"Stated limit {limit.text}",
+                "scope": scope,
+                "metric": limit.field,
+                "statistic": "stated",
+                "measured": measured,
+                "limit": limit.limit,
+                "unit": unit,
+                "status": status,
+                "reason": reason,
+                "source": rule["source"],
+            }
+        )
+    return checks

@@ -1,0 +1,92 @@
+"""What keeps a run from being a qualification, however good its figures are.
+
+A rehearsal is judged by the same limits. It only must not be quoted as if it were the published kind of test: two hours,
+databases of the designed size that no cache holds, the storage driven as intended, and nothing left unseen.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll import config
+
+
+def obstacles(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, Any]) -> list[str]:
+    """Every reason why a run is no qualification, in sentences."""
+    return [
+        *_too_short(summary),
+        *_may_fit_a_cache(plan, environment),
+        *_far_below_capacity(plan, environment),
+        *_not_the_real_thing(plan, summary),
+        *(f"I/O: {remark}" for remark in summary["io"]["remarks"]),
+        *_unseen(summary),
+        *environment["warnings"],
+    ]
+
+
+def _too_short(summary: dict[str, Any]) -> list[str]:
+    seconds, wanted = summary["window"]["seconds"], config.QUALIFYING_DURATION_S
+    if seconds >= wanted:
+        return []
+    return [f"{seconds:.0f} s were measured; a qualification takes {wanted // 3600} hours"]
+
+
+def _size(instance: dict[str, Any]) -> int:
+    return sum(int(database["size_bytes"]) for database in instance["databases"])
+
+
+def _may_fit_a_cache(plan: dict[str, Any], environment: dict[str, Any]) -> list[str]:
+    found = []
+    for instance in plan["run"]["instances"]:
+        size, cache = _size(instance), instance["cache_bytes_max"]
+        if cache and size < config.QUALIFYING_CACHE_MULTIPLE * cache:
+            found.append(f"the databases of {instance['name']} are only {size / cache:.1f} times its cache")
+    memory_kib = environment["machine"]["memory_kib"]
+    total = sum(_size(instance) for instance in plan["run"]["instances"])
+    if memory_kib and total < memory_kib * 1024:
+        found.append("all databases together are smaller than this machine's memory; the storage's cache may hold them")
+    return found
+
+
+def _far_below_capacity(plan: dict[str, Any], environment: dict[str, Any]) -> list[str]:
+    """Databases that fill a small part of their storage use the fastest tracks of disks and the emptiest flash."""
+    found = []
+    capacities = {}
+    used: dict[str, int] = {}
+    for target, facts in zip(plan["run"]["targets"], environment.get("targets", []), strict=False):
+        file_system = facts.get("file_system")
+        if not file_system or not file_system.get("size_bytes"):
+            continue
+        mount = file_system["mount_point"]
+        capacities[mount] = file_system["size_bytes"]
+        sizes = [_size(instance) for instance in plan["run"]["instances"] if instance["target"] == target["name"]]
+        used[mount] = used.get(mount, 0) + sum(sizes)
+    for mount, capacity in capacities.items():
+        share = used[mount] / capacity
+        if share < config.QUALIFYING_CAPACITY_SHARE:
+            found.append(
+                f"the databases fill {share:.1%} of the storage at {mount}, far below what a design uses; "
+                f"a qualification fills at least {config.QUALIFYING_CAPACITY_SHARE:.0%}"
+            )
+    return found
+
+
+def _not_the_real_thing(plan: dict[str, Any], summary: dict[str, Any]) -> list[str]:
+    found = [
+        f"instance {instance['name']} is raw files, not a transactional engine"
+        for instance in plan["run"]["instances"]
+        if instance["backend"] != "engine"
+    ]
+    if summary["debug_build"]:
+        found.append("this is a debug build of Plimsoll, which measures itself")
+    if summary["virtual_time"]:
+        found.append("time was simulated")
+    return found
+
+
+def _unseen(summary: dict[str, Any]) -> list[str]:
+    log = summary.get("kernel_log")
+    if log and log["readable"]:
+        return []
+    why = log["reason"] if log else "this run has no record of it"
+    return [f"the kernel log was not readable, so storage errors in it would not be seen: {why}"]
