@@ -50,7 +50,7 @@ def mistakes(tmp_path: Path, text: str) -> list[tuple[int, str]]:
 
 
 def test_what_is_left_out_comes_from_the_edition(tmp_path: Path) -> None:
-    """Nobody can compare two runs if values hide in the code: the completed plan holds all of them."""
+    """ENG-22: nobody can compare two runs if values hide in the code: the completed plan holds all of them."""
     plan = read(tmp_path, SMALL)
     first, second = plan["run"]["instances"]
     assert (first["page_bytes"], first["cache_bytes_max"]) == (32768, 256 << 20)

@@ -245,6 +245,7 @@ fn a_backup_taken_under_load_recovers_to_a_committed_state() {
     .unwrap();
 }
 
+/// ENG-12, ENG-23: what a copy has not read yet is not truncated, circular or not.
 #[test]
 fn a_replica_reads_every_closed_generation_once_and_holds_the_rest() {
     let setup = Setup::default();

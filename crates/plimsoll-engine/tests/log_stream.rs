@@ -150,6 +150,7 @@ fn written_flushes(framing: Framing, disk: &Rc<MemoryDisk>, clock: &Rc<Clock>) -
     .unwrap()
 }
 
+/// ENG-14: one damaged byte before the end of a log is an error of the log.
 #[test]
 fn damage_before_a_later_flush_is_an_error_and_never_a_shorter_log() {
     for framing in FRAMINGS {

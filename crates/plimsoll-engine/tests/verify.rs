@@ -100,7 +100,7 @@ fn counts_equal_the_manifests() {
     }
 }
 
-/// A flipped bit is correctable, and the report names page, offset, block and bit.
+/// ENG-09: a flipped bit is correctable, and the report names page, offset, block and bit.
 #[test]
 fn a_flipped_bit_is_correctable_and_named() {
     for name in NAMES {
@@ -151,7 +151,7 @@ fn a_torn_page_is_bad() {
     }
 }
 
-/// Two pages that changed places are both recognised, whatever the distance, also where a small page's checksum differs in one bit only.
+/// ENG-09: two pages that changed places are both recognised, whatever the distance, also where a small page's checksum differs in one bit only.
 #[test]
 fn swapped_pages_are_recognised() {
     for name in NAMES {

@@ -222,6 +222,7 @@ fn kill_over_and_over(name: &str, lives: u64) {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
+/// ENG-01: a process on real files, killed under load, loses nothing it had acknowledged.
 #[test]
 fn three_kills_lose_nothing_acknowledged() {
     kill_over_and_over("three kills", 3);

@@ -96,17 +96,18 @@ impl EngineInstance {
                 .map_err(run_error)?;
         }
         let limits = instance.store().cache.limits();
+        let mebibytes =
+            |pages: usize| format!("{:.1}", pages as f64 * f64::from(spec.page_bytes) / 1048576.0);
         setting.tell(
             Level::Info,
             "cache_limits",
             format!(
-                "instance {}: cache {} to {} pages of {} bytes; cleaning starts below {} and stops at {} available pages",
+                "instance {}: cache {} to {} MiB; cleaning by pages available: start {} MiB, stop {} MiB",
                 spec.name,
-                limits.frames_min,
-                limits.frames_max,
-                spec.page_bytes,
-                limits.available_start,
-                limits.available_stop
+                mebibytes(limits.frames_min),
+                mebibytes(limits.frames_max),
+                mebibytes(limits.available_start),
+                mebibytes(limits.available_stop)
             ),
         );
         Ok(EngineInstance {

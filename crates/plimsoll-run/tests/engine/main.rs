@@ -1,11 +1,13 @@
 //! A whole run of the engine on a disk in memory and in virtual time: the main job without a user's disk.
 
+mod capabilities;
+
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 
 use plimsoll_io::{
-    Clock, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random, Tracking,
+    Clock, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Nanos, Random, Tracking,
 };
 use plimsoll_measure::{Row, metric_code};
 use plimsoll_run::{Ending, Output, RunOutcome, RunSpec, StopSignal, execute};
@@ -48,8 +50,12 @@ fn spec() -> Value {
 }
 
 fn memory() -> Rc<MemoryDisk> {
+    memory_with(1_000_000)
+}
+
+fn memory_with(latency_ns: Nanos) -> Rc<MemoryDisk> {
     let options = MemoryOptions {
-        latency: LatencyPlan::of(Latency::Constant(1_000_000)),
+        latency: LatencyPlan::of(Latency::Constant(latency_ns)),
         tracking: Tracking::Nothing,
         ..MemoryOptions::default()
     };

@@ -1,0 +1,43 @@
+"""Every capability of the published engine (ENG-01 to ENG-24) is borne by a test, in Rust or in Python.
+
+A Rust test bears an id by carrying it in the documentation directly above its `#[test]`; a Python test in its docstring.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_ID = re.compile(r"ENG-\d{2}")
+_RUST_TEST = re.compile(r"((?:^[ \t]*///.*\n)+)[ \t]*#\[test\]", re.MULTILINE)
+
+
+def ids_of_rust_tests(source: str) -> set[str]:
+    """The ids in the documentation of a file's tests; those in other comments count for nothing."""
+    return {name for text in _RUST_TEST.findall(source) for name in _ID.findall(text)}
+
+
+def ids_of_python_tests(source: str) -> set[str]:
+    """The ids in the docstrings of a file's tests."""
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    tests = [node for node in functions if node.name.startswith("test_")]
+    return {name for test in tests for name in _ID.findall(ast.get_docstring(test) or "")}
+
+
+def test_every_engine_capability_is_borne_by_a_test() -> None:
+    """A capability without a test may be lost in any change, and nobody would see it."""
+    borne: set[str] = set()
+    for path in sorted((ROOT / "crates").glob("*/tests/**/*.rs")):
+        borne |= ids_of_rust_tests(path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / "tests").glob("*/test_*.py")):
+        borne |= ids_of_python_tests(path.read_text(encoding="utf-8"))
+    wanted = {f"ENG-{number:02d}" for number in range(1, 25)}
+    assert wanted <= borne, f"no test bears {sorted(wanted - borne)}"
+
+
+def test_only_the_words_of_a_test_count() -> None:
+    """An id in a file's own text or above a helper must not hide that its test is gone."""
+    rust = "//! ENG-01\n/// ENG-02\nfn helper() {}\n/// ENG-03: it\n/// works, ENG-04.\n#[test]\nfn works() {}\n"
+    assert ids_of_rust_tests(rust) == {"ENG-03", "ENG-04"}
+    python = '"""ENG-05"""\ndef test_it():\n    """ENG-06"""\ndef helper():\n    """ENG-07"""\n'
+    assert ids_of_python_tests(python) == {"ENG-06"}
