@@ -360,6 +360,7 @@ fn page_fault_stalls_are_counted_and_zero_when_the_disk_keeps_up() {
     let mut roomy = measured_for(2.0);
     roomy["instances"][0]["databases"][0]["size_bytes"] = json!(48 * MIB);
     roomy["instances"][0]["cache_bytes_max"] = json!(16 * MIB);
+    roomy["workloads"][0]["load"]["sessions"] = json!(1);
     let ran = Ran::complete(&memory(), &roomy);
     assert!(ran.rows(MEASURE, "page_fault_stall").count() >= 4);
     assert_eq!(ran.count("page_fault_stall"), 0);
