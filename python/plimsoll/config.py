@@ -74,6 +74,9 @@ ARRIVALS: dict[str, Any] = {
 #: A search for the highest rate: a dozen steps of 25 s find it within 2 %.
 SEARCH: dict[str, Any] = {"step_s": 20.0, "settle_s": 5.0, "tolerance_percent": 2.0, "duration_s": 3600.0}
 
+#: Whoever asks for a capacity within so many minutes has agreed to them.
+CAPACITY_MINUTES_AGREED = 20.0
+
 #: Transactions of one batch of the published test tool, as its reports count them: fits four EMC runs.
 BATCH_TRANSACTIONS = 32
 

@@ -1,7 +1,7 @@
 """The run folder: which file holds what, and how such files are read and written.
 
     plan.json  environment.json  events.log  samples.parquet  histograms.parquet  kernel-log.json  outcome.json
-    points.json where a rate was searched for: the knee chart's points
+    points.json where a rate was searched for: the knee chart's points; capacity.json its answer in users
     summary.json  verdict.json  report.html
 
 Each stage writes its own files and edits nobody else's, so a later stage can be redone without the disk under test.
@@ -25,6 +25,7 @@ OUTCOME = "outcome.json"
 POINTS = "points.json"
 SUMMARY = "summary.json"
 VERDICT = "verdict.json"
+CAPACITY = "capacity.json"
 REPORT = "report.html"
 
 #: Where run folders go unless the user names one.
@@ -78,7 +79,20 @@ def new_folder(name: str, wanted: Path | None) -> Path:
     if wanted.exists() and not wanted.is_dir():
         raise FolderError(f"{wanted} is a file; name a folder for the run")
     present = {path.name for path in wanted.iterdir()} if wanted.exists() else set()
-    ours = {PLAN, ENVIRONMENT, EVENTS, SAMPLES, HISTOGRAMS, KERNEL_LOG, OUTCOME, POINTS, SUMMARY, VERDICT, REPORT}
+    ours = {
+        PLAN,
+        ENVIRONMENT,
+        EVENTS,
+        SAMPLES,
+        HISTOGRAMS,
+        KERNEL_LOG,
+        OUTCOME,
+        POINTS,
+        CAPACITY,
+        SUMMARY,
+        VERDICT,
+        REPORT,
+    }
     if present and PLAN not in present:
         raise FolderError(f"{wanted} is not empty and holds no run; name another folder, nothing is overwritten")
     for file_name in present & ours:

@@ -131,11 +131,11 @@ def profile_iops(profile: str, edition_name: str) -> float:
 
 
 def criteria(limit_set: str) -> list[dict[str, Any]]:
-    """What a rate must keep while it is looked for: the means of the limit set; the judged phase looks at the rest."""
+    """What a rate must keep while it is looked for: means and rates of the limit set; the judged phase looks at the rest."""
     return [
-        {"name": check["name"], "metric": check["metric"], "statistic": "mean", "limit_ms": check["limit"][limit_set]}
+        {key: check[key] for key in ("name", "metric", "statistic")} | {"limit": check["limit"][limit_set]}
         for check in config.limits()["check"]
-        if check["unit"] == "ms" and check["statistic"] == "mean"
+        if check["statistic"] in ("mean", "per_s")
     ]
 
 

@@ -60,8 +60,8 @@ def test_JST_10_users_become_a_target_and_a_requirement() -> None:
 def test_a_search_takes_its_criteria_from_the_limits() -> None:
     """Two lists of the same limits would drift apart: the search steers by those that judge."""
     load = load_of({"search": "max"}, phases=[*SEARCH, USUAL[2]])
-    limits = {item["name"]: item["limit_ms"] for item in load["criteria"]}
-    assert limits == {"database_read_latency_mean": 20, "log_write_latency_mean": 10}
+    limits = {item["name"]: item["limit"] for item in load["criteria"]}
+    assert limits == {"database_read_latency_mean": 20, "log_write_latency_mean": 10, "page_fault_stalls": 1}
     assert (load["sessions"], load["sessions_max"]) == (3, 512)
 
 

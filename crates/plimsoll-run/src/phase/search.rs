@@ -172,11 +172,13 @@ async fn try_rate(
     let now = stage.setting.handle.now();
     let mut tally = Tally::new(spec, number, stage.instances_of(number), per_s, now);
     for batch in 1..=BATCHES * EXTENSIONS_MAX {
+        let began = stage.setting.handle.now();
         stage.load_for(nanos(spec.step_s) / BATCHES as u64).await?;
         sampler.close_sample();
         let figures = stage.setting.recorder.mark_step();
         let busy = stage.setting.recorder.level(Key::new(0, 0, "executor_busy"));
-        tally.add(&figures, busy);
+        let seconds = (stage.setting.handle.now() - began) as f64 / NANOS_PER_SECOND as f64;
+        tally.add(&figures, seconds, busy);
         let clear = match tally.step(stage.setting.handle.now()).decision {
             Decision::Failed => batch >= BATCHES_MIN,
             Decision::Passed => batch >= BATCHES,

@@ -98,18 +98,20 @@ pub struct CriterionSpec {
     pub metric: String,
     /// Which figure of it.
     pub statistic: StatisticSpec,
-    /// The most it may be.
-    pub limit_ms: f64,
+    /// The most it may be: milliseconds, or events per second.
+    pub limit: f64,
 }
 
-/// A figure of a latency distribution.
+/// A figure of a metric.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum StatisticSpec {
-    /// The mean.
+    /// The mean latency in milliseconds.
     Mean,
-    /// The 99th percentile.
+    /// The 99th percentile of latency in milliseconds.
     P99,
+    /// Events per second.
+    PerS,
 }
 
 /// How arrivals are spaced.
@@ -193,7 +195,7 @@ impl LoadSpec {
                     if plimsoll_measure::metric_code(&criterion.metric).is_none() {
                         return Err(format!("criterion {} names no metric", criterion.name));
                     }
-                    positive("limit_ms", criterion.limit_ms)?;
+                    positive("limit", criterion.limit)?;
                 }
                 Ok(())
             }

@@ -6,7 +6,7 @@ use plimsoll_io::{NANOS_PER_SECOND, ThrottleLimits, Throttled};
 use plimsoll_run::{Decision, Ending, SearchEnd, SearchResult};
 use serde_json::{Value, json};
 
-use crate::support::{Ran, constant, run, spec};
+use crate::support::{MIB, Ran, constant, run, spec};
 
 const READ_MEAN: &str = "database_read_latency_mean";
 
@@ -15,8 +15,8 @@ fn searching(backend: &str, budget_s: f64) -> Value {
         "search": "max", "sessions": 3, "shared": false, "spacing": "poisson", "sessions_max": 512,
         "step_s": 20.0, "settle_s": 5.0, "tolerance_percent": 1.0,
         "criteria": [
-            {"name": READ_MEAN, "metric": "database_read", "statistic": "mean", "limit_ms": 20.0},
-            {"name": "log_write_latency_mean", "metric": "log_write", "statistic": "mean", "limit_ms": 10.0}
+            {"name": READ_MEAN, "metric": "database_read", "statistic": "mean", "limit": 20.0},
+            {"name": "log_write_latency_mean", "metric": "log_write", "statistic": "mean", "limit": 10.0}
         ]
     });
     let mut plan = spec(backend, load, 60.0);
@@ -100,6 +100,31 @@ fn the_first_limit_is_named() {
     // One queue for both kinds: the stricter limit, of log writes, is met first.
     assert_eq!(found.limited_by.as_deref(), Some("log_write_latency_mean"));
     assert!(found.passed_per_s.is_some());
+}
+
+/// Page faults that find no free buffer fail a test, so a rate that makes more than one a second must not count as carried:
+/// here the storage is quick enough for any rate, and the smallest cache is not.
+#[test]
+fn stalls_of_the_cache_limit_a_search_too() {
+    let mut plan = searching("engine", 600.0);
+    let load = &mut plan["workloads"][0]["load"];
+    load["criteria"] = json!([{"name": "page_fault_stalls", "metric": "page_fault_stall", "statistic": "per_s", "limit": 1.0}]);
+    load["step_s"] = json!(4.0);
+    load["settle_s"] = json!(1.0);
+    load["tolerance_percent"] = json!(20.0);
+    plan["instances"][0]["cache_bytes_max"] = json!(MIB);
+    let ran = throttled(&plan, 1_000_000.0, 5_000_000);
+    let found = result(&ran);
+    assert_eq!(
+        found.limited_by.as_deref(),
+        Some("page_fault_stalls"),
+        "{:?}",
+        ran.told("search_step")
+    );
+    let passed = found.passed_per_s.expect("a rate passes");
+    let step = found.steps.iter().find(|step| step.transactions_per_s == passed);
+    let figures = &step.expect("it was tried").figures;
+    assert!(figures.len() == 1 && figures[0].measured <= 1.0, "{figures:?}");
 }
 
 /// A storage on which nothing passes gives an answer too, and the run goes on at the lowest rate tried.

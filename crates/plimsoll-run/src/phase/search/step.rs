@@ -50,7 +50,7 @@ pub struct SearchFigure {
     pub instance: u32,
     /// Database of the instance, 0 for the log.
     pub database: u32,
-    /// The mean in milliseconds, or the share of operations above the limit.
+    /// The mean in milliseconds, the share of operations above a limit of the 99th percentile, or events per second.
     pub measured: f64,
     /// It is hardly below this.
     pub low: Option<f64>,
@@ -173,7 +173,7 @@ impl<'a> Tally<'a> {
     }
 
     /// Adds a batch.
-    pub fn add(&mut self, figures: &StepFigures, executor_busy: f64) {
+    pub fn add(&mut self, figures: &StepFigures, seconds: f64, executor_busy: f64) {
         self.counts = self
             .counts
             .and(StepCounts::of(figures, self.workload, &self.instances));
@@ -200,8 +200,25 @@ impl<'a> Tally<'a> {
         self.pool_waits += own("pool_wait").map(Histogram::count).sum::<u64>();
         for (number, criterion) in self.spec.criteria.iter().enumerate() {
             for (key, latencies) in places_of(figures, &criterion.metric, &self.instances) {
-                let batches = self.batches.entry((number, *key)).or_default();
-                batches.push(batch_of(criterion, latencies));
+                let batch = batch_of(criterion, latencies, seconds);
+                self.batches.entry((number, *key)).or_default().push(batch);
+            }
+            if criterion.statistic == StatisticSpec::PerS {
+                self.add_silence(number, figures, seconds);
+            }
+        }
+    }
+
+    /// Events that did not happen count as well: a batch without any is a batch of none.
+    fn add_silence(&mut self, number: usize, figures: &StepFigures, seconds: f64) {
+        let metric = &self.spec.criteria[number].metric;
+        for instance in &self.instances {
+            let key = Key::new(*instance, 0, metric);
+            if !figures.contains_key(&key) {
+                self.batches
+                    .entry((number, key))
+                    .or_default()
+                    .push((0.0, seconds));
             }
         }
     }
@@ -219,7 +236,10 @@ impl<'a> Tally<'a> {
             .collect();
         let executor_busy = self.busy_sum / self.batches_count.max(1) as f64;
         let lag = Latency::of(&self.lag);
-        let limits = self.spec.criteria.iter().map(|criterion| criterion.limit_ms);
+        let latencies = self.spec.criteria.iter();
+        let limits = latencies
+            .filter(|criterion| criterion.statistic != StatisticSpec::PerS)
+            .map(|criterion| criterion.limit);
         let generator_limited = executor_busy > EXECUTOR_BUSY_MAX
             || lag.p99 > LAG_SHARE_MAX * limits.fold(f64::INFINITY, f64::min);
         let (decision, limit) = self.decide(&figures, seconds);
@@ -273,29 +293,30 @@ impl<'a> Tally<'a> {
             return (Decision::Failed, Some("throughput".to_owned()));
         }
         match of(Decision::Unsure) {
-            _ if figures.is_empty() => (Decision::Unsure, Some("nothing measured".to_owned())),
+            _ if self.counts.transactions == 0 => (Decision::Unsure, Some("nothing measured".to_owned())),
             Some(name) => (Decision::Unsure, Some(name)),
             None => (Decision::Passed, None),
         }
     }
 }
 
-/// What a batch adds to a criterion: (time, operations), or (operations above the limit, operations).
-fn batch_of(criterion: &CriterionSpec, latencies: &Histogram) -> (f64, f64) {
+/// What a batch adds to a criterion: (time, operations), (operations above the limit, operations) or (events, seconds).
+fn batch_of(criterion: &CriterionSpec, latencies: &Histogram, seconds: f64) -> (f64, f64) {
     let count = latencies.count() as f64;
     match criterion.statistic {
         StatisticSpec::Mean => (latencies.sum_ns() as f64 / NANOS_PER_MILLISECOND as f64, count),
         StatisticSpec::P99 => {
-            let limit_ns = (criterion.limit_ms * NANOS_PER_MILLISECOND as f64) as Nanos;
+            let limit_ns = (criterion.limit * NANOS_PER_MILLISECOND as f64) as Nanos;
             let above = latencies.buckets().filter(|(upper_ns, _)| *upper_ns > limit_ns);
             (above.map(|(_, count)| count).sum::<u64>() as f64, count)
         }
+        StatisticSpec::PerS => (count, seconds),
     }
 }
 
 fn figure(criterion: &CriterionSpec, key: Key, estimate: Estimate) -> SearchFigure {
     let limit = match criterion.statistic {
-        StatisticSpec::Mean => criterion.limit_ms,
+        StatisticSpec::Mean | StatisticSpec::PerS => criterion.limit,
         StatisticSpec::P99 => 0.01,
     };
     let finite = |value: f64| value.is_finite().then_some(value);

@@ -1,0 +1,77 @@
+"""`plimsoll capacity`: how many users the storage under a directory carries, in one command and a few minutes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from plimsoll import capacity as carrying
+from plimsoll import config, folder, premises
+from plimsoll.cli import course
+from plimsoll.loads import GUIDANCE
+from plimsoll.plan import plan_of_options
+from plimsoll.sizing.guidance import profiles
+
+
+def capacity(
+    path: Annotated[Path, typer.Argument(help="A directory on the storage to be tested.")],
+    users: Annotated[str, typer.Option(help="Kind of user: light, average, heavy, very heavy.")] = "heavy",
+    minutes: Annotated[float, typer.Option(min=0.2, help="How long it may take, about.")] = 15.0,
+    iops_per_user: Annotated[float | None, typer.Option(help="Database I/O of one user, if known.")] = None,
+    edition: Annotated[str, typer.Option(help="Whose habits: 2003, 2007, 2010 or 2013.")] = "2010",
+    size_mib: Annotated[int | None, typer.Option(help="Database size; by free space and time if left out.")] = None,
+    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(config.INSTANCE_DEFAULTS["backend"]),
+    io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the database for the next run.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for this run; a new one below runs/ if left out.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to long runs beforehand.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only warnings and the result.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+) -> None:
+    """Prepare a database, look for the highest rate that keeps the limits, and say how many users that is.
+
+    Exits with 0 when a number was found, 1 when the storage carries no load at all, 3 when nothing can be said.
+
+    Example: plimsoll capacity /mnt/array --users heavy --minutes 15
+    """
+    if iops_per_user is None and (users not in profiles() or edition not in GUIDANCE):
+        known = ", ".join(sorted(profiles()))
+        course.stop_with(
+            course.EXIT_USAGE,
+            f"what {users} users of edition {edition} make was not published; give --iops-per-user, or one of {known} "
+            f"with edition {' or '.join(GUIDANCE)}",
+        )
+    if edition not in config.editions():
+        course.stop_with(course.EXIT_USAGE, f"edition is {edition}; write one of {', '.join(config.editions())}")
+    size = size_mib if size_mib is not None else carrying.database_size_mib(path, minutes)
+    options = carrying.capacity_options(path, minutes, edition, size, backend, io_method)
+    plan = course.read_or_refuse(plan_of_options, options)
+    expected = course.forecast(plan)
+    # Who says how many minutes has agreed to them; a longer prepare is another matter.
+    course.ask_before_much(plan, expected, agreed=yes or minutes <= config.CAPACITY_MINUTES_AGREED)
+    made_directory = not path.exists()
+    run_folder, verdict = course.carry_out(plan, out, quiet=quiet)
+    summary = folder.read_json(run_folder / folder.SUMMARY)
+    each = carrying.user_iops(users, edition, iops_per_user)
+    found = carrying.answer(plan, summary, verdict, users, each)
+    folder.write_json(run_folder / folder.CAPACITY, found)
+    if not keep:
+        _remove(plan, expected, path, made_directory=made_directory)
+    if as_json:
+        typer.echo(json.dumps({**found, "run_folder": str(run_folder)}, indent=2))
+    else:
+        typer.echo("\n" + "\n".join(carrying.in_words(found)))
+        typer.echo(f"\nrun folder: {run_folder}")
+    code = course.exit_code(run_folder, verdict)
+    raise typer.Exit(course.EXIT_PASS if found["users"] is not None else code or course.EXIT_INCONCLUSIVE)
+
+
+def _remove(plan: dict[str, Any], expected: premises.Forecast, path: Path, *, made_directory: bool) -> None:
+    for instance in plan["run"]["instances"]:
+        if instance["name"] not in expected.reused:
+            premises.remove(Path(instance["directory"]))
+    if made_directory and path.is_dir() and not any(path.iterdir()):
+        path.rmdir()

@@ -1,0 +1,106 @@
+"""How many users a storage carries: the answer is arithmetic on what was found, and says what it does not know."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll import capacity
+from plimsoll.plan import plan_of_options
+
+SOURCE = str(Path(__file__).parents[2] / "python")
+FOUND = {
+    "workload": "mix", "end": "narrow", "passed_per_s": 480.0, "passed_iops": 470.0, "failed_per_s": 489.6,
+    "failed_iops": 480.0, "limited_by": "log_write_latency_mean", "confidence_percent": 95, "tolerance_percent": 2,
+}  # fmt: skip
+
+
+def answer(search: dict[str, Any] | None = None, result: str = "pass", iops: float = 462.5) -> dict[str, Any]:
+    plan = plan_of_options(capacity.capacity_options(Path("/data"), 15, "2010", 4096))
+    summary = {
+        "load": {"searches": [FOUND | (search or {})]},
+        "total": {"database_iops": iops},
+        "window": {"seconds": 180.0},
+    }
+    verdict = {"result": result, "reasons": ["a reason"], "not_qualifying_because": ["too short"]}
+    return capacity.answer(plan, summary, verdict, "vnxe", 0.2)
+
+
+def test_the_published_appendix_comes_out() -> None:
+    """EMC's paper: 462.5 IOPS at 0.2 for each user and 20 per cent headroom are 1,927, printed as 1,900."""
+    found = answer()
+    assert found["users"] == 1900
+    assert not found["at_least"]
+    text = "\n".join(capacity.in_words(found))
+    assert "carries about 1,900 vnxe users at 20 ms" in text
+    assert "first limit: average log write latency" in text
+    assert "decided with 95 %" in text and "2.0% higher" in text
+    assert "too short" in text and "backup, recovery" in text
+
+
+def test_the_lower_of_search_and_judged_phase_counts() -> None:
+    """A number must hold in both: what was found while searching and what was measured afterwards."""
+    assert answer(iops=600.0)["database_iops"] == 470.0
+
+
+def test_a_generator_limit_gives_a_lower_bound() -> None:
+    """A storage quicker than one thread carries at least so many: saying "about" would sell it short."""
+    for search in ({"limited_by": "generator"}, {"failed_per_s": None, "limited_by": None}):
+        assert "carries at least 1,900 vnxe users" in "\n".join(capacity.in_words(answer(search)))
+    assert "not the storage" in "\n".join(capacity.in_words(answer({"limited_by": "generator"})))
+
+
+def test_no_number_without_a_pass() -> None:
+    """A rate that failed when it was judged is no answer, however good the search looked."""
+    found = answer(result="fail")
+    assert found["users"] is None
+    assert "no number of vnxe users can be stated: a reason" in capacity.in_words(found)[0]
+
+
+def test_the_plan_keeps_to_its_minutes_and_its_space(tmp_path: Path) -> None:
+    """One command without a plan must neither fill a disk nor take all day."""
+    size = capacity.database_size_mib(tmp_path, 15)
+    assert capacity.SIZE_MIB_MIN <= size <= capacity.SIZE_MIB_MAX
+    assert capacity.database_size_mib(tmp_path, 1) <= 60 * 150
+    plan = plan_of_options(capacity.capacity_options(tmp_path, 15, "2010", size))
+    seconds = sum(phase["action"].get("duration_s", 0) for phase in plan["run"]["phases"])
+    assert seconds <= 15 * 60 * 0.8
+    load = plan["run"]["workloads"][0]["load"]
+    assert (load["step_s"] + load["settle_s"]) * 10 < 15 * 60 * capacity.SEARCH_SHARE
+
+
+def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "plimsoll.cli", *map(str, arguments)],
+        capture_output=True, text=True, cwd=cwd, env={"PYTHONPATH": SOURCE, "PATH": "/usr/bin:/bin"}, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_one_command_gives_the_answer(tmp_path: Path) -> None:
+    """Prepare, search, judge, answer, clean up: on a real disk, in half a minute, with its points kept for the chart."""
+    result = run(
+        "capacity", tmp_path / "disk", "--users", "heavy", "--minutes", "0.5", "--size-mib", "256",
+        "--backend", "raw_files", "--out", tmp_path / "run", "--json", cwd=tmp_path,
+    )  # fmt: skip
+    assert result.returncode in (0, 1, 3), result.stderr
+    found = json.loads(result.stdout)
+    assert found["kind_of_user"] == "heavy"
+    assert (found["users"] is None) == (result.returncode != 0)
+    points = json.loads((tmp_path / "run" / "points.json").read_text())
+    steps = points["searches"][0]["steps"]
+    assert len(steps) >= 2
+    assert all(step["database_iops"] > 0 for step in steps)
+    assert json.loads((tmp_path / "run" / "capacity.json").read_text())["users"] == found["users"]
+    assert not (tmp_path / "disk").exists(), "it cleans up after itself"
+
+
+def test_an_unknown_user_is_a_usage_error(tmp_path: Path) -> None:
+    """Guessing what a user makes would look like a fact."""
+    result = run("capacity", tmp_path, "--users", "hevy", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "--iops-per-user" in result.stderr
+    assert list(tmp_path.iterdir()) == []
