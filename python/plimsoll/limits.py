@@ -17,18 +17,20 @@ _EXPRESSION = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(<=|>=|==|=|<|>)\s*(\S+
 
 #: Figures of everything that is transferred.
 TRANSFER_FIGURES = (
-    "count", "errors", "per_s", "bytes_mean", "latency_ms_mean", "latency_ms_mean_of_samples",
-    "latency_ms_sample_mean_max", "latency_ms_p50", "latency_ms_p90", "latency_ms_p99", "latency_ms_p999",
-    "latency_ms_max",
+    "count", "errors", "per_s", "bytes_per_s", "bytes_mean", "bytes_mean_of_samples", "latency_ms_mean",
+    "latency_ms_mean_of_samples", "latency_ms_sample_mean_max", "latency_ms_p50", "latency_ms_p90", "latency_ms_p95",
+    "latency_ms_p99", "latency_ms_p999", "latency_ms_max",
 )  # fmt: skip
 RESPONSE_FIGURES = (
-    "count", "per_s", "response_ms_mean", "response_ms_p50", "response_ms_p90", "response_ms_p99", "response_ms_p999",
-    "response_ms_max",
+    "count", "per_s", "response_ms_mean", "response_ms_p50", "response_ms_p90", "response_ms_p95", "response_ms_p99",
+    "response_ms_p999", "response_ms_max",
 )  # fmt: skip
 LEVEL_FIGURES = ("mean", "min", "max")
-DATABASE_METRICS = ("database_read", "database_write", "maintenance")
-INSTANCE_METRICS = ("log_write", "log_read", "log_replication")
-TOTAL_METRICS = ("database_read", "database_write", "log_write")
+DATABASE_METRICS = ("database_read", "database_write", "maintenance", "database_read_with_maintenance")
+INSTANCE_METRICS = ("log_write", "log_read", "log_replication", "log_read_with_replication")
+TOTAL_METRICS = (*DATABASE_METRICS, *INSTANCE_METRICS)
+#: Sizes that a database has too, in the names of limits with `total_` before them.
+TOTAL_SIZES = ("initial_bytes", "final_bytes")
 OPERATIONS = ("insert", "delete", "replace", "read")
 MACHINE_LEVELS = (
     "executor_wait", "cpu_busy", "cpu_stolen", "cpu_throttled", "memory_available", "pressure_io_some",
@@ -53,7 +55,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "operation": _joined(OPERATIONS, RESPONSE_FIGURES),
     "run": (
         "database_iops", "transactions_per_s", "errors_in_run", "hung_in_run", "missing_records", "write_conflicts",
+        "grown_bytes", "pages_verified", "pages_damaged", *(f"total_{name}" for name in TOTAL_SIZES),
         *(f"total_{name}" for name in _joined(TOTAL_METRICS, TRANSFER_FIGURES)),
+        *_joined(("transactions",), tuple(name for name in RESPONSE_FIGURES if name != "per_s")),
         "executor_busy_mean", "executor_busy_max", "reap_gap_ms_p99", "arrival_lag_ms_p99",
         *_joined(MACHINE_LEVELS, LEVEL_FIGURES),
     ),

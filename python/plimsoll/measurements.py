@@ -1,8 +1,9 @@
 """From samples and distributions to `summary.json`: every figure per database and in total.
 
 Means are weighted by operations. Beside them stands what the published test tool computed: the plain mean of the means
-of fixed intervals, empty intervals counted as zero. Percentiles come from the merged distributions, not from samples.
-Only phases of kind `measure` count; the whole run is looked at for errors.
+of fixed intervals, empty intervals counted as zero. A rest shorter than half such an interval belongs to the interval
+before it: one slow transfer in the last millisecond of a run is no sample of its own. Percentiles come from the merged
+distributions, not from samples. Only phases of kind `measure` count; the whole run is looked at for errors.
 """
 
 from __future__ import annotations
@@ -14,14 +15,29 @@ from typing import Any
 import duckdb
 
 from plimsoll import config, folder
-from plimsoll.limits import DATABASE_METRICS, INSTANCE_METRICS, LEVEL_FIGURES, MACHINE_LEVELS, OPERATIONS
+from plimsoll.limits import OPERATIONS
 from plimsoll.load_figures import load_figures
+from plimsoll.machine import device_rates, machine_levels
 from plimsoll.time_split import Place, Splitter, split_run, split_stalls
 
 SCHEMA_VERSION = 1
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+#: Figures of a database and of a log, with the metrics that are put together for each. The published tool counted all
+#: reads of a file and subtracted those of maintenance or replication; here each purpose is counted by itself.
+DATABASE_FIGURES = {
+    "database_read": ("database_read",),
+    "database_write": ("database_write",),
+    "maintenance": ("maintenance",),
+    "database_read_with_maintenance": ("database_read", "maintenance"),
+}
+LOG_FIGURES = {
+    "log_write": ("log_write",),
+    "log_read": ("log_read",),
+    "log_replication": ("log_replication",),
+    "log_read_with_replication": ("log_read", "log_replication"),
+}
 
 
 def summarize(run_folder: Path) -> dict[str, Any]:
@@ -34,22 +50,28 @@ def summarize(run_folder: Path) -> dict[str, Any]:
     outcome = folder.read_json(run_folder / folder.OUTCOME)
     if not (run_folder / folder.SAMPLES).is_file():
         raise folder.FolderError(f"{run_folder / folder.SAMPLES} is missing; the run was cut off before it measured")
+    checksums = _checksums(plan, outcome)
     with Measurements(run_folder, outcome) as measured:
+        databases = _databases(plan, outcome, measured)
         return {
             "schema_version": SCHEMA_VERSION,
             "name": plan["name"],
             "ending": outcome["ending"],
             "error": outcome["error"],
             "window": measured.window(),
-            "total": measured.totals(),
-            "databases": _databases(plan, outcome, measured),
+            "total": {**measured.totals(), **_sums(databases, checksums)},
+            "databases": databases,
             "instances": _instances(plan, measured),
             "operations": measured.operations(),
             "generator": measured.generator(),
+            "page_fault_stalls": measured.stalls(),
             "load": load_figures(run_folder, plan, outcome),
-            "machine": measured.machine(),
+            "machine": measured.machine("measure"),
             **_time_splits(plan, outcome, measured),
-            "checksums": _checksums(plan, outcome),
+            "checksums": checksums,
+            "checksum_reads": measured.checksum_reads(),
+            "checksum_machine": measured.machine("checksum"),
+            "checksum_devices": measured.devices("checksum"),
             "kernel_log": _kernel_log(run_folder),
             "phases": [_phase(phase, outcome) for phase in outcome["phases"]],
             "io": {"method": outcome["io_method"], "remarks": outcome["io_remarks"]},
@@ -83,6 +105,17 @@ class Measurements:
         names = [column[0] for column in cursor.description or []]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
+    def machine(self, kind: str) -> dict[str, dict[str, float]]:
+        """What the machine did in the phases of a kind."""
+        return machine_levels(self._rows, self._phases_of(kind))
+
+    def devices(self, kind: str) -> list[dict[str, Any]]:
+        """What the disks under the instances did in the phases of a kind."""
+        return device_rates(self._rows, self._outcome.get("devices", []), self._phases_of(kind))
+
+    def _phases_of(self, kind: str) -> list[str]:
+        return [phase["name"] for phase in self._outcome["phases"] if phase["kind"] == kind]
+
     @property
     def seconds(self) -> float:
         """How long was measured."""
@@ -103,10 +136,10 @@ class Measurements:
             "complete": bool(self._phases) and all(phase["complete"] for phase in self._phases),
         }
 
-    def transfers(self, metric: str, instance: str | None, database: int | None) -> dict[str, Any]:
-        """Figures of one metric, for one database, one instance or all."""
-        where = "metric = $metric"
-        values: dict[str, Any] = {"metric": metric}
+    def transfers(self, metrics: tuple[str, ...], instance: str | None, database: int | None) -> dict[str, Any]:
+        """Figures of some metrics together, for one database, one instance or all."""
+        where = "list_contains($metrics, metric)"
+        values: dict[str, Any] = {"metrics": list(metrics)}
         if instance is not None:
             where += " AND instance = $instance"
             values["instance"] = instance
@@ -119,32 +152,38 @@ class Measurements:
             values,
         ).fetchall()[0]
         count, errors, size, total_ns, max_ns = summed
-        published = self._published_means(where, values)
+        latencies, sizes = self._published_means(where, values)
         seconds = self.seconds
         return {
             "count": count,
             "errors": errors,
             "per_s": count / seconds if seconds else 0.0,
+            "bytes_per_s": size / seconds if seconds else 0.0,
             "bytes_mean": size / count if count else None,
+            "bytes_mean_of_samples": sum(sizes) / len(sizes) if sizes else None,
             "latency_ms_mean": total_ns / count / NS_PER_MS if count else None,
-            "latency_ms_mean_of_samples": sum(published) / len(published) if published else None,
-            "latency_ms_sample_mean_max": max(published) if published and count else None,
+            "latency_ms_mean_of_samples": sum(latencies) / len(latencies) if latencies else None,
+            "latency_ms_sample_mean_max": max(latencies) if latencies and count else None,
             **{f"latency_ms_{name}": value for name, value in self._quantiles(where, values).items()},
             "latency_ms_max": max_ns / NS_PER_MS if count else None,
         }
 
-    def _published_means(self, where: str, values: dict[str, Any]) -> list[float]:
-        """The mean latency of each published interval, zero where nothing completed."""
+    def _published_means(self, where: str, values: dict[str, Any]) -> tuple[list[float], list[float]]:
+        """Mean latency in ms and mean size of each published interval, zero where nothing completed."""
         if not self._phases:
-            return []
+            return [], []
         interval_ns = config.limits()["sample_interval_s"] * NS_PER_S
-        start_ns = self._phases[0]["start_ns"]
+        start_ns, end_ns = self._phases[0]["start_ns"], self._phases[-1]["end_ns"]
+        whole, rest_ns = divmod(end_ns - start_ns, interval_ns)
+        last = whole if whole == 0 or 2 * rest_ns >= interval_ns else whole - 1
         rows = self._database.execute(
-            f"SELECT sum(latency_ns_sum)::DOUBLE / greatest(sum(count), 1) FROM measured WHERE {where}"
-            " GROUP BY (end_ns - $start - 1) // $interval ORDER BY (end_ns - $start - 1) // $interval",
-            {**values, "start": start_ns, "interval": interval_ns},
+            "SELECT sum(latency_ns_sum)::DOUBLE / greatest(sum(count), 1), sum(bytes)::DOUBLE / greatest(sum(count), 1)"
+            f" FROM measured WHERE {where}"
+            " GROUP BY least((end_ns - $start - 1) // $interval, $last)"
+            " ORDER BY least((end_ns - $start - 1) // $interval, $last)",
+            {**values, "start": start_ns, "interval": interval_ns, "last": last},
         ).fetchall()
-        return [row[0] / NS_PER_MS for row in rows]
+        return [row[0] / NS_PER_MS for row in rows], [row[1] for row in rows]
 
     def _quantiles(self, where: str, values: dict[str, Any]) -> dict[str, float | None]:
         buckets = self._database.execute(
@@ -154,7 +193,7 @@ class Measurements:
         ).fetchall()
         return {name: _quantile(buckets, share) for name, share in QUANTILES.items()}
 
-    def histogram(self, metric: str, instance: str, database: int) -> list[tuple[float, int]]:
+    def buckets(self, metric: str, instance: str, database: int) -> list[tuple[float, int]]:
         """Upper bound in ms and count of each bucket of one distribution."""
         rows = self._database.execute(
             "SELECT upper_ns, sum(count)::BIGINT FROM bucket WHERE metric = ? AND instance = ? AND database = ?"
@@ -163,16 +202,35 @@ class Measurements:
         ).fetchall()
         return [(upper / NS_PER_MS, count) for upper, count in rows]
 
-    def series(self, metric: str) -> list[dict[str, Any]]:
-        """Rate and latency of one metric over time, for each instance and database."""
+    def series(self, metric: str, points_max: int) -> list[dict[str, Any]]:
+        """Rate, latency and level of one metric over time, for each place, in at most so many equal spans.
+
+        A span's mean is weighted by operations, and its `latency_ms_p99` is the highest p99 of its samples, so that no
+        bad moment is averaged away however long the run was.
+        """
         if not self._phases:
             return []
+        start_ns, end_ns = self._phases[0]["start_ns"], self._phases[-1]["end_ns"]
+        width_ns = self._span_ns(end_ns - start_ns, points_max)
         return self._rows(
-            "SELECT (end_ns - ?) / 1e9 AS second, instance, database, count / (interval_ns / 1e9) AS per_s,"
-            " CASE WHEN count > 0 THEN latency_ns_sum / count / 1e6 END AS latency_ms_mean,"
-            " latency_ns_p99 / 1e6 AS latency_ms_p99 FROM measured WHERE metric = ? ORDER BY end_ns",
-            [self._phases[0]["start_ns"], metric],
+            "SELECT ((end_ns - $start - 1) // $width) * $width / 1e9 AS second, instance, database,"
+            " sum(count) / (sum(interval_ns) / 1e9) AS per_s,"
+            " CASE WHEN sum(count) > 0 THEN sum(latency_ns_sum)::DOUBLE / sum(count) / 1e6 END AS latency_ms_mean,"
+            " CASE WHEN sum(count) > 0 THEN max(latency_ns_p99) / 1e6 END AS latency_ms_p99,"
+            " avg(value) AS level FROM measured WHERE metric = $metric"
+            " GROUP BY second, instance, database HAVING sum(interval_ns) * 4 >= $least"
+            " ORDER BY instance, database, second",
+            {"start": start_ns, "width": width_ns, "metric": metric, "least": min(width_ns, self._usual_interval_ns())},
         )
+
+    def _span_ns(self, whole_ns: int, points_max: int) -> int:
+        """The shortest whole number of usual samples that cuts the time into no more than so many spans."""
+        usual_ns = self._usual_interval_ns()
+        return max(1, -(-whole_ns // (points_max * usual_ns))) * usual_ns
+
+    def _usual_interval_ns(self) -> int:
+        row = self._rows("SELECT max(interval_ns)::BIGINT AS longest FROM measured")[0]
+        return int(row["longest"] or NS_PER_S)
 
     def level(self, metric: str, instance: str) -> dict[str, float] | None:
         """Mean, smallest and largest value of a level."""
@@ -183,15 +241,28 @@ class Measurements:
         )[0]
         return None if row["mean"] is None else row
 
-    def machine(self) -> dict[str, dict[str, float]]:
-        """What the machine did beside the load; what its kernel does not say is absent."""
+    def stalls(self) -> dict[str, float] | None:
+        """Page fault stalls per second of all instances: mean over the run, smallest and largest of a sample."""
+        row = self._rows(
+            "SELECT sum(count) / (sum(seconds)) AS mean, min(count / seconds) AS min, max(count / seconds) AS max FROM"
+            " (SELECT sum(count) AS count, max(interval_ns) / 1e9 AS seconds FROM measured"
+            " WHERE metric = 'page_fault_stall' GROUP BY end_ns)"
+        )[0]
+        return None if row["mean"] is None else row
+
+    def checksum_reads(self) -> dict[str, Any] | None:
+        """Rate, size and latency of the reads of the checksum passes, all databases together."""
+        passes = [phase for phase in self._outcome["phases"] if phase["kind"] == "checksum"]
+        seconds = sum(phase["end_ns"] - phase["start_ns"] for phase in passes) / NS_PER_S
+        if not seconds:
+            return None
         rows = self._rows(
-            "SELECT metric, avg(value) AS mean, min(value) AS min, max(value) AS max FROM measured"
-            " WHERE list_contains(?, metric) GROUP BY metric",
-            [list(MACHINE_LEVELS)],
+            "SELECT sum(latency_ns_sum)::DOUBLE / sum(count) / 1e6 AS read_latency_ms_mean,"
+            " sum(count) / $seconds AS reads_per_s, sum(bytes)::DOUBLE / sum(count) AS read_bytes_mean FROM sample"
+            " WHERE metric = 'checksum' AND list_contains($phases, phase) HAVING sum(count) > 0",
+            {"seconds": seconds, "phases": [phase["name"] for phase in passes]},
         )
-        found = {row["metric"]: {name: row[name] for name in LEVEL_FIGURES} for row in rows}
-        return {name: found[name] for name in MACHINE_LEVELS if name in found}
+        return rows[0] if rows else None
 
     def whole_ns(self) -> tuple[int, int]:
         """From the first to the last moment that was measured."""
@@ -200,11 +271,13 @@ class Measurements:
     def worst_sample_ns(self, metric: str, instance: str, database: int) -> tuple[int, int]:
         """The published interval with the highest mean latency."""
         where = "metric = $metric AND instance = $instance AND database = $database"
-        means = self._published_means(where, {"metric": metric, "instance": instance, "database": database})
+        means, _ = self._published_means(where, {"metric": metric, "instance": instance, "database": database})
         interval_ns = config.limits()["sample_interval_s"] * NS_PER_S
         first_ns, last_ns = self.whole_ns()
-        start_ns = first_ns + means.index(max(means)) * interval_ns if means else first_ns
-        return start_ns, min(start_ns + interval_ns, last_ns)
+        worst = means.index(max(means)) if means else 0
+        start_ns = first_ns + worst * interval_ns
+        # The last interval takes a short rest with it.
+        return start_ns, last_ns if worst + 1 >= len(means) else start_ns + interval_ns
 
     def splitter(self, plan: dict[str, Any]) -> Splitter:
         """What splits the latencies of this run."""
@@ -224,16 +297,16 @@ class Measurements:
 
     def totals(self) -> dict[str, Any]:
         """Figures of the whole run."""
-        reads = self.transfers("database_read", None, None)
-        writes = self.transfers("database_write", None, None)
+        figures = {
+            name: self.transfers(metrics, None, None) for name, metrics in (DATABASE_FIGURES | LOG_FIGURES).items()
+        }
         errors = self._rows("SELECT coalesce(sum(errors), 0)::BIGINT AS errors FROM sample")[0]["errors"]
-        operations = sum(operation["count"] for operation in self.operations())
+        transactions = self._responses("list_contains($metrics, metric)", {"metrics": list(OPERATIONS)})
         return {
-            "database_iops": reads["per_s"] + writes["per_s"],
-            "transactions_per_s": operations / self.seconds if self.seconds else 0.0,
-            "database_read": reads,
-            "database_write": writes,
-            "log_write": self.transfers("log_write", None, None),
+            "database_iops": figures["database_read"]["per_s"] + figures["database_write"]["per_s"],
+            "transactions_per_s": transactions["per_s"],
+            **figures,
+            "transactions": transactions,
             "errors_in_run": errors,
             "hung_in_run": self.counted("hung", whole_run=True),
             "missing_records": self.counted("missing_record"),
@@ -247,26 +320,23 @@ class Measurements:
             "SELECT DISTINCT workload, metric FROM measured WHERE list_contains(?, metric) ORDER BY workload, metric",
             [list(OPERATIONS)],
         ):
-            where = "metric = $metric AND workload = $workload"
-            values = {"metric": row["metric"], "workload": row["workload"]}
-            count, total_ns, max_ns = self._database.execute(
-                "SELECT sum(count)::BIGINT, sum(latency_ns_sum)::DOUBLE, max(latency_ns_max)::BIGINT"
-                f" FROM measured WHERE {where}",
-                values,
-            ).fetchall()[0]
-            quantiles = self._quantiles(where, values)
-            found.append(
-                {
-                    "workload": row["workload"],
-                    "operation": row["metric"],
-                    "count": count,
-                    "per_s": count / self.seconds if self.seconds else 0.0,
-                    "response_ms_mean": total_ns / count / NS_PER_MS if count else None,
-                    **{f"response_ms_{name}": value for name, value in quantiles.items()},
-                    "response_ms_max": max_ns / NS_PER_MS if count else None,
-                }
-            )
+            responses = self._responses("metric = $metric AND workload = $workload", row)
+            found.append({"workload": row["workload"], "operation": row["metric"], **responses})
         return found
+
+    def _responses(self, where: str, values: dict[str, Any]) -> dict[str, Any]:
+        count, total_ns, max_ns = self._database.execute(
+            "SELECT coalesce(sum(count), 0)::BIGINT, coalesce(sum(latency_ns_sum), 0)::DOUBLE,"
+            f" coalesce(max(latency_ns_max), 0)::BIGINT FROM measured WHERE {where}",
+            values,
+        ).fetchall()[0]
+        return {
+            "count": count,
+            "per_s": count / self.seconds if self.seconds else 0.0,
+            "response_ms_mean": total_ns / count / NS_PER_MS if count else None,
+            **{f"response_ms_{name}": value for name, value in self._quantiles(where, values).items()},
+            "response_ms_max": max_ns / NS_PER_MS if count else None,
+        }
 
     def generator(self) -> dict[str, Any]:
         """How the load generator itself did."""
@@ -340,7 +410,10 @@ def _databases(plan: dict[str, Any], outcome: dict[str, Any], measured: Measurem
         for number in range(1, len(instance["databases"]) + 1):
             before = _sizes(outcome, "prepare", index, number)
             after = _sizes(outcome, "stop", index, number) or _sizes(outcome, "measure", index, number)
-            metrics = {metric: measured.transfers(metric, instance["name"], number) for metric in DATABASE_METRICS}
+            figures = {
+                name: measured.transfers(metrics, instance["name"], number)
+                for name, metrics in DATABASE_FIGURES.items()
+            }
             found.append(
                 {
                     "name": _database_name(instance, number),
@@ -349,8 +422,8 @@ def _databases(plan: dict[str, Any], outcome: dict[str, Any], measured: Measurem
                     "path": str(Path(instance["directory"]) / instance["databases"][number - 1]["file_name"]),
                     "initial_bytes": before["size_bytes"] if before else None,
                     "final_bytes": after["size_bytes"] if after else None,
-                    "iops": metrics["database_read"]["per_s"] + metrics["database_write"]["per_s"],
-                    **metrics,
+                    "iops": figures["database_read"]["per_s"] + figures["database_write"]["per_s"],
+                    **figures,
                 }
             )
     return found
@@ -365,7 +438,7 @@ def _instances(plan: dict[str, Any], measured: Measurements) -> list[dict[str, A
             {
                 "name": name,
                 "log_directory": instance["log_directory"],
-                **{metric: measured.transfers(metric, name, 0) for metric in INSTANCE_METRICS},
+                **{figure: measured.transfers(metrics, name, 0) for figure, metrics in LOG_FIGURES.items()},
                 "page_fault_stalls_count": stalls,
                 "page_fault_stalls_per_s": stalls / measured.seconds if measured.seconds else None,
                 "cache_used_bytes": measured.level("cache_used", name),
@@ -401,4 +474,20 @@ def _time_splits(plan: dict[str, Any], outcome: dict[str, Any], measured: Measur
     return {
         **split_run(splitter, places, names, measured.whole_ns(), measured.worst_sample_ns),
         "stalls": [{**stall, "begun_utc": _utc(stall.pop("begun_ns"), outcome)} for stall in found],
+    }
+
+
+def _sums(databases: list[dict[str, Any]], checksums: list[dict[str, Any]]) -> dict[str, Any]:
+    """Sizes of all databases, and what the checksum passes found in all of them."""
+    initial = [database["initial_bytes"] for database in databases]
+    final = [database["final_bytes"] for database in databases]
+    known = None not in initial and None not in final
+    return {
+        "initial_bytes": sum(initial) if None not in initial else None,
+        "final_bytes": sum(final) if None not in final else None,
+        "grown_bytes": sum(final) - sum(initial) if known else None,
+        "pages_verified": sum(item["pages_seen"] for item in checksums) if checksums else None,
+        "pages_damaged": sum(item["bad"] + item["correctable"] + item["wrong_page_number"] for item in checksums)
+        if checksums
+        else None,
     }

@@ -105,7 +105,7 @@ def stall(begun_s: float, page_ms: float, flush_ms: float, engine_ms: float = 0.
 def _outcome(stalls: list[dict[str, Any]]) -> dict[str, Any]:
     database = {"path": "/data/one/database001.edb", "size_bytes": 64 << 30, "records_ever": 5}
     times = {"prepare": (0, 1), "measure": (1, 1 + SECONDS), "stop": (1 + SECONDS, 2 + SECONDS)}
-    checksum = {"instance": 0, "database": 1, "bad": 0, "correctable": 0, "wrong_page_number": 0}
+    checksum = {"instance": 0, "database": 1, "pages_seen": 1, "bad": 0, "correctable": 0, "wrong_page_number": 0}
     phases = [
         {
             "name": kind, "kind": kind, "start_ns": start * SECOND, "end_ns": end * SECOND, "complete": True,

@@ -1,21 +1,28 @@
-"""The charts of the report, as Vega-Lite specs, and the script that draws them without a network."""
+"""The charts of the report as Vega-Lite specs, each with the table that says the same.
+
+Latency stands on a logarithmic axis, so that a limit and a tenth of it can be read in one picture. Places are told apart
+by colour and by dashes; the colours are Okabe and Ito's, which those who confuse red and green can tell apart too. Where
+there are more places than can be told apart, the slowest are drawn and the title says so; the table has them all.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import altair as alt
-import vl_convert
 
 from plimsoll.measurements import Measurements
-from plimsoll.report.tables import Table
+from plimsoll.report.spans import BOUNDS_MS, Curve, Unit, binned, bound_label, curves, time_unit
+from plimsoll.report.tables import Table, shown
 
-#: More points than this are thinned: a report of a day must still open on a phone.
-POINTS_MAX = 600
-#: Okabe and Ito's palette, told apart also by those who confuse red and green; the dashes do it without colour.
-COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442"]
+#: More points than this are put together: a report of a day must still open on a phone.
+POINTS_MAX = 240
+TABLE_ROWS_MAX = 24
+PLACES_MAX = 6
+COLOURS = ["#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#000000"]
+DASHES = [[1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3]]
+LIMIT_COLOUR = "#9d1010"
 
 
 @dataclass(frozen=True)
@@ -29,105 +36,265 @@ class Chart:
     table: Table
 
 
-@cache
-def script_bundle() -> str:
-    """The libraries that draw the charts, as one script."""
-    # The snippet has a default that the type stub does not know.
-    bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
-    return bundle.replace("</script", "<\\/script")
+@dataclass(frozen=True)
+class Series:
+    """What one chart over time shows."""
+
+    metric: str
+    figure: str
+    title: str
+    unit: str
+    is_latency: bool = False
+    check: str = ""
 
 
-def chart_list(plan: dict[str, Any], measured: Measurements) -> list[Chart]:
-    """Rates and latencies over time, then distributions."""
-    charts = [
-        _series(measured, "database_read", "per_s", "Database reads per second"),
-        _series(measured, "database_write", "per_s", "Database writes per second"),
-        _series(measured, "database_read", "latency_ms_mean", "Database read latency, mean of each sample (ms)"),
-        _series(measured, "log_write", "latency_ms_mean", "Log write latency, mean of each sample (ms)"),
-    ]
-    for metric, title in (
-        ("database_read", "Distribution of database read latency"),
-        ("database_write", "Distribution of database write latency"),
-        ("log_write", "Distribution of log write latency"),
-    ):
-        charts.append(_histogram(plan, measured, metric, title))
+SERIES = (
+    Series("database_read", "per_s", "Database reads", "per s"),
+    Series("database_write", "per_s", "Database writes", "per s"),
+    Series("database_read", "latency_ms_mean", "Database read latency, mean", "ms", True, "database_read_latency_mean"),
+    Series("database_read", "latency_ms_p99", "Database read latency, p99", "ms", True),
+    Series("log_write", "latency_ms_mean", "Log write latency, mean", "ms", True, "log_write_latency_mean"),
+    Series("log_write", "latency_ms_p99", "Log write latency, p99", "ms", True),
+    Series("database_write", "latency_ms_mean", "Database write latency, mean", "ms", True),
+    Series("cpu_busy", "level", "Processor time of the machine in use", "%"),
+)
+HISTOGRAMS = (
+    ("database_read", "Distribution of database read latency"),
+    ("database_write", "Distribution of database write latency"),
+    ("log_write", "Distribution of log write latency"),
+)
+
+
+def histograms(summary: dict[str, Any], measured: Measurements) -> list[Chart]:
+    """How many transfers took how long."""
+    charts = (_histogram(summary, measured, metric, title) for metric, title in HISTOGRAMS)
     return [chart for chart in charts if chart is not None]
 
 
-def _label(row: dict[str, Any]) -> str:
-    return f"{row['instance']}/{row['database']}" if row["database"] else str(row["instance"])
+def time_series(summary: dict[str, Any], verdict: dict[str, Any], measured: Measurements) -> list[Chart]:
+    """Rates and latencies over the measured time."""
+    limits: dict[str, float] = {}
+    for check in verdict["checks"]:
+        limits.setdefault(check["name"], check["limit"])
+    charts = (_over_time(summary, measured, series, limits.get(series.check)) for series in SERIES)
+    return [chart for chart in charts if chart is not None]
 
 
-def _series(measured: Measurements, metric: str, figure: str, title: str) -> Chart | None:
-    rows = [row for row in measured.series(metric) if row[figure] is not None]
-    labels = sorted({_label(row) for row in rows})
-    if not rows:
+def _over_time(summary: dict[str, Any], measured: Measurements, series: Series, limit: float | None) -> Chart | None:
+    unit = time_unit(measured.seconds)
+    drawn = _curves(summary, measured, series, POINTS_MAX)
+    if not drawn:
         return None
-    step = max(1, len(rows) // (POINTS_MAX * len(labels)))
-    points = []
-    for label in labels:
-        mine = [row for row in rows if _label(row) == label][::step]
-        points += [{"second": round(row["second"], 3), "value": row[figure], "where": label} for row in mine]
-    spec = (
-        alt.Chart(alt.Data(values=points), title=title)
-        .mark_line(interpolate="step-before")
+    chosen = sorted(drawn, key=lambda curve: -curve.mean)[:PLACES_MAX] if len(drawn) > PLACES_MAX else drawn
+    chosen = sorted(chosen, key=lambda curve: curve.where)
+    points = [
+        {"t": round(second / unit.seconds, 5), "v": float(f"{value:.4g}"), "w": curve.where}
+        for curve in chosen
+        for second, value in curve.points
+        if value > 0 or not series.is_latency
+    ]
+    if not points:
+        return None
+    labels = [curve.where for curve in chosen]
+    base = alt.Chart().encode(x=alt.X("t:Q", title=f"{unit.name} since measuring began", scale=alt.Scale(nice=False)))
+    lines = base.mark_line(interpolate="step-after", strokeWidth=1.6, clip=True).encode(
+        y=alt.Y(
+            "v:Q", title=series.unit, scale=_value_scale(points, series, limit), axis=_value_axis(points, series, limit)
+        ),
+        color=_colour(labels),
+        strokeDash=_dash(labels),
+        tooltip=[
+            alt.Tooltip("w:N", title="where"),
+            alt.Tooltip("t:Q", title=unit.name, format=".4~g"),
+            alt.Tooltip("v:Q", title=series.unit, format=".3~g"),
+        ],
+    )
+    layers = [lines] if limit is None or not series.is_latency else [lines, *_limit_mark(limit)]
+    name = f"{series.metric}-{series.figure}".replace("_", "-")
+    title = _title(f"{series.title} ({series.unit})", _over_time_words(drawn, chosen, series, limit))
+    description = ". ".join([f"{series.title} over time", *title["subtitle"]])
+    # A single layer needs no layering, and a legend of one place says nothing new.
+    spec = _finished(alt.layer(*layers, data=alt.Data(values=points)), title, description)
+    return Chart(name, series.title, description, spec, _time_table(summary, measured, series, unit))
+
+
+def _curves(summary: dict[str, Any], measured: Measurements, series: Series, points_max: int) -> list[Curve]:
+    names = {(place["instance"], place["database"]): place["name"] for place in summary["databases"]}
+    names |= {(place["name"], 0): place["name"] for place in summary["instances"]}
+    if series.figure == "level":
+        names = dict.fromkeys(names, "machine")
+    return curves(
+        measured.series(series.metric, points_max), series.figure, names, 100.0 if series.unit == "%" else 1.0
+    )
+
+
+def _value_scale(points: list[dict[str, Any]], series: Series, limit: float | None) -> alt.Scale:
+    if not series.is_latency:
+        return alt.Scale(zero=True, domainMax=100) if series.unit == "%" else alt.Scale(zero=True)
+    low, high = _latency_range(points, limit)
+    return alt.Scale(type="log", domain=[low, high], nice=False)
+
+
+def _latency_range(points: list[dict[str, Any]], limit: float | None) -> tuple[float, float]:
+    """The bounds of 1, 2 and 5 around all values and the limit, with room for the words at the limit."""
+    values = [*(point["v"] for point in points), *([limit] if limit else [])]
+    low = max((bound for bound in BOUNDS_MS if bound <= 0.9 * min(values)), default=BOUNDS_MS[0])
+    high = min((bound for bound in BOUNDS_MS if bound >= 1.3 * max(values)), default=BOUNDS_MS[-1])
+    return low, high
+
+
+def _value_axis(points: list[dict[str, Any]], series: Series, limit: float | None) -> alt.Axis:
+    if not series.is_latency:
+        return alt.Axis(tickCount=5, format="~s" if series.unit == "per s" else "~g")
+    low, high = _latency_range(points, limit)
+    ticks = [bound for bound in BOUNDS_MS if low <= bound <= high]
+    if len(ticks) > 9:
+        ticks = [bound for bound in ticks if f"{bound:e}".startswith("1")]
+    return alt.Axis(values=ticks, format="~g", labelOverlap=False)
+
+
+def _limit_mark(limit: float) -> list[Any]:
+    once = alt.Data(values=[{}])
+    rule = alt.Chart(once).mark_rule(color=LIMIT_COLOUR, strokeWidth=1.5, strokeDash=[5, 3]).encode(y=alt.datum(limit))
+    text = (
+        alt.Chart(once)
+        .mark_text(color=LIMIT_COLOUR, align="left", baseline="bottom", dx=4, dy=-2, fontSize=12)
+        .encode(y=alt.datum(limit), x=alt.value(0), text=alt.value(f"limit {shown(limit)} ms"))
+    )
+    return [rule, text]
+
+
+def _over_time_words(drawn: list[Curve], chosen: list[Curve], series: Series, limit: float | None) -> list[str]:
+    """What the chart shows, in words that stand above it and are read aloud."""
+    worst = max(drawn, key=lambda curve: curve.most)
+    least = min(curve.least for curve in drawn)
+    words = [f"{shown(least)} to {shown(worst.most)} {series.unit}"]
+    if len(drawn) > 1:
+        words[0] += f", most in {worst.where}"
+    if limit is not None and series.is_latency:
+        words.append(f"{'never above' if worst.most <= limit else 'above'} the limit of {shown(limit)} ms")
+    if len(chosen) < len(drawn):
+        words.append(f"the {len(chosen)} places with the most of {len(drawn)}")
+    return words
+
+
+def _time_table(summary: dict[str, Any], measured: Measurements, series: Series, unit: Unit) -> Table:
+    found = _curves(summary, measured, series, TABLE_ROWS_MAX)
+    values = {curve.where: dict(curve.points) for curve in found}
+    times = sorted({second for points in values.values() for second in points})
+    rows: list[list[Any]] = [
+        [f"{second / unit.seconds:.4g}", *(points.get(second) for points in values.values())] for second in times
+    ]
+    headings = [f"From ({unit.name})", *(f"{where} ({series.unit})" for where in values)]
+    note = (
+        "Means of spans, weighted by operations."
+        if series.figure != "latency_ms_p99"
+        else "Highest p99 of a sample in the span."
+    )
+    return Table(f"{series.title}: values", headings, rows, note if series.figure != "level" else "Means of spans.")
+
+
+def _histogram(summary: dict[str, Any], measured: Measurements, metric: str, title: str) -> Chart | None:
+    places = summary["instances"] if metric == "log_write" else summary["databases"]
+    shares: dict[str, list[float]] = {}
+    counts: dict[str, list[int]] = {}
+    for place in places:
+        buckets = measured.buckets(metric, place.get("instance", place["name"]), place.get("database", 0))
+        total = sum(count for _, count in buckets)
+        if total:
+            counts[place["name"]] = binned(buckets)
+            shares[place["name"]] = [100 * count / total for count in counts[place["name"]]]
+    if not shares:
+        return None
+    filled = [index for index in range(len(BOUNDS_MS) + 1) if any(row[index] for row in counts.values())]
+    bins = range(filled[0], filled[-1] + 1)
+    labels = [place["name"] for place in sorted(places, key=lambda place: -(place[metric]["latency_ms_mean"] or 0))]
+    labels = sorted([label for label in labels if label in shares][:PLACES_MAX])
+    points = [
+        {"b": bound_label(index), "v": float(f"{shares[label][index]:.4g}"), "w": label}
+        for index in bins
+        for label in labels
+    ]
+    order = [bound_label(index) for index in bins]
+    bars = (
+        alt.Chart()
+        .mark_bar()
         .encode(
-            x=alt.X("second:Q", title="seconds since measuring began"),
-            y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=True)),
+            x=alt.X("b:N", title="latency, ms", sort=order, axis=alt.Axis(labelAngle=-40, labelOverlap=False)),
+            xOffset=alt.XOffset("w:N", sort=labels),
+            y=alt.Y("v:Q", title="% of transfers", axis=alt.Axis(tickCount=5)),
             color=_colour(labels),
-            strokeDash=alt.StrokeDash("where:N", legend=None),
             tooltip=[
-                alt.Tooltip("where:N", title="where"),
-                alt.Tooltip("second:Q", format=".1f"),
-                alt.Tooltip("value:Q", format=".3~g"),
+                alt.Tooltip("w:N", title="where"),
+                alt.Tooltip("b:N", title="ms"),
+                alt.Tooltip("v:Q", title="%", format=".3~g"),
             ],
         )
     )
-    thinned = points[:: max(1, len(points) // 60)]
-    table = Table(
-        title, ["Second", "Where", "Value"], [[point["second"], point["where"], point["value"]] for point in thinned]
-    )
-    description = f"{title} over time, for {', '.join(labels)}"
-    return Chart(f"{metric}-{figure}".replace("_", "-"), title, description, _finished(spec, description), table)
+    words = _percentile_words(summary["total"][metric])
+    if len(labels) < len(shares):
+        words.append(f"the {len(labels)} slowest of {len(shares)} places")
+    spec = _finished(alt.layer(bars, data=alt.Data(values=points)), _title(title, words), ". ".join([title, *words]))
+    table = _histogram_table(title, list(bins), counts)
+    return Chart(f"{metric}-distribution".replace("_", "-"), title, ". ".join([title, *words]), spec, table)
+
+
+def _percentile_words(total: dict[str, Any]) -> list[str]:
+    figures = (("p50", "half within"), ("p99", "99 % within"), ("max", "longest"))
+    return [", ".join(f"{word} {shown(total[f'latency_ms_{name}'])} ms" for name, word in figures)]
+
+
+def _histogram_table(title: str, bins: list[int], counts: dict[str, list[int]]) -> Table:
+    headings = ["Latency (ms)"]
+    for label in counts:
+        headings += [f"{label}: transfers", f"{label}: % so far"]
+    rows = []
+    for index in bins:
+        row: list[Any] = [bound_label(index)]
+        for each in counts.values():
+            row += [each[index], f"{100 * sum(each[: index + 1]) / sum(each):.3f}"]
+        rows.append(row)
+    return Table(f"{title}: values", headings, rows, "Each row is a range of latencies, its upper bound included.")
 
 
 def _colour(labels: list[str]) -> alt.Color:
-    scale = alt.Scale(domain=labels, range=[COLOURS[index % len(COLOURS)] for index in range(len(labels))])
-    return alt.Color("where:N", title=None, scale=scale, legend=alt.Legend(orient="bottom"))
-
-
-def _histogram(plan: dict[str, Any], measured: Measurements, metric: str, title: str) -> Chart | None:
-    points: list[dict[str, Any]] = []
-    for instance in plan["run"]["instances"]:
-        numbers = [0] if metric == "log_write" else range(1, len(instance["databases"]) + 1)
-        for number in numbers:
-            buckets = measured.histogram(metric, instance["name"], number)
-            total = sum(count for _, count in buckets)
-            label = _label({"instance": instance["name"], "database": number})
-            reached = 0
-            for upper_ms, count in buckets:
-                reached += count
-                points.append({"ms": upper_ms, "share": 100 * reached / total, "count": count, "where": label})
-    if not points:
-        return None
-    labels = sorted({point["where"] for point in points})
-    spec = (
-        alt.Chart(alt.Data(values=points), title=title)
-        .mark_line(interpolate="step-after")
-        .encode(
-            x=alt.X("ms:Q", title="latency, ms (logarithmic)", scale=alt.Scale(type="log")),
-            y=alt.Y("share:Q", title="% that were faster", scale=alt.Scale(domain=[0, 100])),
-            color=_colour(labels),
-            strokeDash=alt.StrokeDash("where:N", legend=None),
-            tooltip=["where:N", alt.Tooltip("ms:Q", format=".3~g"), alt.Tooltip("share:Q", format=".4~g"), "count:Q"],
-        )
+    scale = alt.Scale(domain=labels, range=COLOURS[: len(labels)])
+    legend = alt.Legend(
+        orient="bottom", direction="vertical", columns=2, symbolStrokeWidth=2, labelLimit=260, labelFontSize=12
     )
-    description = f"{title}: share of I/O that completed within a latency, for {', '.join(labels)}"
-    rows = [[point["where"], point["ms"], point["count"], point["share"]] for point in points]
-    table = Table(title, ["Where", "Up to ms", "Count", "% so far"], rows[:: max(1, len(rows) // 120)])
-    return Chart(f"{metric}-distribution".replace("_", "-"), title, description, _finished(spec, description), table)
+    return alt.Color("w:N", title=None, scale=scale, legend=legend)
 
 
-def _finished(chart: Any, description: str) -> dict[str, Any]:
-    finished: dict[str, Any] = chart.properties(width="container", height=220, description=description).to_dict()
+def _dash(labels: list[str]) -> alt.StrokeDash:
+    return alt.StrokeDash("w:N", title=None, scale=alt.Scale(domain=labels, range=DASHES[: len(labels)]))
+
+
+def _title(text: str, words: list[str]) -> dict[str, Any]:
+    return {"text": text, "subtitle": words}
+
+
+def _finished(chart: Any, title: dict[str, Any], description: str) -> dict[str, Any]:
+    shape = alt.TitleParams(
+        title["text"],
+        subtitle=title["subtitle"],
+        anchor="start",
+        fontSize=15,
+        subtitleFontSize=12.5,
+        subtitleColor="#333",
+        offset=8,
+    )
+    finished: dict[str, Any] = (
+        chart.properties(width="container", height=200, description=description, title=shape)
+        .configure(font="system-ui, sans-serif")
+        .configure_axis(
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            gridColor="#e4e4e4",
+            labelColor="#333",
+            titleColor="#333",
+        )
+        .configure_view(strokeWidth=0)
+        .to_dict()
+    )
     return finished

@@ -1,26 +1,58 @@
-"""Puts the report together: data from the run folder, tables and charts from their modules, layout from the template."""
+"""Puts the report together: data from the run folder, tables and charts from their modules, layout from the templates."""
 
 from __future__ import annotations
 
 import json
+import re
+import tomllib
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from plimsoll import __version__, folder
 from plimsoll.measurements import Measurements
-from plimsoll.report.charts import chart_list, script_bundle
-from plimsoll.report.tables import Table, section_list, shown
+from plimsoll.report import circumstances
+from plimsoll.report.charts import Chart, histograms, time_series
+from plimsoll.report.checksums import checksum_sections
+from plimsoll.report.findings import figure_list, finding_list
+from plimsoll.report.script import script_bundle
+from plimsoll.report.sections import published_sections
+from plimsoll.report.tables import Table, duration_shown, shown
+from plimsoll.report.verdicts import check_table, guilt_of, limit_sources, not_measured
 
-NOT_MEASURED = (
-    "Which part of the system is slow: latencies are those the host sees, not split over kernel queue, path and device.",
-    "Behaviour during failures: degraded arrays, lost paths, power cuts.",
-    "Latency of database writes is shown but not judged, as in the published test.",
-    "Other loads at the same time: backup windows, snapshots, other hosts.",
-)
+#: What the user may add to a run folder by hand: a table of texts, shown with the environment.
+NOTES = "notes.toml"
+MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
+STATUS_WORDS = {
+    "pass": "✓ within its limit",
+    "fail": "✗ beyond its limit",
+    "not_evaluated": "? not evaluated",
+    "not_applicable": "not applicable",
+}
+FILES = {
+    folder.SUMMARY: "every figure, for each database and in total",
+    folder.VERDICT: "every check with its limit and reason",
+    folder.SAMPLES: "every sample, as columns",
+    folder.HISTOGRAMS: "every distribution, bucket by bucket",
+    folder.EVENTS: "the test log, one JSON object a line",
+    folder.PLAN: "what was asked for, with every default filled in",
+    folder.ENVIRONMENT: "the machine and the storage as they were found",
+    folder.OUTCOME: "how the run ended, phase by phase",
+}
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A part of the report: tables, then charts."""
+
+    id: str
+    title: str
+    tables: list[Table]
+    charts: list[Chart] = field(default_factory=list)
 
 
 def write_report(run_folder: Path) -> Path:
@@ -47,48 +79,120 @@ def render(run_folder: Path) -> str:
     verdict = folder.read_json(run_folder / folder.VERDICT)
     environment = folder.read_json(run_folder / folder.ENVIRONMENT)
     outcome = folder.read_json(run_folder / folder.OUTCOME)
-    events = folder.read_events(run_folder)
     with Measurements(run_folder, outcome) as measured:
-        charts = chart_list(plan, measured)
-    page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    page.filters["shown"] = shown
-    template = page.from_string(_resource("page.html.j2"))
-    return template.render(
-        plan=plan,
-        summary=summary,
-        verdict=verdict,
-        checks=check_table(verdict),
-        sections=section_list(plan, summary, environment, run_folder),
-        charts=charts,
-        specs=Markup(_safe_json({chart.name: chart.spec for chart in charts})),
-        bundle=Markup(script_bundle() if charts else ""),
-        style=Markup(_resource("page.css")),
-        events=[{**event, "seconds": event["time_ns"] / 1e9} for event in events],
-        not_measured=NOT_MEASURED,
-        version=__version__,
-        mark={"pass": "✓", "fail": "✗", "inconclusive": "?"}[verdict["result"]],
+        chapters = [
+            Chapter("test", "Test report", published_sections(plan, summary, environment, run_folder.absolute().name)),
+            Chapter("checksum", "Checksum", checksum_sections(summary)),
+            Chapter(
+                "latency",
+                "Latency",
+                [circumstances.latency_detail(summary), circumstances.responses(summary)],
+                histograms(summary, measured),
+            ),
+            Chapter("time", "Over time", [], time_series(summary, verdict, measured)),
+            Chapter(
+                "load", "Load generator and cache", [circumstances.generator(summary), circumstances.instances(summary)]
+            ),
+            Chapter(
+                "environment",
+                "Environment",
+                [*circumstances.environment_tables(environment, _notes(run_folder)), circumstances.phases(summary)],
+            ),
+        ]
+    chapters = [chapter for chapter in chapters if chapter.tables or chapter.charts]
+    specs = {chart.name: chart.spec for chapter in chapters for chart in chapter.charts}
+    guilt = guilt_of(summary, verdict)
+    self_check: list[Table] = []
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            plan=plan,
+            verdict=verdict,
+            where=_where(plan, summary),
+            mark=MARKS[verdict["result"]],
+            figures=figure_list(summary, verdict),
+            findings=finding_list(summary, verdict),
+            checks=check_table(verdict),
+            limit_sources=limit_sources(verdict),
+            guilt=guilt,
+            chapters=chapters,
+            contents=_contents(chapters, has_guilt=bool(guilt.tables), has_self_check=bool(self_check)),
+            log=_log(folder.read_events(run_folder)),
+            not_measured=not_measured(summary, verdict),
+            files=[(name, meaning) for name, meaning in FILES.items() if (run_folder / name).exists()],
+            self_check=self_check,
+            specs=Markup(_safe_json(specs)) if specs else "",
+            bundle=Markup(script_bundle() if specs else ""),
+            style=Markup(files("plimsoll.report").joinpath("templates/page.css").read_text(encoding="utf-8")),
+            version=__version__,
+        )
     )
 
 
-def check_table(verdict: dict[str, Any]) -> Table:
-    """One row for each check."""
-    words = {
-        "pass": "✓ pass",
-        "fail": "✗ fail",
-        "not_evaluated": "? not evaluated",
-        "not_applicable": "– not applicable",
-    }
+def _environment() -> Environment:
+    page = Environment(
+        loader=PackageLoader("plimsoll.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page.filters["anchor"] = lambda title: re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    page.filters["status_word"] = lambda status: STATUS_WORDS.get(status, status)
+    page.filters["used_words"] = lambda share: f"{shown(100 * share)} % of it used"
+    page.filters["lower_first"] = lambda title: title[:1].lower() + title[1:]
+    page.filters["breakable"] = _breakable
+    return page
+
+
+def _breakable(text: str) -> Markup:
+    """Text that may be broken behind the slashes of a path, and is not broken elsewhere while there is room."""
+    return Markup("/<wbr>").join(text.split("/"))
+
+
+def _where(plan: dict[str, Any], summary: dict[str, Any]) -> str:
+    """One line: what was tested, when and for how long."""
+    paths = ", ".join(target["path"] for target in plan["run"]["targets"])
+    window = summary["window"]
+    when = (window["start_utc"] or "").replace("T", " ")[:16]
+    test = f"{plan['judgement']['test'].capitalize()} test of {paths}"
+    return f"{test}, {when} UTC, measured for {duration_shown(window['seconds'])}" if when else test
+
+
+def _contents(chapters: list[Chapter], *, has_guilt: bool, has_self_check: bool) -> list[tuple[str, str]]:
+    found = [("verdict", "Verdict"), ("figures", "Key figures"), ("checks", "Checks")]
+    found += [("guilty", "Where the time went")] if has_guilt else []
+    found += [(chapter.id, chapter.title) for chapter in chapters]
+    found += [("log", "Test log"), ("not-measured", "What was not measured"), ("files", "Files")]
+    return found + ([("self-check", "Appendix: self-check")] if has_self_check else [])
+
+
+def _notes(run_folder: Path) -> dict[str, str]:
+    try:
+        content = tomllib.loads((run_folder / NOTES).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise folder.FolderError(
+            f'{run_folder / NOTES} cannot be read: {error}; write lines like `array = "model"`'
+        ) from error
+    return {name: str(text) for name, text in content.items()}
+
+
+def _log(events: list[dict[str, Any]]) -> Table:
     rows = [
-        [words[check["status"]], check["title"], check["scope"], check["reason"], check["source"]]
-        for check in verdict["checks"]
+        [
+            f"{event['time_ns'] / 1e9:.1f}",
+            event["phase"] or "",
+            event["text"] if event["level"] == "info" else f"{event['level'].upper()}: {event['text']}",
+        ]
+        for event in events
     ]
-    return Table("Checks", ["Result", "Check", "Where", "Reason", "Source of the limit"], rows)
-
-
-def _resource(name: str) -> str:
-    return files("plimsoll.report").joinpath(name).read_text(encoding="utf-8")
+    return Table("Test log", ["Second", "Phase", "What happened"], rows)
 
 
 def _safe_json(value: Any) -> str:
     """JSON that can stand inside a script element whatever the plan's names are."""
-    return json.dumps(value).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    text = json.dumps(value, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

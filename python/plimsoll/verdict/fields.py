@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from plimsoll.limits import DATABASE_METRICS, INSTANCE_METRICS, LEVEL_FIGURES, MACHINE_LEVELS, TOTAL_METRICS
+from plimsoll.limits import (
+    DATABASE_METRICS,
+    INSTANCE_METRICS,
+    LEVEL_FIGURES,
+    MACHINE_LEVELS,
+    TOTAL_METRICS,
+    TOTAL_SIZES,
+)
 
 Value = float | int | None
 
@@ -60,8 +67,12 @@ def _instance_fields(instance: dict[str, Any]) -> Iterator[tuple[str, str, Value
 def _run_fields(summary: dict[str, Any]) -> Iterator[tuple[str, Value]]:
     total = summary["total"]
     for name, value in total.items():
-        if name not in TOTAL_METRICS:
-            yield name, value
+        if name not in TOTAL_METRICS and name != "transactions":
+            yield f"total_{name}" if name in TOTAL_SIZES else name, value
+    for name, value in total["transactions"].items():
+        # The rate has a name of its own.
+        if name != "per_s":
+            yield f"transactions_{name}", value
     for metric in TOTAL_METRICS:
         for figure, value in total[metric].items():
             yield f"total_{metric}_{figure}", value

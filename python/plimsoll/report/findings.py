@@ -1,0 +1,204 @@
+"""What stands first in the report: the figures that were judged, and what follows from the numbers in plain sentences.
+
+No sentence holds a number that is not in `summary.json` or `verdict.json`: a sentence is written with the paths of its
+values, and the page carries each path beside its value, so that every claim can be traced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from plimsoll.report.tables import shown, size_shown
+
+_VALUE = re.compile(r"\{([a-z0-9_.]+)(?:\|([a-z]+))?\}")
+#: The published tool's mean is mentioned when it differs by more than this share.
+WORTH_MENTIONING = 0.05
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure with what it was judged by."""
+
+    title: str
+    value: str
+    what: str
+    details: list[str]
+    #: Share of the limit that is used, or None where there is none.
+    used: float | None = None
+    status: str = ""
+
+
+def figure_list(summary: dict[str, Any], verdict: dict[str, Any]) -> list[Figure]:
+    """The two latencies that are judged, at the place that is slowest, and the two rates."""
+    figures = [
+        _latency(summary["databases"], "database_read", "Database reads", "database_read_latency_mean", verdict),
+        _latency(summary["instances"], "log_write", "Log writes", "log_write_latency_mean", verdict),
+        _iops(summary, verdict),
+        _transactions(summary),
+    ]
+    return [figure for figure in figures if figure is not None]
+
+
+def _latency(
+    places: list[dict[str, Any]], metric: str, title: str, check_name: str, verdict: dict[str, Any]
+) -> Figure | None:
+    index = slowest(places, metric)
+    if index is None:
+        return None
+    place = places[index]
+    figures = place[metric]
+    check = next((c for c in verdict["checks"] if c["name"] == check_name and c["scope"] == place["name"]), None)
+    details = [f"p99 {shown(figures['latency_ms_p99'])} ms, longest {shown(figures['latency_ms_max'])} ms"]
+    if len(places) > 1:
+        details.append(f"slowest of {len(places)}: {place['name']}")
+    if check is None or not check["limit"]:
+        return Figure(title, f"{shown(figures['latency_ms_mean'])} ms", "mean, weighted by operations", details)
+    details.append(f"limit of the mean {shown(check['limit'])} ms")
+    return Figure(
+        title,
+        f"{shown(figures['latency_ms_mean'])} ms",
+        "mean, weighted by operations",
+        details,
+        figures["latency_ms_mean"] / check["limit"],
+        check["status"],
+    )
+
+
+def slowest(places: list[dict[str, Any]], metric: str) -> int | None:
+    """The position of the place with the highest mean latency."""
+    known = [index for index, place in enumerate(places) if place[metric]["latency_ms_mean"] is not None]
+    return max(known, key=lambda index: places[index][metric]["latency_ms_mean"], default=None)
+
+
+def _iops(summary: dict[str, Any], verdict: dict[str, Any]) -> Figure:
+    total, required = summary["total"], verdict["required_iops"]
+    read, write = total["database_read"], total["database_write"]
+    details = [f"{shown(read['per_s'])} reads/s and {shown(write['per_s'])} writes/s"]
+    check = next((c for c in verdict["checks"] if c["name"] == "required_iops"), None)
+    details.append("no requirement was stated" if required is None else f"required {shown(float(required))} per second")
+    status = check["status"] if check else ""
+    return Figure(
+        "Database I/O", f"{shown(total['database_iops'])} /s", "transactional reads and writes", details, None, status
+    )
+
+
+def _transactions(summary: dict[str, Any]) -> Figure | None:
+    total = summary["total"]["transactions"]
+    if not total["count"]:
+        return None
+    details = [
+        f"response p99 {shown(total['response_ms_p99'])} ms, longest {shown(total['response_ms_max'])} ms",
+        "from the intended start to the end of the commit",
+    ]
+    return Figure("Transactions", f"{shown(total['per_s'])} /s", "all kinds together", details)
+
+
+def finding_list(summary: dict[str, Any], verdict: dict[str, Any]) -> list[Markup]:
+    """Sentences in which every number carries its path."""
+    values = {"summary": summary, "verdict": verdict}
+    return [told(sentence, values) for sentence in _sentences(summary, verdict)]
+
+
+def told(sentence: str, values: dict[str, Any]) -> Markup:
+    """A sentence with its values in their places.
+
+    >>> str(told("{summary.rate} per s", {"summary": {"rate": 12345.6}}))
+    '<data value="12345.6" data-source="summary.rate">12,346</data> per s'
+    """
+    parts: list[str] = []
+    end = 0
+    for match in _VALUE.finditer(sentence):
+        path, form = match.groups()
+        value = at(path, values)
+        parts += [str(escape(sentence[end : match.start()]))]
+        parts += [f'<data value="{escape(value)}" data-source="{path}">{escape(_FORMS[form](value))}</data>']
+        end = match.end()
+    return Markup("".join([*parts, str(escape(sentence[end:]))]))
+
+
+def at(path: str, values: Any) -> Any:
+    """The value at a path of names and positions.
+
+    >>> at("summary.databases.1.name", {"summary": {"databases": [{}, {"name": "two"}]}})
+    'two'
+    """
+    for step in path.split("."):
+        values = values[int(step)] if step.isdigit() else values[step]
+    return values
+
+
+_FORMS: dict[str | None, Callable[[Any], str]] = {
+    None: shown,
+    "size": size_shown,
+    "percent": lambda value: f"{100 * value:.0f} %",
+    "whole": lambda value: f"{value:,.0f}",
+}
+
+
+def _sentences(summary: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
+    return [
+        *_throughput_sentences(summary, verdict),
+        *_latency_sentences(summary, "databases", "database_read", "reads"),
+        *_latency_sentences(summary, "instances", "log_write", "log writes"),
+        *_integrity_sentences(summary),
+        *_machine_sentences(summary),
+    ]
+
+
+def _throughput_sentences(summary: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
+    found = [
+        "The storage carried {summary.total.database_iops} database I/O per second over {summary.window.seconds|whole} s: "
+        "{summary.total.database_read.per_s} reads and {summary.total.database_write.per_s} writes, and "
+        "{summary.total.log_write.per_s} log writes beside them."
+    ]
+    if verdict["required_iops"] is not None:
+        found.append("The plan requires {verdict.required_iops} database I/O per second.")
+    if summary["total"]["grown_bytes"]:
+        found.append(
+            "The databases grew by {summary.total.grown_bytes|size} to {summary.total.final_bytes|size} under "
+            "{summary.total.transactions_per_s} transactions per second."
+        )
+    return found
+
+
+def _latency_sentences(summary: dict[str, Any], places: str, metric: str, what: str) -> list[str]:
+    index = slowest(summary[places], metric)
+    if index is None:
+        return []
+    path = f"summary.{places}.{index}.{metric}"
+    figures = summary[places][index][metric]
+    sentence = (
+        f"{what.capitalize()} are slowest at {{summary.{places}.{index}.name}}: {{{path}.latency_ms_mean}} ms on average, "
+        f"99 % within {{{path}.latency_ms_p99}} ms, the longest {{{path}.latency_ms_max}} ms."
+    )
+    plain = figures["latency_ms_mean_of_samples"]
+    if plain is not None and abs(plain - figures["latency_ms_mean"]) > WORTH_MENTIONING * figures["latency_ms_mean"]:
+        sentence += f" The published tool, which weights samples alike, would have printed {{{path}.latency_ms_mean_of_samples}} ms."
+    return [sentence]
+
+
+def _integrity_sentences(summary: dict[str, Any]) -> list[str]:
+    found = []
+    if summary["total"]["pages_verified"] is not None:
+        found.append(
+            "{summary.total.pages_verified} pages were read back and verified; {summary.total.pages_damaged} of them were "
+            "damaged or misplaced."
+        )
+    found.append(
+        "{summary.total.errors_in_run} transfers failed and {summary.total.hung_in_run} hung in the whole run."
+    )
+    return found
+
+
+def _machine_sentences(summary: dict[str, Any]) -> list[str]:
+    if summary["generator"]["executor_busy_mean"] is None:
+        return []
+    sentence = "The load generator's thread was busy for {summary.generator.executor_busy_mean|percent} of the time"
+    if "cpu_busy" in summary["machine"]:
+        sentence += ", the machine's processors for {summary.machine.cpu_busy.mean|percent}"
+    return [sentence + "."]

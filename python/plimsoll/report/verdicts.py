@@ -1,0 +1,168 @@
+"""The verdict as the report tells it: its checks, the layer that is to blame, and what was not measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.report.tables import Table, shown
+
+STATUS = {"pass": "✓ pass", "fail": "✗ FAIL", "not_evaluated": "? not evaluated", "not_applicable": "not applicable"}
+
+
+@dataclass(frozen=True)
+class Guilt:
+    """The layers that are to blame in sentences, and where the time went in tables."""
+
+    sentences: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+
+
+def check_table(verdict: dict[str, Any]) -> Table:
+    """Every check with its reason, what failed first."""
+    order = {"fail": 0, "not_evaluated": 1}
+    checks = sorted(verdict["checks"], key=lambda check: order.get(check["status"], 2))
+    has_reasons = any(check["status"] != "pass" for check in checks)
+    rows = []
+    for check in checks:
+        row = [
+            STATUS.get(check["status"], check["status"]),
+            _title(check),
+            check["scope"],
+            _with_unit(check["measured"], check["unit"]),
+            _with_unit(check["limit"], check["unit"]),
+            _used(check),
+        ]
+        # A pass is said by its figures; every other result is explained.
+        rows.append([*row, "" if check["status"] == "pass" else check["reason"]] if has_reasons else row)
+    headings = ["Result", "Check", "Where", "Measured", "Limit", "Used"]
+    return Table("Checks", [*headings, "Reason"] if has_reasons else headings, rows)
+
+
+def limit_sources(verdict: dict[str, Any]) -> list[tuple[str, str]]:
+    """Each kind of check with the source of its limit."""
+    return list(dict.fromkeys((_title(check), check["source"]) for check in verdict["checks"] if check.get("source")))
+
+
+def _title(check: dict[str, Any]) -> str:
+    title: str = check.get("title") or check["name"].replace("_", " ").capitalize()
+    return title
+
+
+def _used(check: dict[str, Any]) -> str | None:
+    """How much of an upper limit is used up. What a plan requires is a lower one."""
+    if check["measured"] is None or not check["limit"] or check["name"] == "required_iops":
+        return None
+    return f"{shown(100 * check['measured'] / check['limit'])} %"
+
+
+def _with_unit(value: Any, unit: str) -> str:
+    if value is None:
+        return "–"
+    return f"{shown(value)} {unit}" if unit in ("ms", "s", "%", "pages", "bytes") else shown(value)
+
+
+def guilt_of(summary: dict[str, Any], verdict: dict[str, Any]) -> Guilt:
+    """Who is guilty of what failed, of the longest transactions, and how the latency of every place is made up."""
+    entries = verdict.get("guilty") or []
+    checks = [entry for entry in entries if entry["what"] == "check"]
+    stalls = [entry for entry in entries if entry["what"] == "stall"]
+    sentences = [f"{entry['title']} ({entry['scope']}): {entry['text']}." for entry in checks]
+    tables = [_guilty_checks(checks), _time_splits(summary), _guilty_stalls(stalls), _devices(summary)]
+    return Guilt(list(dict.fromkeys(sentences)), [table for table in tables if table.rows])
+
+
+def _guilty_checks(entries: list[dict[str, Any]]) -> Table:
+    rows = [[entry["title"], entry["scope"], entry["text"], "; ".join(entry["evidence"])] for entry in entries]
+    return Table("Limiting layer of each failed check", ["Check", "Where", "Limiting layer", "Evidence"], rows)
+
+
+#: The layers in the order in which an I/O meets them.
+_LAYERS = {
+    "engine": "Engine",
+    "log_flush": "Wait for the log",
+    "submission": "Submission",
+    "kernel_queue": "Kernel queue",
+    "device": "Device",
+}
+_METRICS = {"database_read": "database reads", "log_write": "log writes", "database_write": "database writes"}
+
+
+def _time_splits(summary: dict[str, Any]) -> Table:
+    """The mean latency of all that is judged and the mean time of a transaction, layer by layer."""
+    rows: list[list[Any]] = []
+    for split in summary.get("time_splits") or []:
+        window = "" if split["window"] == "whole" else ", in the worst sample"
+        what = f"{split['scope']}: {_METRICS.get(split['metric'], split['metric'])}{window}"
+        rows.append([what, *_parts(split)])
+    for split in summary.get("transaction_splits") or []:
+        rows.append([f"{'all' if split['scope'] == 'run' else split['scope']}: transactions", *_parts(split)])
+    note = (
+        "Milliseconds of the mean. Where the block layer says nothing about a disk, kernel queue and device are one and stand "
+        "under device."
+    )
+    return Table("Time by layer", ["What", *_LAYERS.values()], rows, note)
+
+
+def _parts(split: dict[str, Any]) -> list[float | None]:
+    parts = split["split_ms"] or {}
+    return [parts.get(layer) for layer in _LAYERS]
+
+
+def _guilty_stalls(entries: list[dict[str, Any]]) -> Table:
+    rows = [
+        [
+            (entry["begun_utc"] or "–").replace("T", " ").removesuffix("+00:00"),
+            f"{entry['scope']}, {entry['operation']}",
+            entry["length_ms"],
+            entry["text"],
+            "; ".join(entry["evidence"]),
+        ]
+        for entry in entries
+    ]
+    headings = ["Begun (UTC)", "Where", "Length (ms)", "Limiting layer", "Evidence"]
+    return Table("The longest transactions", headings, rows)
+
+
+def _devices(summary: dict[str, Any]) -> Table:
+    """What the block layer counted of the disk under the databases and under the log of each instance."""
+    rows: list[list[Any]] = [
+        [
+            f"{device['instance']}, {device['role']}",
+            device["name"],
+            100 * device["busy"],
+            device["queue_mean"],
+            device["read_latency_ms_mean"],
+            device["write_latency_ms_mean"],
+            device["flush_latency_ms_mean"],
+            100 * device["others_share"],
+        ]
+        for device in summary.get("devices") or []
+    ]
+    headings = ["Volume", "Disk", "Busy %", "In flight", "Read ms", "Write ms", "Flush ms", "Work of others %"]
+    note = "From the block layer, which counts for everybody on this machine; one disk may carry several volumes."
+    return Table("Disks under the databases and the logs", headings, rows, note)
+
+
+def not_measured(summary: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
+    """What a reader must not take this report to say."""
+    found = [
+        f"{_title(check)} ({check['scope']}): {check['reason']}."
+        for check in verdict["checks"]
+        if check["status"] == "not_evaluated"
+    ]
+    if not summary["checksums"]:
+        found.append("Whether pages can be read back undamaged: no checksum pass was completed.")
+    if not any(database["maintenance"]["count"] for database in summary["databases"]):
+        found.append("Background database maintenance: none ran beside the load.")
+    if not any(instance["log_replication"]["count"] for instance in summary["instances"]):
+        found.append("Log replication: no log was read back for further copies.")
+    if not summary["machine"]:
+        found.append("Processor and memory of the machine: no counters were recorded.")
+    return [
+        *found,
+        "Behaviour during failures: degraded arrays, rebuilds, lost paths, power cuts.",
+        "Other loads at the same time: backup windows, snapshots, other hosts on the same storage.",
+        "Other rates than the one that was run: latency at half or twice the load cannot be told from it.",
+        "Latency of database writes is shown but not judged, as in the published test.",
+    ]
