@@ -126,6 +126,7 @@ impl Load {
             previous = Some(Previous {
                 intended,
                 finished: self.handle.now(),
+                operation: step.operation,
                 result,
             });
         }

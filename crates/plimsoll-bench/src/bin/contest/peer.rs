@@ -108,6 +108,7 @@ fn session<P: Peer>(shared: &Shared<'_, P>, contest: &Contest, random: Random) -
         shared.done.fetch_add(u64::from(found), Ordering::Relaxed);
         previous = Some(Previous {
             intended: step.intended,
+            operation: step.operation,
             finished: now(),
             result: if found { Ending::Done } else { Ending::Missing },
         });
