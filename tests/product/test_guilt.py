@@ -63,6 +63,15 @@ NEIGHBOUR = {("device_reads", 1): {"value": 200.0}, ("device_read_bytes", 1): {"
             "kernel_queue",
             "neighbour",
         ),
+        (
+            "neighbour that leaves the device idle",
+            reads(15, 14.5)
+            | NEIGHBOUR
+            | {("device_read_time", 1): {"value": 200 * 14.5 * MS}, ("device_busy", 1): {"value": 0.4}},
+            READS_BROKEN,
+            "device",
+            "device",
+        ),
         ("no processor, by the rate", BUSY | {("read", 1): {"each_ns": 30 * MS}}, RATE_BROKEN, "engine", "cpu"),
         ("completions nobody looked at", BUSY | reads(15, 0.5), READS_BROKEN, "engine", "cpu"),
         (
@@ -78,6 +87,28 @@ NEIGHBOUR = {("device_reads", 1): {"value": 200.0}, ("device_read_bytes", 1): {"
             LOG_BROKEN,
             "device",
             "log",
+        ),
+        (
+            "slow log on a machine that others use a little",
+            {
+                ("log_flush_wait", 1): {"each_ns": 20 * MS},
+                ("read", 1): {"each_ns": 30 * MS},
+                ("executor_wait", 0): {"value": 0.2},
+            },
+            RATE_BROKEN,
+            "log_flush",
+            "log",
+        ),
+        (
+            "commits that wait for a processor",
+            {
+                ("log_flush_wait", 1): {"each_ns": 20 * MS},
+                ("read", 1): {"each_ns": 30 * MS},
+                ("executor_wait", 0): {"value": 0.6},
+            },
+            RATE_BROKEN,
+            "log_flush",
+            "cpu",
         ),
         (
             "slow submission",

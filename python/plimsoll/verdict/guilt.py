@@ -77,33 +77,40 @@ def guilty_of_stall(stall: dict[str, Any]) -> dict[str, Any]:
 def limiting_layer(split: dict[str, Any]) -> tuple[str, str, list[str]]:
     """The layer that took most of the time, what stands behind it, and the evidence."""
     parts = {layer: split["split_ms"][layer] or 0.0 for layer in LAYERS}
-    starved = _starved(split)
-    if starved:
+    total = sum(parts.values()) or 1.0
+    withheld, starved = _starved(split)
+    if _explains(withheld, parts["kernel_queue"] / total):
         # Completed I/O that nobody looks at is indistinguishable from I/O that waits before the device.
         parts["engine"] += parts["kernel_queue"]
         parts["kernel_queue"] = 0.0
     layer = max(LAYERS, key=lambda name: parts[name])
-    total = sum(parts.values())
-    share = parts[layer] / total if total else 0.0
+    share = parts[layer] / total
     title = "engine, its processor time included" if starved and layer == "engine" else _title(layer, split["split_ms"])
     evidence = [f"{title} took {shown(parts[layer], 'ms')} of {shown(total, 'ms')} ({share:.0%})"]
     device = split.get("device")
-    # The gap is evidence only where it can hold what is to be explained.
-    late = layer == "engine" and split.get("reap_gap_ms_max", 0.0) > parts[layer] / 2
     if layer == "engine":
-        evidence += starved
-        if late and not starved:
-            evidence.append(f"the load generator did not look for up to {shown(split['reap_gap_ms_max'], 'ms')}")
-        return layer, "cpu" if starved or late else "engine", evidence
-    if layer == "log_flush":
-        return layer, "cpu" if starved else "log", [*evidence, *starved, *_of_device(device)]
-    if layer == "submission":
-        return layer, "cpu" if starved else "submission", [*evidence, *starved]
+        # The gap is evidence only where it can hold what is to be explained.
+        gap_ms = split.get("reap_gap_ms_max", 0.0)
+        late = [f"the load generator did not look for up to {shown(gap_ms, 'ms')}"] if gap_ms > parts[layer] / 2 else []
+        return layer, "cpu" if starved or late else "engine", [*evidence, *(starved or late)]
+    if layer in ("log_flush", "submission"):
+        own = "log" if layer == "log_flush" else "submission"
+        return layer, "cpu" if _explains(withheld, share) else own, [*evidence, *starved, *_of_device(device)]
     evidence += _of_device(device)
-    if device and device["others_share"] >= OTHERS_SHARE:
+    if device and _works_for_others(device):
         evidence.append(f"{device['others_share']:.0%} of what {device['name']} did was not asked for by this run")
         return layer, "neighbour", evidence
     return layer, "queue" if layer == "kernel_queue" else "device", evidence
+
+
+def _explains(withheld: float, share: float) -> bool:
+    """Whether lost processor time can be what a layer's share of the time is made of: it is at least half as much."""
+    return withheld > 0 and withheld >= share / 2
+
+
+def _works_for_others(device: dict[str, Any]) -> bool:
+    """Whether others keep the device from the run: an idle device has time for both."""
+    return bool(device["others_share"] >= OTHERS_SHARE and device["busy"] >= IDLE_BUSY)
 
 
 def _title(layer: str, parts: dict[str, Any]) -> str:
@@ -112,13 +119,10 @@ def _title(layer: str, parts: dict[str, Any]) -> str:
     return "kernel queue and device" if together else TITLES[layer]
 
 
-def _starved(split: dict[str, Any]) -> list[str]:
-    """Why the load generator lacked processor time, in sentences."""
-    return [
-        doubt(name, split[name])
-        for name in SLOW_GENERATOR
-        if split.get(name) is not None and split[name] > rule(name)["limit"]
-    ]
+def _starved(split: dict[str, Any]) -> tuple[float, list[str]]:
+    """How much of the time the load generator lacked processor time, beyond what is harmless, and why, in sentences."""
+    beyond = {name: split[name] for name in SLOW_GENERATOR if (split.get(name) or 0.0) > rule(name)["limit"]}
+    return max(beyond.values(), default=0.0), [doubt(name, value) for name, value in beyond.items()]
 
 
 def _of_device(device: dict[str, Any] | None) -> list[str]:
@@ -152,7 +156,7 @@ def _stalls(check: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any] | 
     evidence = [check["reason"], *_of_device(device)]
     if device["busy"] < IDLE_BUSY:
         return _entry(check, "engine", "cache", split, evidence)
-    neighbour = device["others_share"] >= OTHERS_SHARE
+    neighbour = _works_for_others(device)
     if neighbour:
         evidence.append(f"{device['others_share']:.0%} of what {device['name']} did was not asked for by this run")
     return _entry(check, "device", "neighbour" if neighbour else "device", split, evidence)
