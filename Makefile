@@ -14,7 +14,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check slow simulate crash planted bench wheel golden docs lock clean
+.PHONY: help setup demo test test-rust test-python check slow simulate crash planted bench wheel golden papers docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -65,6 +65,9 @@ wheel: $(VENV)/.native ## build an installable wheel into dist/
 
 golden: $(VENV)/.native $(VENV)/.dev ## write the golden files anew; look at the difference before committing
 	PLIMSOLL_WRITE_GOLDEN=1 $(BIN)/pytest -q tests/product -k golden
+
+papers: $(VENV)/.native ## run the published results on the modelled arrays and write docs/papers.md anew
+	$(BIN)/python -m plimsoll.modelled.page docs/papers.md
 
 docs: $(VENV)/.native ## write the reference pages that are generated from the code
 	$(BIN)/python -m plimsoll.cli.docs docs/reference

@@ -44,6 +44,9 @@ def erase_device(device: str, destroy_serials: list[str]) -> None:
 def verify(paths: list[str], depth: str) -> str:
     """Check files, by "pages" or "deep", and return a report as JSON. Never writes."""
 
+def simulate(spec_json: str) -> str:
+    """Simulate a workload on a modelled array, both described in JSON; the outcome is JSON too. Touches no disk."""
+
 def columns() -> list[tuple[str, str, str, str]]:
     """The columns of a sample table: name, numpy type, unit, meaning."""
 

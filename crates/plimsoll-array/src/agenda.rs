@@ -59,10 +59,23 @@ impl Event {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    key: u128,
+    packed: u64,
+}
+
+impl Entry {
+    fn time(self) -> Nanos {
+        (self.key >> 64) as Nanos
+    }
+}
+
 /// Events to come, earliest first.
 #[derive(Default)]
 pub(crate) struct Agenda {
-    heap: BinaryHeap<Reverse<(Nanos, u64, u64)>>,
+    /// Time and order of entry in one number, so that one comparison decides.
+    heap: BinaryHeap<Reverse<Entry>>,
     sequence: u64,
 }
 
@@ -70,17 +83,19 @@ impl Agenda {
     /// Notes an event for a moment.
     pub(crate) fn at(&mut self, time: Nanos, event: Event) {
         self.sequence += 1;
-        self.heap.push(Reverse((time, self.sequence, event.pack())));
+        let key = (u128::from(time) << 64) | u128::from(self.sequence);
+        let packed = event.pack();
+        self.heap.push(Reverse(Entry { key, packed }));
     }
 
     /// When the next event is due.
     pub(crate) fn next_time(&self) -> Option<Nanos> {
-        self.heap.peek().map(|Reverse((time, _, _))| *time)
+        self.heap.peek().map(|Reverse(entry)| entry.time())
     }
 
     /// Takes the next event.
     pub(crate) fn pop(&mut self) -> Option<(Nanos, Event)> {
-        let Reverse((time, _, packed)) = self.heap.pop()?;
-        Some((time, Event::unpack(packed)))
+        let Reverse(entry) = self.heap.pop()?;
+        Some((entry.time(), Event::unpack(entry.packed)))
     }
 }

@@ -7,6 +7,7 @@ mod erase;
 mod errors;
 mod probe;
 mod run;
+mod simulate;
 mod verify;
 
 use pyo3::prelude::*;
@@ -20,6 +21,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(verify::verify, module)?)?;
     module.add_function(wrap_pyfunction!(probe::probe, module)?)?;
     module.add_function(wrap_pyfunction!(erase::erase_device, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(columns::columns, module)?)?;
     module.add_function(wrap_pyfunction!(columns::metrics, module)?)?;
     errors::register(module)

@@ -34,6 +34,7 @@ COMMANDS: dict[str, Row] = {
     "size": Row("plimsoll.cli.size:size", "Size storage from users or transactions, every step shown."),
     "select": Row("plimsoll.cli.select:select", "Choose an array for a capacity and IOPS need, in six steps."),
     "cost": Row("plimsoll.cli.cost:cost", "Compare what storage options cost to buy and run."),
+    "papers": Row("plimsoll.cli.papers:papers", "Run the published results on the modelled arrays."),
     "advise": Row("plimsoll.cli.advise:advise", "Check a design, plan or run against best practice."),
 }
 

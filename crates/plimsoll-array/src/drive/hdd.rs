@@ -145,21 +145,20 @@ impl Hdd {
     }
 
     fn choose(&self, now: Nanos, patience_ns: i64) -> Option<(usize, Cost)> {
-        let oldest = self
-            .queue
-            .iter()
-            .enumerate()
-            .min_by_key(|(_, queued)| queued.operation.arrived)?;
-        let waited_ns = now - oldest.1.operation.arrived;
-        if self.scheduling == Scheduling::InOrder || waited_ns > AGE_NS_MAX || self.queue.len() == 1 {
-            return Some((oldest.0, self.cost(now, oldest.1)));
+        if let [only] = self.queue.as_slice() {
+            return Some((0, self.cost(now, only)));
         }
-        let mut best = (i64::MAX, 0, None);
+        let mut oldest = (Nanos::MAX, 0);
+        let mut best = (i64::MAX, None);
         for (index, queued) in self.queue.iter().enumerate() {
+            let arrived = queued.operation.arrived;
+            oldest = oldest.min((arrived, index));
+            if self.scheduling == Scheduling::InOrder {
+                continue;
+            }
             let cost = self.cost(now, queued);
-            let waited_ns = now - queued.operation.arrived;
             // 41/4096 is the hundredth of a millisecond per millisecond by which waiting makes an operation cheaper.
-            let credit_ns = (waited_ns * 41) >> 12;
+            let credit_ns = ((now - arrived) * 41) >> 12;
             let patience_ns = if queued.operation.cause.can_wait() {
                 patience_ns
             } else {
@@ -167,13 +166,20 @@ impl Hdd {
             };
             let price = cost.position_ns as i64 - credit_ns as i64 + patience_ns;
             if price < best.0 {
-                best = (price, index, Some(cost));
+                best = (price, Some((index, cost)));
             }
         }
-        best.2.map(|cost| (best.1, cost))
+        let (arrived, index) = oldest;
+        if best.1.is_none() || now - arrived > AGE_NS_MAX {
+            return self
+                .queue
+                .get(index)
+                .map(|queued| (index, self.cost(now, queued)));
+        }
+        best.1
     }
 
-    #[inline]
+    #[inline(always)]
     fn cost(&self, now: Nanos, queued: &Queued) -> Cost {
         if let Some(cost) = self.going_on(now, &queued.operation) {
             return cost;

@@ -41,6 +41,8 @@ pub struct ClosedSpec {
     pub think_ns: Nanos,
     /// Whether one thread does the thinking for all of them, one after the other.
     pub is_serial: bool,
+    /// Whether the next requests start only when all of these are done, as a reader does that wants a batch of pages.
+    pub is_batch: bool,
     /// Share of requests that write.
     pub write_share: f64,
 }
@@ -148,16 +150,27 @@ pub(super) struct Closed {
     pub(super) walk: Walk,
     /// Until when the one thread is busy.
     pub(super) busy_until: Nanos,
+    /// Requests of the batch that are done.
+    pub(super) batch_done: u32,
 }
 
 impl Closed {
-    /// When a request that is done at `now` is followed by the next.
-    pub(super) fn next_at(&mut self, now: Nanos) -> Nanos {
+    /// What follows a request that is done at `now`: the next, when, and how many at once.
+    pub(super) fn next_at(&mut self, now: Nanos) -> (Nanos, u32) {
+        if self.spec.is_batch {
+            self.batch_done += 1;
+            let is_last = self.batch_done == self.spec.depth;
+            self.batch_done %= self.spec.depth;
+            return (
+                now + self.spec.think_ns,
+                if is_last { self.spec.depth } else { 0 },
+            );
+        }
         if !self.spec.is_serial {
-            return now + self.spec.think_ns;
+            return (now + self.spec.think_ns, 1);
         }
         self.busy_until = self.busy_until.max(now) + self.spec.think_ns;
-        self.busy_until
+        (self.busy_until, 1)
     }
 }
 

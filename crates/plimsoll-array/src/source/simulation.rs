@@ -137,6 +137,7 @@ impl Simulation {
                     spec,
                     walk,
                     busy_until: 0,
+                    batch_done: 0,
                 };
                 self.classify([class.as_str(); 3]);
                 self.start(index, Stream::Closed(stream), depth, random);
@@ -292,8 +293,10 @@ impl Simulation {
                 self.submit_work(index);
             }
             Stream::Closed(closed) => {
-                let at = closed.next_at(now);
-                self.array.set_timer(at, timer(index, actor));
+                let (at, count) = closed.next_at(now);
+                for _ in 0..count {
+                    self.array.set_timer(at, timer(index, actor));
+                }
             }
             Stream::Open(_) => {}
         }

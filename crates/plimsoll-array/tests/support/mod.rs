@@ -180,6 +180,7 @@ pub fn random_reads(span_bytes: u64, depth: u32, write_share: f64) -> StreamSpec
         depth,
         think_ns: 0,
         is_serial: false,
+        is_batch: false,
         write_share,
     })
 }
@@ -210,6 +211,7 @@ pub fn sequential(class: &str, bytes: u64, depth: u32) -> StreamSpec {
         depth,
         think_ns: 0,
         is_serial: false,
+        is_batch: false,
         write_share: 0.0,
     })
 }

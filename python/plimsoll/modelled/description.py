@@ -1,0 +1,143 @@
+"""From an array as people write it to the description that Rust simulates: bytes and nanoseconds, nothing left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plimsoll.modelled.presets import LEVELS, shipped_drives
+
+NS_PER_US, NS_PER_MS, NS_PER_S = 1_000, 1_000_000, 1_000_000_000
+KIB, MIB, GB = 1024, 1024 * 1024, 1_000_000_000
+
+
+def array_description(array: dict[str, Any], volumes: Sequence[tuple[str, float]]) -> dict[str, Any]:
+    """The array with these volumes.
+
+    Args:
+        array: a preset or an array of the same fields.
+        volumes: name and size in decimal GB, from the outer rim inward.
+
+    Returns:
+        What the door takes as `array`.
+    """
+    members = range(int(array["member_count"]))
+    return {
+        "drives": [drive_description(array["drive"], array["seek_scale"])],
+        "members": [_member(array) for _ in members],
+        "groups": [_group(array, number) for number in members],
+        "pools": [{"name": "pool", "groups": list(members), "page_bytes": int(array["page_mib"] * MIB)}],
+        "volumes": [
+            {
+                "name": name,
+                "pool": 0,
+                "capacity_bytes": int(size_gb * GB),
+                "shift_bytes": int(array["shift_kib"] * KIB),
+            }
+            for name, size_gb in volumes
+        ],
+        "path": _path(array),
+        "faults": [],
+    }
+
+
+def drive_description(name: str, seek_scale: float = 1.0) -> dict[str, Any]:
+    """A shipped drive, with its seek times scaled."""
+    drive = shipped_drives()[name]
+    kind = {"hdd": _hard_drive(drive, seek_scale)} if "rotation_rpm" in drive else {"ssd": _flash_drive(drive)}
+    return {"name": name, "capacity_bytes": int(drive["capacity_gb"] * GB), "kind": kind}
+
+
+def _hard_drive(drive: dict[str, Any], seek_scale: float) -> dict[str, Any]:
+    return {
+        "rotation_rpm": drive["rotation_rpm"],
+        "read_seek_ns": drive["read_seek_ms"] * NS_PER_MS * seek_scale,
+        "write_seek_ns": drive["write_seek_ms"] * NS_PER_MS * seek_scale,
+        "outer_bytes_per_second": drive["outer_mb_per_s"] * 1e6,
+        "inner_bytes_per_second": drive["inner_mb_per_s"] * 1e6,
+        "interface_bytes_per_second": drive["interface_mb_per_s"] * 1e6,
+        "overhead_ns": int(drive["overhead_ms"] * NS_PER_MS),
+        "buffer_bytes": int(drive["buffer_mib"] * MIB),
+        "queue_count_max": int(drive["queue_count"]),
+        "scheduling": "shortest_positioning",
+    }
+
+
+def _flash_drive(drive: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "die_count": int(drive["die_count"]),
+        "unit_bytes": int(drive["unit_kib"] * KIB),
+        "units_per_block": int(drive["units_per_block"]),
+        "read_ns": int(drive["read_us"] * NS_PER_US),
+        "program_ns": int(drive["program_us"] * NS_PER_US),
+        "erase_ns": int(drive["erase_us"] * NS_PER_US),
+        "channel_bytes_per_second": drive["channel_mb_per_s"] * 1e6,
+        "bus_bytes_per_second": drive["bus_mb_per_s"] * 1e6,
+        "overhead_ns": int(drive["overhead_us"] * NS_PER_US),
+        "write_amplification": float(drive["write_amplification"]),
+        "buffer_bytes": int(drive["buffer_mib"] * MIB),
+    }
+
+
+def _member(array: dict[str, Any]) -> dict[str, Any]:
+    prefetch = {
+        "chunk_bytes": int(array["chunk_kib"] * KIB),
+        "ahead_count": int(array["ahead_count"]),
+        "run_count_min": int(array["run_count"]),
+        "pause_ns_max": int(array["pause_ms"] * NS_PER_MS),
+    }
+    return {
+        "controller_count": int(array["controller_count"]),
+        "slot_count": int(array["slot_count"]),
+        "read_latency_ns": int(array["read_latency_ms"] * NS_PER_MS),
+        "write_latency_ns": int(array["write_latency_ms"] * NS_PER_MS),
+        "latency_ns_per_byte": array["us_per_kib"] * NS_PER_US / KIB,
+        "processor_ns": int(array["processor_us"] * NS_PER_US),
+        "processor_count": int(array["processor_count"]),
+        "failover_ns": int(array["failover_s"] * NS_PER_S),
+        "cache": {
+            "write_back": array["write_back"],
+            "dirty_bytes_max": int(array["dirty_mib"] * MIB),
+            "destage_start_share": float(array["destage_start"]),
+            "destage_full_share": float(array["destage_full"]),
+            "destage_rows_per_drive": float(array["destage_rows_per_drive"]),
+            "read_preference_ns": int(array["read_preference_ms"] * NS_PER_MS),
+            "old_data_share": float(array["old_data_share"]),
+            "recent_bytes": int(array["recent_mib"] * MIB),
+            "prefetch": prefetch if array["chunk_kib"] else None,
+        },
+    }
+
+
+def _group(array: dict[str, Any], member: int) -> dict[str, Any]:
+    return {
+        "name": f"group {member}",
+        "member": member,
+        "drive": array["drive"],
+        "level": LEVELS[array["level"]],
+        "sets": [int(count) for count in array["sets"]],
+        "spare_count": int(array["spare_count"]),
+        "element_bytes": int(array["element_kib"] * KIB),
+        "rebuild_bytes_per_second": array["rebuild_mb_per_s"] * 1e6,
+    }
+
+
+def _path(array: dict[str, Any]) -> dict[str, Any]:
+    cap = None
+    if array.get("cap_iops"):
+        cap = {
+            "operations_per_second": float(array["cap_iops"]),
+            "burst_operations_per_second": float(array.get("cap_burst_iops") or array["cap_iops"]),
+            "credit_count_max": float(array.get("cap_credits") or 0),
+            "bytes_per_second": float(array.get("cap_mb_per_s") or 1e6) * 1e6,
+        }
+    return {
+        "link_count": int(array["link_count"]),
+        "link_bytes_per_second": array["link_mb_per_s"] * 1e6,
+        "link_latency_ns": int(array["link_latency_ms"] * NS_PER_MS),
+        "host_bytes_per_second": None,
+        "host_latency_ns": int(array["host_latency_ms"] * NS_PER_MS),
+        "policy": "round_robin",
+        "path_timeout_ns": NS_PER_S,
+        "cap": cap,
+    }

@@ -1,0 +1,189 @@
+"""Drives and arrays with the source of every figure.
+
+The shipped files are read with the same checks as a user's own: every unknown key, missing key, wrong type, number out
+of range and figure without a source is reported at once, with its line. A name that is not known gets the nearest ones.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
+from plimsoll.sizing.located import LocatedFile, read_located
+from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
+
+DATA_FOLDER = Path(__file__).parent.parent / "data"
+SHIPPED_DRIVES = DATA_FOLDER / "modelled_drives.toml"
+SHIPPED_ARRAYS = DATA_FOLDER / "modelled_arrays.toml"
+
+LEVELS = {
+    "RAID 0": "raid0", "RAID 1": "raid1", "RAID 5": "raid5", "RAID 6": "raid6", "RAID 10": "raid10",
+    "RAID 50": "raid50",
+}  # fmt: skip
+READERS = {"plan": "plimsoll run", "requirements": "plimsoll size", "papers": "plimsoll papers"}
+
+#: Checked by `_check_sources`, which knows the names its keys may have.
+_SOURCES = Field(Table({}), required=True, meaning="where each figure is from, by its key or by several with commas")
+
+
+def _need(minimum: float, maximum: float, meaning: str, whole: bool = False) -> Field:
+    return Field(Number(minimum, maximum, whole), required=True, meaning=meaning)
+
+
+_HARD_DRIVE = {
+    "name": Field(Text(), required=True, meaning="the name arrays use"),
+    "capacity_gb": _need(1, 1e6, "decimal GB"),
+    "rotation_rpm": _need(1000, 30000, "revolutions per minute"),
+    "read_seek_ms": _need(0.1, 50, "average seek before a read"),
+    "write_seek_ms": _need(0.1, 50, "average seek before a write"),
+    "outer_mb_per_s": _need(1, 2000, "sustained rate at the outer rim"),
+    "inner_mb_per_s": _need(1, 2000, "sustained rate at the inner rim"),
+    "interface_mb_per_s": _need(1, 10000, "rate between drive and controller"),
+    "overhead_ms": _need(0, 10, "time to take in a command"),
+    "buffer_mib": _need(0, 4096, "what reading ahead may fill"),
+    "queue_count": _need(1, 1024, "commands the drive chooses among", whole=True),
+}
+_FLASH_DRIVE = {
+    "name": Field(Text(), required=True, meaning="the name arrays use"),
+    "capacity_gb": _need(1, 1e6, "decimal GB"),
+    "die_count": _need(1, 65535, "independent dies", whole=True),
+    "unit_kib": _need(1, 1024, "what a die reads or programs at once", whole=True),
+    "units_per_block": _need(1, 65536, "units erased together", whole=True),
+    "read_us": _need(1, 10000, "sensing a unit"),
+    "program_us": _need(1, 100000, "programming a unit"),
+    "erase_us": _need(1, 1000000, "erasing a block"),
+    "channel_mb_per_s": _need(1, 100000, "rate between a die and the drive's controller"),
+    "bus_mb_per_s": _need(1, 100000, "rate between drive and host or array controller"),
+    "overhead_us": _need(0, 10000, "time to take in a command"),
+    "write_amplification": _need(1, 100, "units programmed for each unit written, in steady state"),
+    "buffer_mib": _need(1, 65536, "protected write buffer"),
+}
+_ARRAY = {
+    "name": Field(Text(), required=True, meaning="the name of the preset"),
+    "title": Field(Text(), required=True, meaning="what it is"),
+    "drive": Field(Text(), required=True, meaning="the name of a drive"),
+    "level": Field(Text(tuple(LEVELS)), required=True, meaning="one of " + ", ".join(LEVELS)),
+    "sets": Field(ListOf(Number(1, 1000, whole=True), 1), required=True, meaning="drives of each set"),
+    "spare_count": _need(0, 100, "drives that wait to replace a failed one", whole=True),
+    "slot_count": _need(1, 10000, "slots for drives in one box", whole=True),
+    "member_count": _need(1, 64, "boxes in the pool", whole=True),
+    "controller_count": _need(1, 64, "controllers of a box", whole=True),
+    "processor_count": _need(1, 256, "processors of a controller", whole=True),
+    "processor_us": _need(0, 100000, "processor time for each request"),
+    "failover_s": _need(0, 3600, "pause when a controller fails"),
+    "read_latency_ms": _need(0, 1000, "latency of a read beside the work below"),
+    "write_latency_ms": _need(0, 1000, "latency of a write beside the work below"),
+    "us_per_kib": _need(0, 10000, "latency for each KiB, for boxes that store and forward"),
+    "write_back": Field(Flag(), required=True, meaning="whether a write is done when it is in the cache"),
+    "dirty_mib": _need(1, 1e6, "dirty data the cache holds"),
+    "destage_start": _need(0, 1, "dirty share below which nothing is destaged"),
+    "destage_full": _need(0, 1, "dirty share at which most is destaged"),
+    "destage_rows_per_drive": _need(0.1, 100, "rows destaged at once for each drive, at most"),
+    "read_preference_ms": _need(0, 1000, "how much sooner reads are served than destages"),
+    "old_data_share": _need(0, 1, "share of small writes whose old data is still in the cache"),
+    "recent_mib": _need(0, 1e6, "freshly written data that can be read back from the cache"),
+    "chunk_kib": _need(0, 1e6, "what is read ahead at once; 0 for no reading ahead"),
+    "ahead_count": _need(0, 64, "chunks read beyond the one asked for", whole=True),
+    "run_count": _need(1, 1000, "reads in sequence before reading ahead begins", whole=True),
+    "pause_ms": _need(0, 60000, "pause that ends a run of reads"),
+    "element_kib": _need(1, 1e6, "consecutive KiB on one drive"),
+    "shift_kib": _need(0, 1e6, "granularity by which volumes are off the elements; 0 for aligned"),
+    "page_mib": _need(1, 1e6, "what is put on one member before the next"),
+    "rebuild_mb_per_s": _need(0, 10000, "how fast a spare is filled; 0 for no rebuild"),
+    "seek_scale": _need(0.1, 10, "multiplies the seek times: the constant fitted for this array"),
+    "link_count": _need(1, 1024, "links between host and array", whole=True),
+    "link_mb_per_s": _need(0.001, 1e6, "payload of a link in each direction"),
+    "link_latency_ms": _need(0, 10000, "latency one way"),
+    "host_latency_ms": _need(0, 10000, "latency of the host's own storage stack"),
+    "cap_iops": Field(Number(1, 1e9), meaning="requests per second in the long run, for a capped volume"),
+    "cap_burst_iops": Field(Number(1, 1e9), meaning="requests per second while there are credits"),
+    "cap_credits": Field(Number(0, 1e12), meaning="credits saved up at most"),
+    "cap_mb_per_s": Field(Number(0.001, 1e9), meaning="bytes per second of a capped volume"),
+}  # fmt: skip
+
+
+def read_drives(path: Path) -> dict[str, dict[str, Any]]:
+    """The drives of a file, by name.
+
+    Raises:
+        InputError: every mistake of the file.
+    """
+    lists = {"hard_drives": _HARD_DRIVE, "flash_drives": _FLASH_DRIVE}
+    content = _read(path, "modelled_drives", lists)
+    return {row["name"]: row for key in lists for row in content[key]}
+
+
+def read_arrays(path: Path) -> dict[str, dict[str, Any]]:
+    """The arrays of a file, by name.
+
+    Raises:
+        InputError: every mistake of the file.
+    """
+    content = _read(path, "modelled_arrays", {"arrays": _ARRAY})
+    return {row["name"]: row for row in content["arrays"]}
+
+
+def _read(path: Path, kind: str, lists: dict[str, dict[str, Field]]) -> dict[str, Any]:
+    document = read_located(path)
+    require_kind(document, (kind,), READERS)
+    collector = Collector(document)
+    _check_sources(document, collector, lists)
+    fields: dict[str, Field] = {"name": Field(Text(), required=True, meaning="what the file holds")}
+    for key, row in lists.items():
+        fields[key] = Field(Tables(row, unique="name"), default=[], meaning="one table for each")
+    # The sources have been looked at by their own rules, so the fields need not know them.
+    stripped = {
+        key: [{name: item for name, item in row.items() if name != "sources"} for row in value]
+        if key in lists and isinstance(value, list) and all(isinstance(row, dict) for row in value)
+        else value
+        for key, value in document.data.items()
+    }
+    collector.document = LocatedFile(document.name, stripped, document.lines)
+    content = collector.top(fields)
+    collector.raise_if_any()
+    return content
+
+
+def _check_sources(document: LocatedFile, collector: Collector, lists: dict[str, dict[str, Field]]) -> None:
+    """Every figure has exactly one source, and every source belongs to a figure."""
+    for key, fields in lists.items():
+        rows = document.data.get(key, [])
+        for index, row in enumerate(rows if isinstance(rows, list) else []):
+            sources = row.get("sources") if isinstance(row, dict) else None
+            if not isinstance(sources, dict):
+                collector.add((key, index, "sources"), "is missing", _SOURCES.meaning)
+                continue
+            named = [name.strip() for names in sources for name in names.split(",")]
+            for name in named:
+                if name not in fields:
+                    collector.add((key, index, "sources"), f"names `{name}`, no figure of this table")
+            for name in row:
+                if name not in ("name", "title", "sources") and name not in named:
+                    hint = f'add {name} = "..." to its sources, beginning with "assumed" if it is'
+                    collector.add((key, index, name), "has no source", hint)
+
+
+@cache
+def shipped_drives() -> dict[str, dict[str, Any]]:
+    """The shipped drives."""
+    return read_drives(SHIPPED_DRIVES)
+
+
+@cache
+def shipped_arrays() -> dict[str, dict[str, Any]]:
+    """The shipped arrays."""
+    return read_arrays(SHIPPED_ARRAYS)
+
+
+def array_preset(name: str, file_name: str = "options", line: int = 0) -> dict[str, Any]:
+    """A shipped array.
+
+    Raises:
+        InputError: there is none of this name; the nearest are suggested.
+    """
+    arrays = shipped_arrays()
+    if name not in arrays:
+        raise InputError(file_name, [Mistake(line, "array", f'is "{name}", no preset', nearest_names(name, arrays))])
+    return arrays[name]

@@ -1,0 +1,106 @@
+"""The drives and arrays of the model: each figure has a source, each mistake a line, each preset can be built."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plimsoll import _native
+from plimsoll.modelled import workloads
+from plimsoll.modelled.description import array_description, drive_description
+from plimsoll.modelled.papers import simulate
+from plimsoll.modelled.presets import (
+    SHIPPED_ARRAYS,
+    SHIPPED_DRIVES,
+    array_preset,
+    read_arrays,
+    read_drives,
+    shipped_arrays,
+    shipped_drives,
+)
+from plimsoll.sizing.mistakes import InputError
+
+#: What the papers were measured on (SIM-05), and what a user of today would start from.
+PAPERS = {
+    "emc-vnxe3300", "equallogic-ps6000xv", "equallogic-ps6000x", "equallogic-ps6500e", "netapp-fas3050",
+    "dell-md3000i", "sandisk-server-hdd", "sandisk-server-ssd",
+}  # fmt: skip
+TODAY = {"nvme-server", "sata-ssd-raid", "nearline-raid6", "cloud-volume"}
+
+
+def test_the_catalogue_holds_the_papers_arrays_and_todays() -> None:
+    """SIM-05: every array of the papers loads without an error."""
+    assert set(shipped_arrays()) == PAPERS | TODAY
+
+
+@pytest.mark.parametrize("name", sorted(PAPERS | TODAY))
+def test_every_preset_can_be_built_and_serves_requests(name: str) -> None:
+    """A preset that cannot be built would show only when a user asks for it."""
+    place = workloads.Place(0, 1, 90.0)
+    streams = [workloads.sessions(place, 4, workloads.Mix(33_600, 0.6, 37_500, 0.5, 5_300))]
+    metrics = simulate(array_description(array_preset(name), [("data", 100.0), ("log", 10.0)]), streams, 2, 5)
+    assert metrics["iops"] > 50
+    assert 0 < metrics["database_read_latency"] < 60
+
+
+@pytest.mark.parametrize(("path", "read"), [(SHIPPED_DRIVES, read_drives), (SHIPPED_ARRAYS, read_arrays)])
+def test_a_figure_without_a_source_is_refused(path: Path, read, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """A figure nobody can trace is worth nothing in a prediction: all of them are named, with their lines."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not line.startswith(('"capacity_gb', 'capacity_gb = "', '"drive, level, sets'))]
+    assert len(kept) < len(lines)
+    copy = tmp_path / path.name
+    copy.write_text("\n".join(kept), encoding="utf-8")
+    with pytest.raises(InputError) as refusal:
+        read(copy)
+    mistakes = refusal.value.mistakes
+    assert len(mistakes) > 5
+    assert all(mistake.message == "has no source" and mistake.line > 0 and mistake.hint for mistake in mistakes)
+
+
+def test_every_mistake_of_a_file_is_reported_at_once(tmp_path: Path) -> None:
+    """Five slips are corrected in one go, and a key without its unit is told the unit."""
+    text = SHIPPED_DRIVES.read_text(encoding="utf-8")
+    text = text.replace("rotation_rpm = 15000", "rotation_rpm = -15000", 1)
+    text = text.replace("write_seek_ms = 3.9", "write_seek = 3.9", 1)
+    text = text.replace('name = "optimus-400gb"', "name = 400", 1)
+    copy = tmp_path / "drives.toml"
+    copy.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as refusal:
+        read_drives(copy)
+    report = str(refusal.value)
+    assert "write `write_seek_ms`" in report
+    assert "rotation_rpm" in report and "optimus" not in report and "is 400" in report
+
+
+def test_an_unknown_preset_gets_the_nearest_names() -> None:
+    """A misspelt name is the commonest mistake."""
+    with pytest.raises(InputError, match="did you mean `emc-vnxe3300`"):
+        array_preset("emc-vnx3300")
+
+
+def test_an_impossible_array_is_refused_with_every_mistake() -> None:
+    """RAID 5 of two drives, more drives than slots, links of zero speed: the door names all three."""
+    array = array_preset("emc-vnxe3300") | {"sets": [2], "slot_count": 1, "link_mb_per_s": 0.0}
+    spec = {
+        "array": array_description(array, [("data", 10.0)]),
+        "streams": [],
+        "seed": 1,
+        "warm_up_ns": 0,
+        "measure_ns": 1,
+    }
+    with pytest.raises(_native.ConfigError) as refusal:
+        _native.simulate(json.dumps(spec))
+    for place in ("groups[0].sets", "members[0].slot_count", "path.link_bytes_per_second"):
+        assert place in str(refusal.value)
+
+
+def test_units_are_those_of_the_door() -> None:
+    """A factor of a thousand lost between Python and Rust would make every figure wrong."""
+    hdd = drive_description("cheetah-15k7-600gb", 0.5)
+    assert hdd["capacity_bytes"] == 600_000_000_000
+    assert hdd["kind"]["hdd"]["read_seek_ns"] == 1_700_000
+    assert hdd["kind"]["hdd"]["outer_bytes_per_second"] == 204_000_000
+    ssd = drive_description("optimus-400gb")["kind"]["ssd"]
+    assert (ssd["read_ns"], ssd["unit_bytes"]) == (75_000, 16_384)
+    assert len(shipped_drives()) == 12
