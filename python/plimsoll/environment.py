@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import __version__
+from plimsoll.inventory import disks, machine_facts, network_adapters
 from plimsoll.storage import describe
 
 SCHEMA_VERSION = 1
@@ -42,10 +43,12 @@ def collect(target_paths: list[Path]) -> dict[str, Any]:
             "memory_kib": _kib(_field("/proc/meminfo", "MemTotal")),
             "memory_available_kib": _kib(_field("/proc/meminfo", "MemAvailable")),
             "product": _first_line("/sys/class/dmi/id/product_name"),
+            **machine_facts(),
             "virtual": "hypervisor" in (_field("/proc/cpuinfo", "flags") or "").split(),
         },
         "operating_system": {
             "kernel": platform.release(),
+            "build": platform.version(),
             "distribution": _os_release(),
             "io_uring_disabled": _first_line("/proc/sys/kernel/io_uring_disabled"),
             "locked_memory_limit_kib": _limit(resource.RLIMIT_MEMLOCK, 1024),
@@ -53,6 +56,8 @@ def collect(target_paths: list[Path]) -> dict[str, Any]:
             "load_average": list(load),
             "command": Path(sys.argv[0]).name,
         },
+        "network": network_adapters(),
+        "disks": disks(),
         "targets": [storage.facts for storage in storages],
         "warnings": list(dict.fromkeys(warnings)),
     }

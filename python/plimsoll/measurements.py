@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 
 from plimsoll import config, folder
+from plimsoll.backup_and_recovery import backups, recoveries
 from plimsoll.limits import OPERATIONS
 from plimsoll.load_figures import load_figures
 from plimsoll.machine import device_rates, machine_levels
@@ -72,6 +73,7 @@ def summarize(run_folder: Path) -> dict[str, Any]:
             "checksum_reads": measured.checksum_reads(),
             "checksum_machine": measured.machine("checksum"),
             "checksum_devices": measured.devices("checksum"),
+            **measured.backups_and_recoveries(),
             "kernel_log": _kernel_log(run_folder),
             "phases": [_phase(phase, outcome) for phase in outcome["phases"]],
             "io": {"method": outcome["io_method"], "remarks": outcome["io_remarks"]},
@@ -108,6 +110,10 @@ class Measurements:
     def machine(self, kind: str) -> dict[str, dict[str, float]]:
         """What the machine did in the phases of a kind."""
         return machine_levels(self._rows, self._phases_of(kind))
+
+    def backups_and_recoveries(self) -> dict[str, Any]:
+        """What was read for backups and replayed for recovery, in any phase."""
+        return {"backups": backups(self._rows), "recoveries": recoveries(self._rows)}
 
     def devices(self, kind: str) -> list[dict[str, Any]]:
         """What the disks under the instances did in the phases of a kind."""

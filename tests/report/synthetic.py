@@ -14,8 +14,10 @@ import duckdb
 import numpy as np
 
 from plimsoll import folder
-from plimsoll.measurements import NS_PER_S
+from plimsoll.measurements import NS_PER_S, summarize
 from plimsoll.plan import plan_of_options
+from plimsoll.report import write_report
+from plimsoll.verdict import judge
 
 #: Latency ms, rate per s and bytes of each purpose; of the two databases of the published run.
 EMC: list[dict[str, tuple[float, float, float]]] = [
@@ -42,9 +44,13 @@ SHAPE = ((0.3, 300), (0.6, 350), (1.2, 200), (2.0, 100), (4.0, 45), (8.0, 4), (1
 
 
 def make_folder(
-    path: Path, seconds: int = 7200, interval_s: int = 15, rates: list[dict[str, tuple[float, float, float]]] = EMC
+    path: Path,
+    seconds: int = 7200,
+    interval_s: int = 15,
+    rates: list[dict[str, tuple[float, float, float]]] = EMC,
+    further: list[dict[str, Any]] | None = None,
 ) -> Path:
-    """The files of a finished run, up to `outcome.json`."""
+    """The files of a finished run, up to `outcome.json`; `further` are samples as from `transfers`."""
     path.mkdir(parents=True)
     plan = _plan(seconds, interval_s, len(rates))
     folder.write_json(path / folder.PLAN, plan)
@@ -61,9 +67,19 @@ def make_folder(
         )
     ]
     (path / folder.EVENTS).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    _write(path / folder.SAMPLES, _samples(rates, seconds, interval_s))
+    _write(path / folder.SAMPLES, _samples(rates, seconds, interval_s, further))
     _write(path / folder.HISTOGRAMS, _histograms(rates, seconds))
     return path
+
+
+def finish(run_folder: Path) -> Path:
+    """The stages after a run: summary, verdict, report."""
+    plan, environment = (folder.read_json(run_folder / name) for name in (folder.PLAN, folder.ENVIRONMENT))
+    summary = summarize(run_folder)
+    folder.write_json(run_folder / folder.SUMMARY, summary)
+    folder.write_json(run_folder / folder.VERDICT, judge(plan, summary, environment))
+    write_report(run_folder)
+    return run_folder
 
 
 def _plan(seconds: int, interval_s: int, count: int) -> dict[str, Any]:
@@ -140,7 +156,12 @@ def _places(rates: list[dict[str, tuple[float, float, float]]]) -> list[tuple[st
     return found
 
 
-def _samples(rates: list[dict[str, tuple[float, float, float]]], seconds: int, interval_s: int) -> dict[str, Any]:
+def _samples(
+    rates: list[dict[str, tuple[float, float, float]]],
+    seconds: int,
+    interval_s: int,
+    further: list[dict[str, Any]] | None,
+) -> dict[str, Any]:
     """Rows of one table: first what has transfers, then levels. Rates that are no whole number differ between samples."""
     ends = START_S + np.arange(interval_s, seconds + interval_s, interval_s)
     parts: list[dict[str, Any]] = []
@@ -167,8 +188,18 @@ def _samples(rates: list[dict[str, tuple[float, float, float]]], seconds: int, i
                 _rows(ends, interval_s, f"instance{number}", 0, "", metric) | {"value": np.full(len(ends), value)}
             )
         parts.append(_rows(ends, interval_s, f"instance{number}", 0, "", "page_fault_stall"))
-    parts += _machine(ends, interval_s, len(rates))
+    parts += [*_machine(ends, interval_s, len(rates)), *(further or [])]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def transfers(
+    phase: str, instance: str, metric: str, database: int, ends_s: Any, interval_s: int, each: tuple[int, int, int]
+) -> dict[str, Any]:
+    """Samples of one metric with the same count, bytes and sum of latencies in each."""
+    ends = np.asarray(ends_s)
+    count, size, latency_ns = (np.full(len(ends), value, np.uint64) for value in each)
+    rows = _rows(ends, interval_s, instance, database, "", metric, phase)
+    return rows | {"count": count, "bytes": size, "latency_ns_sum": latency_ns}
 
 
 def _machine(ends: Any, interval_s: int, count: int) -> list[dict[str, Any]]:

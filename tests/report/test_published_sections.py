@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from page import Page
+from report_page import Page
 
 from plimsoll import folder
 from plimsoll.report.sections import IO_COLUMNS

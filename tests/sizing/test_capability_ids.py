@@ -1,7 +1,7 @@
-"""Every published capability of sizing, selection, cost and advice is borne by a test.
+"""Every published capability of sizing, selection, cost, advice and the report is borne by a test.
 
 A test bears an id by carrying it in its name, `test_CAL_01_...`, or in its docstring. The ids come from the reference
-list of capabilities of the published tests and papers; the list below is what these four commands answer for.
+list of capabilities of the published tests and papers; the list below is what these commands answer for.
 """
 
 import ast
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-FOLDERS = ("sizing", "selection", "cost", "advice", "cli")
+FOLDERS = ("sizing", "selection", "cost", "advice", "cli", "report")
 BORNE_BY = {
     "CAL": range(1, 25),
     "TCO": range(1, 8),
@@ -24,6 +24,8 @@ BORNE_BY = {
     "BKP": (2, 4),
     "ENG": (23,),
     "DAT": (2, 3),
+    "RPT": (*range(1, 18), 30, 31),
+    "MON": (1, 5, 6, 7),
 }
 WANTED = [f"{family}-{number:02d}" for family, numbers in BORNE_BY.items() for number in numbers]
 _ID = re.compile(r"(?<![A-Za-z])([A-Z]{2,3})[-_](\d{2})(?!\d)")

@@ -20,8 +20,11 @@ from plimsoll.report.tables import Table, shown
 POINTS_MAX = 240
 TABLE_ROWS_MAX = 24
 PLACES_MAX = 6
+TICKS_MAX = 9
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#000000"]
 DASHES = [[1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3]]
+#: One place alone needs no legend: the words above the chart name it.
+NO_LEGEND: dict[str, Any] = {"legend": None}
 LIMIT_COLOUR = "#9d1010"
 
 
@@ -111,10 +114,10 @@ def _over_time(summary: dict[str, Any], measured: Measurements, series: Series, 
     )
     layers = [lines] if limit is None or not series.is_latency else [lines, *_limit_mark(limit)]
     name = f"{series.metric}-{series.figure}".replace("_", "-")
-    title = _title(f"{series.title} ({series.unit})", _over_time_words(drawn, chosen, series, limit))
-    description = ". ".join([f"{series.title} over time", *title["subtitle"]])
-    # A single layer needs no layering, and a legend of one place says nothing new.
-    spec = _finished(alt.layer(*layers, data=alt.Data(values=points)), title, description)
+    words = _over_time_words(drawn, chosen, series, limit)
+    description = ". ".join([f"{series.title} over time", *words])
+    chart = alt.layer(*layers, data=alt.Data(values=points))
+    spec = finished(chart, f"{series.title} ({series.unit})", words, description)
     return Chart(name, series.title, description, spec, _time_table(summary, measured, series, unit))
 
 
@@ -129,28 +132,37 @@ def _curves(summary: dict[str, Any], measured: Measurements, series: Series, poi
 
 
 def _value_scale(points: list[dict[str, Any]], series: Series, limit: float | None) -> alt.Scale:
-    if not series.is_latency:
-        return alt.Scale(zero=True, domainMax=100) if series.unit == "%" else alt.Scale(zero=True)
-    low, high = _latency_range(points, limit)
-    return alt.Scale(type="log", domain=[low, high], nice=False)
-
-
-def _latency_range(points: list[dict[str, Any]], limit: float | None) -> tuple[float, float]:
-    """The bounds of 1, 2 and 5 around all values and the limit, with room for the words at the limit."""
-    values = [*(point["v"] for point in points), *([limit] if limit else [])]
-    low = max((bound for bound in BOUNDS_MS if bound <= 0.9 * min(values)), default=BOUNDS_MS[0])
-    high = min((bound for bound in BOUNDS_MS if bound >= 1.3 * max(values)), default=BOUNDS_MS[-1])
-    return low, high
+    if series.is_latency:
+        return latency_scale([*(point["v"] for point in points), *([limit] if limit else [])])
+    return alt.Scale(zero=True, domainMax=100) if series.unit == "%" else alt.Scale(zero=True)
 
 
 def _value_axis(points: list[dict[str, Any]], series: Series, limit: float | None) -> alt.Axis:
-    if not series.is_latency:
-        return alt.Axis(tickCount=5, format="~s" if series.unit == "per s" else "~g")
-    low, high = _latency_range(points, limit)
+    if series.is_latency:
+        return latency_axis([*(point["v"] for point in points), *([limit] if limit else [])])
+    return alt.Axis(tickCount=5, format="~s" if series.unit == "per s" else "d")
+
+
+def latency_scale(values: list[float]) -> alt.Scale:
+    """A logarithmic scale from a bound below all values to one above them."""
+    low, high = _latency_range(values)
+    return alt.Scale(type="log", domain=[low, high], nice=False)
+
+
+def latency_axis(values: list[float]) -> alt.Axis:
+    """Ticks at 1, 2 and 5, or at powers of ten where that would be too many."""
+    low, high = _latency_range(values)
     ticks = [bound for bound in BOUNDS_MS if low <= bound <= high]
-    if len(ticks) > 9:
+    if len(ticks) > TICKS_MAX:
         ticks = [bound for bound in ticks if f"{bound:e}".startswith("1")]
     return alt.Axis(values=ticks, format="~g", labelOverlap=False)
+
+
+def _latency_range(values: list[float]) -> tuple[float, float]:
+    """The bounds of 1, 2 and 5 around all values, with room for words at the highest."""
+    low = max((bound for bound in BOUNDS_MS if bound <= 0.9 * min(values)), default=BOUNDS_MS[0])
+    high = min((bound for bound in BOUNDS_MS if bound >= 1.3 * max(values)), default=BOUNDS_MS[-1])
+    return low, high
 
 
 def _limit_mark(limit: float) -> list[Any]:
@@ -169,10 +181,9 @@ def _over_time_words(drawn: list[Curve], chosen: list[Curve], series: Series, li
     worst = max(drawn, key=lambda curve: curve.most)
     least = min(curve.least for curve in drawn)
     words = [f"{shown(least)} to {shown(worst.most)} {series.unit}"]
-    if len(drawn) > 1:
-        words[0] += f", most in {worst.where}"
+    words[0] += f", most in {worst.where}" if len(drawn) > 1 else f", {worst.where}"
     if limit is not None and series.is_latency:
-        words.append(f"{'never above' if worst.most <= limit else 'above'} the limit of {shown(limit)} ms")
+        words.append(f"{'never above' if worst.most <= limit else 'at times above'} the limit of {shown(limit)} ms")
     if len(chosen) < len(drawn):
         words.append(f"the {len(chosen)} places with the most of {len(drawn)}")
     return words
@@ -234,9 +245,10 @@ def _histogram(summary: dict[str, Any], measured: Measurements, metric: str, tit
     words = _percentile_words(summary["total"][metric])
     if len(labels) < len(shares):
         words.append(f"the {len(labels)} slowest of {len(shares)} places")
-    spec = _finished(alt.layer(bars, data=alt.Data(values=points)), _title(title, words), ". ".join([title, *words]))
+    description = ". ".join([title, *words])
+    spec = finished(alt.layer(bars, data=alt.Data(values=points)), title, words, description)
     table = _histogram_table(title, list(bins), counts)
-    return Chart(f"{metric}-distribution".replace("_", "-"), title, ". ".join([title, *words]), spec, table)
+    return Chart(f"{metric}-distribution".replace("_", "-"), title, description, spec, table)
 
 
 def _percentile_words(total: dict[str, Any]) -> list[str]:
@@ -259,31 +271,20 @@ def _histogram_table(title: str, bins: list[int], counts: dict[str, list[int]]) 
 
 def _colour(labels: list[str]) -> alt.Color:
     scale = alt.Scale(domain=labels, range=COLOURS[: len(labels)])
-    legend = alt.Legend(
-        orient="bottom", direction="vertical", columns=2, symbolStrokeWidth=2, labelLimit=260, labelFontSize=12
-    )
-    return alt.Color("w:N", title=None, scale=scale, legend=legend)
+    return alt.Color("w:N", title=None, scale=scale, **NO_LEGEND if len(labels) == 1 else {})
 
 
 def _dash(labels: list[str]) -> alt.StrokeDash:
-    return alt.StrokeDash("w:N", title=None, scale=alt.Scale(domain=labels, range=DASHES[: len(labels)]))
+    scale = alt.Scale(domain=labels, range=DASHES[: len(labels)])
+    return alt.StrokeDash("w:N", title=None, scale=scale, **NO_LEGEND if len(labels) == 1 else {})
 
 
-def _title(text: str, words: list[str]) -> dict[str, Any]:
-    return {"text": text, "subtitle": words}
-
-
-def _finished(chart: Any, title: dict[str, Any], description: str) -> dict[str, Any]:
+def finished(chart: Any, title: str, words: list[str], description: str) -> dict[str, Any]:
+    """A chart in the size and the type of all others, with words above it and a description for who cannot see it."""
     shape = alt.TitleParams(
-        title["text"],
-        subtitle=title["subtitle"],
-        anchor="start",
-        fontSize=15,
-        subtitleFontSize=12.5,
-        subtitleColor="#333",
-        offset=8,
+        title, subtitle=words, anchor="start", fontSize=15, subtitleFontSize=12.5, subtitleColor="#333", offset=8
     )
-    finished: dict[str, Any] = (
+    spec: dict[str, Any] = (
         chart.properties(width="container", height=200, description=description, title=shape)
         .configure(font="system-ui, sans-serif")
         .configure_axis(
@@ -294,7 +295,8 @@ def _finished(chart: Any, title: dict[str, Any], description: str) -> dict[str, 
             labelColor="#333",
             titleColor="#333",
         )
+        .configure_legend(orient="bottom", direction="vertical", columns=2, labelLimit=260, labelFontSize=12)
         .configure_view(strokeWidth=0)
         .to_dict()
     )
-    return finished
+    return spec

@@ -82,20 +82,11 @@ def generator(summary: dict[str, Any]) -> Table:
         ["Busy, mean of samples", _percent(found["executor_busy_mean"])],
         ["Busy, busiest sample", _percent(found["executor_busy_max"])],
         ["Time between two looks at completions, p99 (ms)", found["reap_gap_ms_p99"]],
+        ["Arrivals behind their schedule, p99 (ms)", found.get("arrival_lag_ms_p99")],
         ["Operations that met a deleted record", summary["total"]["missing_records"]],
         ["Operations that met a record in use", summary["total"]["write_conflicts"]],
     ]
-    known = {"executor_busy_mean", "executor_busy_max", "reap_gap_ms_p99"}
-    rows += [
-        [key.replace("_", " ").capitalize(), value]
-        for key, value in found.items()
-        if key not in known and _plain(value)
-    ]
-    return Table("The load generator itself", [], rows)
-
-
-def _plain(value: Any) -> bool:
-    return value is None or isinstance(value, (int, float, str))
+    return Table("The load generator itself", [], [row for row in rows if row[1] is not None])
 
 
 def _percent(share: float | None) -> str | None:

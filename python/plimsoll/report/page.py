@@ -19,6 +19,8 @@ from plimsoll.report import circumstances
 from plimsoll.report.charts import Chart, histograms, time_series
 from plimsoll.report.checksums import checksum_sections
 from plimsoll.report.findings import figure_list, finding_list
+from plimsoll.report.load import knee_charts, load_tables, search_tables
+from plimsoll.report.other_tests import backup_sections, recovery_sections
 from plimsoll.report.script import script_bundle
 from plimsoll.report.sections import published_sections
 from plimsoll.report.tables import Table, duration_shown, shown
@@ -39,6 +41,8 @@ FILES = {
     folder.SAMPLES: "every sample, as columns",
     folder.HISTOGRAMS: "every distribution, bucket by bucket",
     folder.EVENTS: "the test log, one JSON object a line",
+    folder.POINTS: "every rate a search tried",
+    folder.KERNEL_LOG: "what the kernel said of the disks",
     folder.PLAN: "what was asked for, with every default filled in",
     folder.ENVIRONMENT: "the machine and the storage as they were found",
     folder.OUTCOME: "how the run ended, phase by phase",
@@ -79,10 +83,13 @@ def render(run_folder: Path) -> str:
     verdict = folder.read_json(run_folder / folder.VERDICT)
     environment = folder.read_json(run_folder / folder.ENVIRONMENT)
     outcome = folder.read_json(run_folder / folder.OUTCOME)
+    points = folder.read_json(run_folder / folder.POINTS) if (run_folder / folder.POINTS).exists() else None
     with Measurements(run_folder, outcome) as measured:
         chapters = [
             Chapter("test", "Test report", published_sections(plan, summary, environment, run_folder.absolute().name)),
             Chapter("checksum", "Checksum", checksum_sections(summary)),
+            Chapter("backup", "Backup", backup_sections(summary)),
+            Chapter("recovery", "Soft recovery", recovery_sections(summary)),
             Chapter(
                 "latency",
                 "Latency",
@@ -90,8 +97,11 @@ def render(run_folder: Path) -> str:
                 histograms(summary, measured),
             ),
             Chapter("time", "Over time", [], time_series(summary, verdict, measured)),
+            Chapter("search", "Search for the highest rate", search_tables(points), knee_charts(points)),
             Chapter(
-                "load", "Load generator and cache", [circumstances.generator(summary), circumstances.instances(summary)]
+                "load",
+                "Load generator and cache",
+                [*load_tables(summary), circumstances.generator(summary), circumstances.instances(summary)],
             ),
             Chapter(
                 "environment",

@@ -22,21 +22,31 @@ def check_table(verdict: dict[str, Any]) -> Table:
     """Every check with its reason, what failed first."""
     order = {"fail": 0, "not_evaluated": 1}
     checks = sorted(verdict["checks"], key=lambda check: order.get(check["status"], 2))
-    has_reasons = any(check["status"] != "pass" for check in checks)
-    rows = []
-    for check in checks:
-        row = [
+    rows = [
+        [
             STATUS.get(check["status"], check["status"]),
             _title(check),
             check["scope"],
             _with_unit(check["measured"], check["unit"]),
             _with_unit(check["limit"], check["unit"]),
             _used(check),
+            _remark(check),
         ]
-        # A pass is said by its figures; every other result is explained.
-        rows.append([*row, "" if check["status"] == "pass" else check["reason"]] if has_reasons else row)
-    headings = ["Result", "Check", "Where", "Measured", "Limit", "Used"]
-    return Table("Checks", [*headings, "Reason"] if has_reasons else headings, rows)
+        for check in checks
+    ]
+    headings = ["Result", "Check", "Where", "Measured", "Limit", "Used", "Remark"]
+    # Figures say why a check passed or failed; only what they do not say needs words.
+    if not any(row[-1] for row in rows):
+        headings, rows = headings[:-1], [row[:-1] for row in rows]
+    return Table("Checks", headings, rows)
+
+
+def _remark(check: dict[str, Any]) -> str:
+    doubts = "; ".join(doubt["text"] for doubt in check.get("doubts") or [])
+    if check["status"] in ("pass", "fail") and check["measured"] is not None:
+        return f"in doubt: {doubts}" if doubts else ""
+    reason: str = check["reason"]
+    return reason
 
 
 def limit_sources(verdict: dict[str, Any]) -> list[tuple[str, str]]:
@@ -67,9 +77,12 @@ def guilt_of(summary: dict[str, Any], verdict: dict[str, Any]) -> Guilt:
     entries = verdict.get("guilty") or []
     checks = [entry for entry in entries if entry["what"] == "check"]
     stalls = [entry for entry in entries if entry["what"] == "stall"]
-    sentences = [f"{entry['title']} ({entry['scope']}): {entry['text']}." for entry in checks]
+    scopes: dict[tuple[str, str], list[str]] = {}
+    for entry in checks:
+        scopes.setdefault((entry["text"], entry["title"]), []).append(entry["scope"])
+    sentences = [f"{text}. Concerns: {title} ({', '.join(where)})." for (text, title), where in scopes.items()]
     tables = [_guilty_checks(checks), _time_splits(summary), _guilty_stalls(stalls), _devices(summary)]
-    return Guilt(list(dict.fromkeys(sentences)), [table for table in tables if table.rows])
+    return Guilt(sentences, [table for table in tables if table.rows])
 
 
 def _guilty_checks(entries: list[dict[str, Any]]) -> Table:

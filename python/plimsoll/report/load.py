@@ -1,0 +1,138 @@
+"""How hard the run pressed: what another tool needs to do the same, how arrivals did, and the rates a search tried.
+
+The knee chart shows where latency turns upwards: each rate that was tried, its p99, and whether it kept the limits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from plimsoll.loads import described
+from plimsoll.report.charts import COLOURS, Chart, finished, latency_axis, latency_scale
+from plimsoll.report.tables import Table, shown
+
+KINDS = {"database_read_ms": "database reads", "log_write_ms": "log writes", "response_ms": "response of transactions"}
+
+
+def load_tables(summary: dict[str, Any]) -> list[Table]:
+    """The load as figures, and every search that looked for one."""
+    load = summary["load"]
+    rows: list[list[Any]] = [
+        [f"{name.replace('_', ' ').capitalize()}s outstanding, mean", value]
+        for name, value in load["outstanding_mean"].items()
+    ]
+    note = "Rate times latency. For fio: an iodepth of the database reads and writes together, beside one synchronous log job."
+    found = [Table("Outstanding I/O", [], rows, note)]
+    arriving = [
+        workload for workload in load["workloads"] if workload["arrival_lag"] and workload["arrival_lag"]["count"]
+    ]
+    if arriving:
+        found.append(_arrivals(arriving))
+    return found
+
+
+def _arrivals(workloads: list[dict[str, Any]]) -> Table:
+    rows = [
+        [
+            workload["name"],
+            described(workload["load"]),
+            workload["transactions_per_s"],
+            workload["response"]["ms_mean"],
+            workload["response"]["ms_p99"],
+            workload["arrival_lag"]["ms_p99"],
+            workload["pool_wait"]["count"],
+        ]
+        for workload in workloads
+    ]
+    headings = [
+        "Workload",
+        "Load",
+        "Transactions/s",
+        "Response mean ms",
+        "Response p99 ms",
+        "Generator late p99 ms",
+        "Waited for a session",
+    ]
+    return Table("Arrivals", headings, rows, "Response times run from the moment at which a transaction was due.")
+
+
+def search_tables(points: dict[str, Any] | None) -> list[Table]:
+    """What each search found."""
+    rows = [
+        [
+            search["workload"],
+            search["passed_per_s"],
+            search["passed_iops"],
+            search["failed_per_s"],
+            (search["limited_by"] or "–").replace("_", " "),
+            len(search["steps"]),
+            f"{search['confidence_percent']} %",
+        ]
+        for search in (points or {"searches": []})["searches"]
+    ]
+    headings = [
+        "Workload", "Highest rate that passed (transactions/s)", "Its database IOPS", "Lowest rate that failed",
+        "First limit", "Rates tried", "Confidence",
+    ]  # fmt: skip
+    return [Table("Search for the highest rate", headings, rows)] if rows else []
+
+
+def knee_charts(points: dict[str, Any] | None) -> list[Chart]:
+    """Latency over rate for each search."""
+    searches = (points or {"searches": []})["searches"]
+    return [_knee(search, number) for number, search in enumerate(searches, 1) if search["steps"]]
+
+
+def _knee(search: dict[str, Any], number: int) -> Chart:
+    steps = sorted(search["steps"], key=lambda step: step["transactions_per_s"])
+    data = [
+        {"x": step["transactions_per_s"], "v": step[key]["p99"], "w": kind, "d": step["decision"]}
+        for step in steps
+        for key, kind in KINDS.items()
+        if step[key]["p99"] > 0
+    ]
+    low_high = [point["v"] for point in data]
+    base = alt.Chart().encode(
+        x=alt.X("x:Q", title="transactions per second", scale=alt.Scale(zero=False, padding=12)),
+        y=alt.Y("v:Q", title="p99, ms", scale=latency_scale(low_high), axis=latency_axis(low_high)),
+        color=alt.Color("w:N", title=None, scale=alt.Scale(domain=list(KINDS.values()), range=COLOURS[: len(KINDS)])),
+    )
+    marks = base.mark_point(filled=True, size=70, opacity=1).encode(
+        shape=alt.Shape(
+            "d:N",
+            title=None,
+            scale=alt.Scale(domain=["passed", "failed", "unsure"], range=["circle", "cross", "diamond"]),
+        ),
+        tooltip=[
+            alt.Tooltip("w:N", title="what"),
+            alt.Tooltip("x:Q", format=".4~g", title="per s"),
+            alt.Tooltip("v:Q", format=".3~g", title="p99 ms"),
+            alt.Tooltip("d:N", title="rate"),
+        ],
+    )
+    title = f"Latency over rate, {search['workload']}"
+    passed = search["passed_per_s"]
+    words = [f"{shown(passed)} transactions per second passed" if passed else "no rate passed"]
+    if search["limited_by"]:
+        words.append(f"first limit above it: {search['limited_by'].replace('_', ' ')}")
+    chart = alt.layer(base.mark_line(strokeWidth=1.2), marks, data=alt.Data(values=data))
+    description = ". ".join([title, *words])
+    return Chart(f"knee-{number}", title, description, finished(chart, title, words, description), _steps(title, steps))
+
+
+def _steps(title: str, steps: list[dict[str, Any]]) -> Table:
+    rows = [
+        [
+            f"{step['transactions_per_s']:.1f}",
+            step["decision"] + (f": {step['limited_by'].replace('_', ' ')}" if step["limited_by"] else ""),
+            step["database_iops"],
+            *(step[key]["mean"] for key in KINDS),
+            *(step[key]["p99"] for key in KINDS),
+        ]
+        for step in steps
+    ]
+    headings = ["Transactions/s", "Result", "Database IOPS"]
+    headings += [f"{kind}, {figure} ms" for figure in ("mean", "p99") for kind in KINDS.values()]
+    return Table(f"{title}: values", headings, rows)

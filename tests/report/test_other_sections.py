@@ -1,0 +1,230 @@
+"""What the published performance report does not hold: backup and recovery, the host's inventory, guilt, searches, limits of size."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_page import Page
+from synthetic import EMC, finish, make_folder, transfers
+
+from plimsoll import folder, inventory
+from plimsoll.environment import collect
+from plimsoll.report import write_report
+from plimsoll.report.script import script_bundle
+
+MIB = 1048576
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", "").split()[0])
+
+
+def test_RPT_14_backup_statistics(tmp_path: Path) -> None:
+    """Rate is size by time; the time of all is the longest and their rate the sum, as in the published report."""
+    further = [
+        # 100 samples of 2 s with 118 MiB each, and 99 such samples.
+        transfers("checksum", "instance1", "backup", 1, range(7400, 7600, 2), 2, (472, 118 * MIB, 10**9)),
+        transfers("checksum", "instance2", "backup", 1, range(7402, 7600, 2), 2, (472, 118 * MIB, 10**9)),
+    ]
+    run = finish(make_folder(tmp_path / "run", further=further))
+    table = Page(run / folder.REPORT).tables["Backup statistics"]
+    assert table.row("instance1/database001") == ["11,800.00", "0:03:20", "59.00"]
+    assert table.row("instance2/database001") == ["11,682.00", "0:03:18", "59.00"]
+    assert table.row("(Sum)") == ["23,482.00", "0:03:20", "118.00"]
+
+
+def test_RPT_15_soft_recovery_statistics(tmp_path: Path) -> None:
+    """Logs, seconds and seconds for each log, with MiB per second beside them because a count of logs can mislead."""
+    further = [
+        transfers("prepare", "instance1", "log_read", 0, range(12, 112, 2), 2, (9, 2 * MIB, 10**8)),
+        transfers("prepare", "instance1", "redo", 1, range(12, 112, 2), 2, (700, 700 * 32768, 10**10)),
+        # Log that is only read, for replication or verification, is no recovery.
+        transfers("prepare", "instance2", "log_read", 0, range(12, 112, 2), 2, (9, 2 * MIB, 10**8)),
+    ]
+    run = finish(make_folder(tmp_path / "run", further=further))
+    table = Page(run / folder.REPORT).tables["Soft recovery statistics"]
+    assert table.rows == [["instance1", "100.0", "100.000", "1.000", "1.00", "35,000"]]
+
+
+def test_a_run_without_backup_and_recovery_does_not_speak_of_them(published: Path) -> None:
+    """An empty table would look like a backup that read nothing."""
+    headings = Page(published / folder.REPORT).headings
+    assert "Backup" not in headings
+    assert "Soft recovery" not in headings
+
+
+def test_RPT_31_the_inventory_is_collected_without_privileges(tmp_path: Path) -> None:
+    """Server, processor, firmware, adapters, disks, system build: the fields of a published test bed."""
+    environment = collect([tmp_path])
+    assert {"vendor", "product", "firmware", "cpu_model", "cpu_packages", "memory_kib"} <= environment["machine"].keys()
+    assert {"kernel", "build", "distribution"} <= environment["operating_system"].keys()
+    assert {disk["name"] for disk in environment["disks"]} <= {path.name for path in Path("/sys/block").iterdir()}
+    assert all(disk["size_bytes"] > 0 for disk in environment["disks"])
+
+
+def test_RPT_31_facts_are_read_from_where_the_kernel_puts_them(tmp_path: Path) -> None:
+    """On a server that is not this one: a tree like that of a published test bed."""
+    content = {
+        "class/dmi/id/sys_vendor": "Dell Inc.", "class/dmi/id/bios_vendor": "Dell Inc.", "class/dmi/id/bios_version": "1.1.4",
+        "class/dmi/id/bios_date": "06/18/2009", "devices/system/cpu/cpu0/topology/physical_package_id": "0",
+        "devices/system/cpu/cpu1/topology/physical_package_id": "1", "class/net/eth0/speed": "1000", "class/net/eth0/mtu": "9000",
+        "class/net/eth0/operstate": "up", "class/net/eth0/device/vendor": "0x14e4", "class/net/lo/mtu": "65536",
+        "block/sda/size": "143374744", "block/sda/device/vendor": "FUJITSU", "block/sda/device/model": "MBC2073RC",
+        "block/sda/queue/rotational": "1", "block/sda/queue/scheduler": "none [mq-deadline]", "block/loop0/size": "8",
+    }  # fmt: skip
+    for name, text in content.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    facts = inventory.machine_facts(tmp_path)
+    assert (facts["vendor"], facts["firmware"], facts["cpu_packages"]) == (
+        "Dell Inc.",
+        "Dell Inc., 1.1.4, 06/18/2009",
+        2,
+    )
+    (adapter,) = inventory.network_adapters(tmp_path)
+    assert (adapter["name"], adapter["speed_mbit_per_s"], adapter["frame_bytes_max"]) == ("eth0", 1000, 9000)
+    (disk,) = inventory.disks(tmp_path)
+    assert (disk["model"], disk["size_bytes"], disk["rotational"]) == ("FUJITSU MBC2073RC", 73407868928, True)
+    assert disk["scheduler"] == "mq-deadline"
+
+
+def test_RPT_31_notes_stand_beside_what_was_found(published: Path, tmp_path: Path) -> None:
+    """What no program can see is added by hand, and is told apart from what was seen."""
+    run = tmp_path / "run"
+    shutil.copytree(published, run)
+    (run / "notes.toml").write_text('"Array firmware" = "3.1.1"\n"RAID set" = "RAID 5, 6+1 <15k>"\n')
+    table = Page(write_report(run)).tables["Stated by those who ran the test"]
+    assert table.rows == [["Array firmware", "3.1.1"], ["RAID set", "RAID 5, 6+1 <15k>"]]
+    (run / "notes.toml").write_text("not a table")
+    with pytest.raises(folder.FolderError, match=r"notes\.toml"):
+        write_report(run)
+
+
+def slow(path: Path) -> Path:
+    """The published run on a storage whose reads take 25 ms, with what the block layer said of it."""
+    rates = [{**place, "database_read": (25.0, *place["database_read"][1:])} for place in EMC]
+    return make_folder(path, rates=rates)
+
+
+def test_MON_06_the_limiting_layer_stands_first(tmp_path: Path) -> None:
+    """A reader of a failed test wants to know whose fault it is before anything else."""
+    run = finish(slow(tmp_path / "run"))
+    verdict = folder.read_json(run / folder.VERDICT)
+    page = Page(run / folder.REPORT)
+    assert verdict["result"] == "fail"
+    assert page.headings[1].endswith("Fail")
+    guilty = [entry for entry in verdict["guilty"] if entry["what"] == "check"]
+    assert guilty, "a failed latency check names a layer"
+    first = page.html.index("Limiting layer:")
+    assert first < page.html.index("Key figures</h2>")
+    assert guilty[0]["text"] in page.html[first:]
+    assert [row[2] for row in page.tables["Limiting layer of each failed check"].rows] == [e["text"] for e in guilty]
+    failed = [row for row in page.tables["Checks"].rows if row[0] == "✗ FAIL"]
+    assert failed == page.tables["Checks"].rows[: len(failed)], "what failed stands first"
+
+
+def test_a_verdict_of_an_older_version_is_still_told(published: Path, tmp_path: Path) -> None:
+    """A report of a folder whose verdict names no layer and whose checks have no source must not break."""
+    run = tmp_path / "run"
+    shutil.copytree(published, run)
+    verdict = folder.read_json(run / folder.VERDICT)
+    del verdict["guilty"]
+    for check in verdict["checks"]:
+        del check["source"], check["title"]
+    folder.write_json(run / folder.VERDICT, verdict)
+    page = Page(write_report(run))
+    assert "Limiting layer of each failed check" not in page.headings
+    assert "Database read latency mean" in {row[1] for row in page.tables["Checks"].rows}
+
+
+def step(rate: float, p99: float, decision: str) -> dict[str, Any]:
+    latency = {"mean": p99 / 4, "p99": p99}
+    return {
+        "transactions_per_s": rate, "database_iops": rate * 1.0, "database_read_ms": latency, "log_write_ms": latency,
+        "response_ms": latency, "decision": decision, "limited_by": None if decision == "passed" else "log_write_latency_mean",
+    }  # fmt: skip
+
+
+def test_a_search_is_told_with_its_knee(published: Path, tmp_path: Path) -> None:
+    """Each rate that was tried, in order of rate, with what stopped it; and the highest that passed."""
+    run = tmp_path / "run"
+    shutil.copytree(published, run)
+    search = {
+        "workload": "mix", "end": "narrow", "passed_per_s": 200.0, "passed_iops": 205.5, "failed_per_s": 400.0,
+        "limited_by": "log_write_latency_mean", "confidence_percent": 95, "tolerance_percent": 5.0,
+        "steps": [step(100, 4, "passed"), step(400, 90, "failed"), step(200, 9, "passed")],
+    }  # fmt: skip
+    folder.write_json(run / folder.POINTS, {"schema_version": 1, "searches": [search]})
+    page = Page(write_report(run))
+    assert page.tables["Search for the highest rate"].row("mix")[:2] == ["200", "206"]
+    assert "Latency over rate, mix" in page.html
+    steps = next(table for heading, table in page.tables.items() if heading == "Search for the highest rate")
+    assert [row[0] for row in steps.rows[1:]] == ["100.0", "200.0", "400.0"]
+    assert "failed: log write latency mean" in steps.rows[3][1]
+
+
+def test_the_report_of_a_day_is_quick_and_small(tmp_path: Path) -> None:
+    """5,760 samples of two databases: under 5 s from folder to page and under 10 MB, or nobody would look at it.
+
+    The joined libraries are in the cache, as after any first report.
+    """
+    run = make_folder(tmp_path / "run", seconds=24 * 3600)
+    script_bundle()
+    begun, before = time.monotonic(), os.times()
+    command = [sys.executable, "-m", "plimsoll.cli", "report", str(run)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    seconds = time.monotonic() - begun
+    assert result.returncode in (0, 1, 3), result.stderr
+    summary = folder.read_json(run / folder.SUMMARY)
+    assert summary["window"]["samples_count"] == 5760
+    assert (run / folder.REPORT).stat().st_size < 10_000_000
+    # The machine may be shared: what was used of it counts, not the wait for it.
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    assert min(seconds, used) < 5.0
+
+
+def test_the_libraries_are_joined_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joining takes seconds; a cache that cannot be written, or is damaged, must not cost the report."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    script_bundle.cache_clear()
+    first = script_bundle()
+    (kept,) = (tmp_path / "cache" / "plimsoll").iterdir()
+    assert kept.read_text() == first
+    kept.write_bytes(b"\xff\xfe damaged")
+    script_bundle.cache_clear()
+    assert script_bundle() == first
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    script_bundle.cache_clear()
+    assert script_bundle() == first
+
+
+def test_twenty_databases_stay_readable(tmp_path: Path) -> None:
+    """No picture tells twenty curves apart: six are drawn, the words say so, the tables have all."""
+    run = finish(make_folder(tmp_path / "run", seconds=600, rates=EMC * 10))
+    page = Page(run / folder.REPORT)
+    assert "the 6 places with the most of 20" in page.html
+    assert "the 6 slowest of 20 places" in page.html
+    assert len(page.tables["Transactional I/O"].rows) == 21
+
+
+def test_nothing_measured_is_told_and_not_drawn(tmp_path: Path, published: Path) -> None:
+    """An aborted run has a report too: no figures, no charts, and the reason."""
+    run = tmp_path / "run"
+    shutil.copytree(published, run)
+    outcome = folder.read_json(run / folder.OUTCOME)
+    outcome["phases"] = outcome["phases"][:1]
+    outcome["ending"] = "interrupted"
+    folder.write_json(run / folder.OUTCOME, outcome)
+    command = [sys.executable, "-m", "plimsoll.cli", "report", str(run)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert result.returncode == 4, result.stderr
+    page = Page(run / folder.REPORT)
+    assert "Inconclusive" in page.headings[1]
+    assert json.loads((run / folder.SUMMARY).read_text())["window"]["seconds"] == 0
