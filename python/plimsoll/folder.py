@@ -27,6 +27,10 @@ SUMMARY = "summary.json"
 VERDICT = "verdict.json"
 CAPACITY = "capacity.json"
 REPORT = "report.html"
+#: Only there while a run goes on.
+PROGRESS = "progress.json"
+#: What a run in the background would have shown.
+TERMINAL = "terminal.log"
 
 #: Where run folders go unless the user names one.
 DEFAULT_PARENT = Path("runs")
@@ -92,6 +96,8 @@ def new_folder(name: str, wanted: Path | None) -> Path:
         SUMMARY,
         VERDICT,
         REPORT,
+        PROGRESS,
+        TERMINAL,
     }
     if present and PLAN not in present:
         raise FolderError(f"{wanted} is not empty and holds no run; name another folder, nothing is overwritten")

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from plimsoll import config, loads
+from plimsoll import config, loads, stopping
 from plimsoll.blockdevices import is_device
 from plimsoll.limits import LimitError, parse_limit
 from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
@@ -32,6 +32,9 @@ TARGET_FIELDS = {
     "path": Field(Text(), required=True, meaning="the directory that is put to the test, or a whole block device"),
     "log_path": Field(Text(), meaning="a directory for the logs, if they lie elsewhere; a block device needs one"),
     "host": Field(Text(), meaning="the machine it is attached to; the first one if left out"),
+    "rated_endurance_tb": Field(
+        Number(0.001, 1e9), meaning="TB its drives may be written in their life, for the share a run takes"
+    ),
 }
 
 INSTANCE_FIELDS = {
@@ -94,6 +97,9 @@ PLAN_FIELDS = {
     "seed": Field(
         Number(0, 2**53, whole=True), default=config.RUN_DEFAULTS["seed"], meaning="decides keys and content"
     ),
+    "max_iops": Field(Number(1, 1e9), meaning="reads and writes per second the run does at most, on shared storage"),
+    "max_mib_per_s": Field(Number(1, 1e9), meaning="MiB per second the run reads and writes at most"),
+    "stop_if": Field(ListOf(Text()), default=[], meaning="conditions that stop the run, as in the command's --stop-if"),
     "io_method": Field(Text(IO_METHODS), default=config.RUN_DEFAULTS["io_method"], meaning="how I/O is done"),
     "sample_interval_ms": Field(Number(10, 60_000, whole=True), default=config.RUN_DEFAULTS["sample_interval_ms"]),
     "hung_after_ms": Field(Number(100, 3_600_000, whole=True), default=config.RUN_DEFAULTS["hung_after_ms"]),
@@ -152,6 +158,8 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
     run = {
         "schema_version": config.SCHEMA_VERSION,
         **{key: plan[key] for key in ("seed", "sample_interval_ms", "hung_after_ms", "io_method")},
+        "max_iops": _rate(plan["max_iops"]),
+        "max_mib_per_s": _rate(plan["max_mib_per_s"]),
         # Consent is typed for each run and never read from a file.
         "destroy_serials": [],
         "hosts": plan["host"],
@@ -164,7 +172,13 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
     if len(plan["host"]) > 1:
         collector.add(("host",), "names several machines", "this version runs on one")
     stated = _stated_limits(plan["stated_limits"] or [], collector)
+    for index, text in enumerate(plan["stop_if"]):
+        try:
+            stopping.parse(text)
+        except stopping.ConditionError as error:
+            collector.add(("stop_if", index), str(error), error.hint)
     collector.raise_if_any()
+    rated = {item["name"]: item["rated_endurance_tb"] for item in plan["target"] if item["rated_endurance_tb"]}
     judgement = {key: plan[key] for key in ("limits", "test", "required_iops")} | {"stated_limits": stated}
     if judgement["required_iops"] is None:
         judgement["required_iops"] = _iops_of_users(plan, run["workloads"])
@@ -173,8 +187,13 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
         "schema_version": config.SCHEMA_VERSION,
         "name": plan["name"],
         "description": plan["description"],
+        "stop_if": plan["stop_if"],
         "run": _whole(run),
-        "judgement": {**judgement, "editions": [_edition_name(instance) for instance in plan["instance"]]},
+        "judgement": {
+            **judgement,
+            "rated_endurance_tb": rated,
+            "editions": [_edition_name(instance) for instance in plan["instance"]],
+        },
     }
 
 
@@ -187,6 +206,10 @@ def _stated_limits(given: list[str], collector: Collector) -> list[str]:
         except LimitError as error:
             collector.add(("stated_limits", index), error.message, error.hint)
     return found
+
+
+def _rate(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def _whole(value: Any, key: str = "") -> Any:

@@ -113,10 +113,12 @@ def _look_at(instance: dict[str, Any], forecast: Forecast) -> None:
         if whole:
             forecast.reused.append(instance["name"])
             forecast.recovered.append(instance["name"])
-        forecast.prepared_anew += [str(_path(instance, item)) for item in missing if _path(instance, item).exists()]
+        forecast.prepared_anew += [
+            str(database_path(instance, item)) for item in missing if database_path(instance, item).exists()
+        ]
     forecast.bytes_to_prepare += sum(item["size_bytes"] for item in missing)
     for database in missing:
-        path = _path(instance, database)
+        path = database_path(instance, database)
         if blockdevices.is_device(path):
             continue
         # What was begun is deleted first, so its space counts as free.
@@ -147,14 +149,14 @@ def _too_little_space(run: dict[str, Any], forecast: Forecast) -> list[str]:
     ]
 
 
-def _path(instance: dict[str, Any], database: dict[str, Any]) -> Path:
+def database_path(instance: dict[str, Any], database: dict[str, Any]) -> Path:
     """Where a database lies: in its instance's directory, or a whole block device."""
     return Path(instance["directory"]) / str(database["file_name"])
 
 
 def _is_whole(instance: dict[str, Any], database: dict[str, Any]) -> bool:
     """Whether a database was prepared to its end: its header is written last. Raw files have none and are made anew."""
-    return instance["backend"] == "engine" and blockdevices.holds_database(_path(instance, database))
+    return instance["backend"] == "engine" and blockdevices.holds_database(database_path(instance, database))
 
 
 def take(run: dict[str, Any]) -> None:
@@ -245,7 +247,7 @@ def _existing(instance: dict[str, Any]) -> dict[str, Any] | None:
     directory = Path(instance["directory"])
     if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
         for database in instance["databases"]:
-            path = _path(instance, database)
+            path = database_path(instance, database)
             if blockdevices.is_device(path) and blockdevices.holds_database(path):
                 raise FolderError(
                     f"{path} holds a database whose logs are not in {directory}; name the log_path it was made with, or "
@@ -266,7 +268,7 @@ def _existing(instance: dict[str, Any]) -> dict[str, Any] | None:
             f"change the plan, name another path, or delete them with `plimsoll clean {directory}`"
         )
     if marker["state"] == CLOSED and marker["records"] is not None:
-        lost = [str(path) for item in instance["databases"] if not (path := _path(instance, item)).exists()]
+        lost = [str(path) for item in instance["databases"] if not (path := database_path(instance, item)).exists()]
         if lost:
             raise FolderError(
                 f"{', '.join(lost)} should be there and is gone; delete the rest with `plimsoll clean {directory}`"

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,16 +31,18 @@ POINTS_SCHEMA_VERSION = 1
 ROWS_PER_PART = 20_000
 
 Listener = Callable[[dict[str, Any]], None]
+#: Told of each batch of samples; answers why the run should stop, or None.
+Watcher = Callable[[dict[str, Any]], str | None]
 
 
-def run_plan(plan: dict[str, Any], run_folder: Path, on_event: Listener, on_sample: Listener) -> dict[str, Any]:
+def run_plan(plan: dict[str, Any], run_folder: Path, on_event: Listener, on_sample: Watcher) -> dict[str, Any]:
     """Carry out a completed plan and fill its run folder up to `outcome.json`.
 
     Args:
         plan: as from `plimsoll.plan`.
         run_folder: an empty folder for this run.
         on_event: told of each event.
-        on_sample: told of each batch of samples, as a table of numpy columns with codes for names.
+        on_sample: told of each batch of samples, as a table of numpy columns with codes for names; its answer stops the run.
 
     Returns:
         The outcome without its distributions, as in `outcome.json`.
@@ -54,6 +57,7 @@ def run_plan(plan: dict[str, Any], run_folder: Path, on_event: Listener, on_samp
     folder.write_json(run_folder / folder.ENVIRONMENT, environment)
     run = _native.Run(json.dumps(plan["run"]))
     samples = SampleStore(run_folder, plan["run"])
+    stopped = False
     with (
         KernelLog() as kernel_log,
         _stopping_on_signals(run.stop),
@@ -68,7 +72,14 @@ def run_plan(plan: dict[str, Any], run_folder: Path, on_event: Listener, on_samp
             if buffers is None:
                 break
             if buffers:
-                on_sample(samples.add(buffers))
+                table = samples.add(buffers)
+                reason = on_sample(table)
+                if reason is not None and not stopped:
+                    stopped = True
+                    run.stop()
+                    event = _stopped_by_condition(int(table["end_ns"][-1]), reason)
+                    log.write(json.dumps(event) + "\n")
+                    on_event(event)
         outcome: dict[str, Any] = json.loads(run.outcome())
         folder.write_json(run_folder / folder.KERNEL_LOG, kernel_log.errors_about(disks_of(environment)))
     samples.finish()
@@ -77,6 +88,18 @@ def run_plan(plan: dict[str, Any], run_folder: Path, on_event: Listener, on_samp
     kept = {key: value for key, value in outcome.items() if key != "figures"}
     folder.write_json(run_folder / folder.OUTCOME, kept)
     return kept
+
+
+def _stopped_by_condition(time_ns: int, reason: str) -> dict[str, Any]:
+    """The one event that is born here: everything else happens on the Rust side."""
+    return {
+        "time_ns": time_ns,
+        "utc_ns": time.time_ns(),
+        "level": "warning",
+        "kind": "stopped_by_condition",
+        "phase": None,
+        "text": f"stopped, because {reason}",
+    }
 
 
 @contextmanager

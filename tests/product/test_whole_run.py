@@ -159,10 +159,21 @@ def test_a_bad_plan_is_a_usage_error_with_lines(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
-    """It shows the whole completed plan instead."""
-    result = run("test", "performance", tmp_path / "disk", "--dry-run", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout)["run"]["phases"][2]["action"]["duration_s"] == 7200
+    """It shows files, space, bytes, endurance and time; with --json the whole completed plan."""
+    command = ["test", "performance", tmp_path / "disk", "--dry-run", "--minutes", "3", "--size-mib", "4096"]
+    shown = run(*command, cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    for phrase in (
+        f"{tmp_path}/disk/instance2/database001.edb  4096 MiB, to be prepared",
+        "MiB needed with room for growth",
+        "8,192 MiB for certain",
+        "target: unknown",
+        "measure     exactly 3 min 0 s",
+        "total       about 4 min",
+    ):
+        assert phrase in shown.stdout, shown.stdout
+    result = run(*command, "--json", cwd=tmp_path)
+    assert json.loads(result.stdout)["run"]["phases"][2]["action"]["duration_s"] == 180
     assert list(tmp_path.iterdir()) == []
 
 

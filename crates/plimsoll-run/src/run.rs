@@ -2,7 +2,10 @@
 
 use std::rc::Rc;
 
-use plimsoll_io::{Clock, CompletedIo, Disk, Executor, Files, Observer, Recorded};
+use plimsoll_io::{
+    Clock, CompletedIo, Disk, Executor, Files, NANOS_PER_MILLISECOND, Observer, Recorded, ThrottleLimits,
+    Throttled,
+};
 
 use crate::RunError;
 use crate::error_watch::ErrorWatch;
@@ -35,9 +38,10 @@ pub fn execute(
     let recorded = Rc::new(Recorded::observed(disk.clone(), clock.clone(), watchers));
     let host = (!clock.is_virtual()).then(|| Rc::new(HostWatch::start(&spec)));
     let devices = host.as_ref().map_or(Vec::new(), |host| host.devices(&spec));
-    let executor = Executor::new(clock.clone(), recorded.clone());
+    let spared = spare(&spec, recorded.clone(), &clock);
+    let executor = Executor::new(clock.clone(), spared.clone());
     let setting = Setting {
-        files: Files::new(recorded.clone()),
+        files: Files::new(spared.clone()),
         disk: recorded,
         handle: executor.handle(),
         recorder,
@@ -55,7 +59,7 @@ pub fn execute(
     };
     course.anchors.push(clock.anchor().into());
     // Asked at the end, because a disk learns of fallbacks when files are opened.
-    let facts = disk.facts();
+    let facts = spared.facts();
     RunOutcome {
         schema_version: OUTCOME_SCHEMA_VERSION,
         ending: match &error {
@@ -84,6 +88,22 @@ impl Observer for Watchers {
         self.0.completed(io);
         self.1.completed(io);
     }
+}
+
+/// Time that a spared disk may make up for afterwards.
+const SPARED_BURST_NS: u64 = 100 * NANOS_PER_MILLISECOND;
+
+/// The disk behind the ceiling the plan sets, if it sets one. The wait lies above the recorder: disk latency is that of the disk.
+fn spare(spec: &RunSpec, recorded: Rc<Recorded<Rc<dyn Disk>>>, clock: &Rc<Clock>) -> Rc<dyn Disk> {
+    if spec.max_iops.is_none() && spec.max_mib_per_s.is_none() {
+        return recorded;
+    }
+    let limits = ThrottleLimits {
+        operations_per_second: spec.max_iops,
+        bytes_per_second: spec.max_mib_per_s.map(|rate| rate * f64::from(1 << 20)),
+        burst_ns: SPARED_BURST_NS,
+    };
+    Rc::new(Throttled::new(recorded, clock.clone(), limits))
 }
 
 /// What has happened so far.

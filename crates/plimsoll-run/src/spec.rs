@@ -32,6 +32,10 @@ pub struct RunSpec {
     pub hung_after_ms: u64,
     /// How I/O is done: "auto", "io_uring", "libaio" or "threads".
     pub io_method: String,
+    /// Reads and writes the run does at most in a second, to spare storage that others use too.
+    pub max_iops: Option<f64>,
+    /// MiB the run reads and writes at most in a second.
+    pub max_mib_per_s: Option<f64>,
     /// Serials of the block devices that may be overwritten, as the user has typed them.
     pub destroy_serials: Vec<String>,
     /// Machines; this version runs on one.

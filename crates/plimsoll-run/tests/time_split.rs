@@ -21,7 +21,7 @@ fn spec(directory: &str, seconds: f64) -> Value {
         "compressible_percent": 0, "existing_records": null
     });
     json!({
-        "schema_version": 1, "seed": 1, "sample_interval_ms": 500, "hung_after_ms": 30000, "io_method": "auto", "destroy_serials": [],
+        "schema_version": 1, "seed": 1, "sample_interval_ms": 500, "hung_after_ms": 30000, "io_method": "auto", "destroy_serials": [], "max_iops": null, "max_mib_per_s": null,
         "hosts": [{"name": "local"}],
         "targets": [{"name": "disk", "host": "local", "path": directory}],
         "instances": [{

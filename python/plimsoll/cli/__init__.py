@@ -5,6 +5,10 @@ Nothing below `plimsoll.cli` is imported to print the help, so that stays quick 
 To add a command, add a row; the target is a function for Typer, or a `typer.Typer` for a command with verbs of its own.
 """
 
+import os
+import sys
+import traceback
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
@@ -28,9 +32,13 @@ COMMANDS: dict[str, Row] = {
     "run": Row("plimsoll.cli.run:run", "Carry out a plan, judge what was measured and write the report."),
     "prepare": Row("plimsoll.cli.prepare:prepare", "Make the databases of a plan without any load on them."),
     "report": Row("plimsoll.cli.report:report", "Judge a run again and write its report again, from its folder."),
+    "status": Row("plimsoll.cli.status:status", "Say how a run in the background does."),
+    "watch": Row("plimsoll.cli.status:watch", "Follow a run in the background until it ends."),
     "verify": Row("plimsoll.cli.verify:verify", "Check every page of database files. Never writes."),
     "probe": Row("plimsoll.cli.probe:probe", "Name what is under a path. Never writes."),
     "clean": Row("plimsoll.cli.clean:clean", "Delete databases that Plimsoll made, and nothing else."),
+    "plan": Row("plimsoll.cli.plan:plan", "Begin a plan file, or print the schema of one."),
+    "explain": Row("plimsoll.cli.explain:explain", "Say what a check means and where its limit comes from."),
     "size": Row("plimsoll.cli.size:size", "Size storage from users or transactions, every step shown."),
     "select": Row("plimsoll.cli.select:select", "Choose an array for a capacity and IOPS need, in six steps."),
     "cost": Row("plimsoll.cli.cost:cost", "Compare what storage options cost to buy and run."),
@@ -108,6 +116,41 @@ def plimsoll(
     """Qualify storage for transactional work: size it, test it, judge it, report it."""
 
 
+#: The exit codes of the program, also those that no command returns by itself.
+EXIT_USAGE, EXIT_INTERRUPTED, EXIT_INTERNAL = 2, 4, 5
+CTRL_C = 130
+#: The family of errors in what was typed; Typer exports only its members.
+USAGE_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+
 def main() -> None:
     """Run the command line; the entry point of the `plimsoll` program."""
-    app(prog_name="plimsoll")
+    sys.exit(run_program(sys.argv[1:]))
+
+
+def run_program(arguments: Sequence[str]) -> int:
+    """Run a command and answer its exit code: whatever happens inside, scripts can tell how it ended."""
+    try:
+        code = app(list(arguments), prog_name="plimsoll", standalone_mode=False)
+    except typer.Exit as leave:
+        code = leave.exit_code
+    except USAGE_ERROR as error:
+        error.show()
+        return EXIT_USAGE
+    except (typer.Abort, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing may be written to it any more, not even by the interpreter.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        traceback.print_exc()
+        print(
+            f"internal error: {type(error).__name__}: {error}\nThis is a fault of Plimsoll and says nothing about the "
+            "storage. What is above helps to mend it; databases that were open are recovered by the next run.",
+            file=sys.stderr,
+        )
+        return EXIT_INTERNAL
+    # The library answers Ctrl-C with the shell's number for it.
+    return EXIT_INTERRUPTED if code == CTRL_C else code if isinstance(code, int) else 0

@@ -6,19 +6,20 @@ Progress goes to the error stream, the result to the output. The exit code says 
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from plimsoll import folder, load_figures, measurements, premises, verdict
+from plimsoll import folder, load_figures, measurements, premises, stopping, verdict
+from plimsoll.cli import outlook
+from plimsoll.cli.figures import Figures, in_words
+from plimsoll.cli.live import showing
 from plimsoll.sizing.mistakes import InputError
 from plimsoll.verdict.text import lines_of
 
 EXIT_PASS, EXIT_FAIL, EXIT_USAGE, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_INTERNAL = range(6)
 EXIT_BY_RESULT = {verdict.PASS: EXIT_PASS, verdict.FAIL: EXIT_FAIL, verdict.INCONCLUSIVE: EXIT_INCONCLUSIVE}
-PROGRESS_EVERY_S = 5.0
 
 #: Consent to overwrite a whole block device; an option of every command that writes.
 Destroy = Annotated[
@@ -29,10 +30,6 @@ Destroy = Annotated[
         help="Agree that everything on the block device with this serial is lost. Once for each device.",
     ),
 ]
-LARGE_WRITE_S = 600
-#: Only for the forecast of how long preparing takes; a measured rate replaces it as soon as there is one.
-ASSUMED_PREPARE_MIB_PER_S = 150
-LARGE_WRITE_SHARE = 0.1
 
 
 def say(text: str) -> None:
@@ -64,11 +61,10 @@ def forecast(plan: dict[str, Any], destroy_serials: list[str] | None = None) -> 
         expected = premises.inspect(plan["run"])
     except premises.PremisesError as error:
         stop_with(EXIT_USAGE, *error.problems)
-    seconds = sum(phase["action"].get("duration_s", 0.0) for phase in plan["run"]["phases"])
+    reused = f", {', '.join(expected.reused)} reused" if expected.reused else ""
     say(
-        f"plan {plan['name']}: {expected.bytes_to_prepare >> 20} MiB of databases to prepare"
-        + (f", {', '.join(expected.reused)} reused" if expected.reused else "")
-        + f"; {seconds:.0f} s to measure"
+        f"plan {plan['name']}: {expected.bytes_to_prepare >> 20} MiB of databases to prepare{reused}; "
+        f"about {in_words(outlook.total_s(plan, expected))} in all"
     )
     for name in expected.recovered:
         say(f"note: instance {name} was not closed by its last run; it will be recovered from its log")
@@ -80,75 +76,75 @@ def forecast(plan: dict[str, Any], destroy_serials: list[str] | None = None) -> 
 
 
 def ask_before_much(plan: dict[str, Any], expected: premises.Forecast, *, agreed: bool) -> None:
-    """A run that writes a lot or takes long needs a yes."""
-    seconds = sum(phase["action"].get("duration_s", 0.0) for phase in plan["run"]["phases"])
-    seconds += expected.bytes_to_prepare / (ASSUMED_PREPARE_MIB_PER_S << 20)
-    if agreed or seconds <= LARGE_WRITE_S:
-        return
-    question = f"this takes about {seconds / 60:.0f} minutes and writes to {plan['run']['targets'][0]['path']}; go on?"
-    if not sys.stdin.isatty():
-        stop_with(EXIT_USAGE, question.replace("; go on?", "; give --yes to agree"))
-    if not typer.confirm(question, err=True):
+    """A run that takes long or much space needs a yes."""
+    refusal = outlook.ask(plan, expected, agreed=agreed)
+    if refusal:
+        stop_with(EXIT_USAGE, refusal)
+    if refusal is not None:
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
-class Progress:
-    """Plain lines about what goes on, at most one every few seconds besides the events."""
-
-    def __init__(self, metrics: list[str], *, quiet: bool) -> None:
-        self._code = {name: code for code, name in enumerate(metrics)}
-        self._quiet = quiet
-        self._said = time.monotonic()
-        self._counts = dict.fromkeys(("database_read", "database_write", "log_write"), (0, 0))
-        self._since_ns = 0
-
-    def event(self, event: dict[str, Any]) -> None:
-        """Print an event."""
-        if self._quiet and event["level"] == "info":
-            return
-        mark = "" if event["level"] == "info" else f"{event['level']}: "
-        say(f"  {event['time_ns'] / 1e9:8.1f} s  {mark}{event['text']}")
-
-    def sample(self, table: dict[str, Any]) -> None:
-        """Add a batch of samples, and print the rates when it is time."""
-        for name, (count, total) in self._counts.items():
-            chosen = table["metric"] == self._code[name]
-            added = int(table["count"][chosen].sum()), int(table["latency_ns_sum"][chosen].sum())
-            self._counts[name] = count + added[0], total + added[1]
-        now_ns = int(table["end_ns"][-1])
-        if self._quiet or time.monotonic() - self._said < PROGRESS_EVERY_S or now_ns == self._since_ns:
-            return
-        seconds = (now_ns - self._since_ns) / 1e9
-        shown = [
-            f"{name.replace('_', ' ')} {count / seconds:.0f}/s {total / count / 1e6:.2f} ms"
-            for name, (count, total) in self._counts.items()
-            if count
-        ]
-        if shown:
-            say(f"  {now_ns / 1e9:8.1f} s  " + ", ".join(shown))
-        self._said, self._since_ns = time.monotonic(), now_ns
-        self._counts = dict.fromkeys(self._counts, (0, 0))
+def read_conditions(plan: dict[str, Any]) -> list[stopping.Condition]:
+    """The conditions that stop the run; leaves when one says nothing."""
+    found, problems = [], []
+    for text in plan["stop_if"]:
+        try:
+            found.append(stopping.parse(text))
+        except stopping.ConditionError as error:
+            problems.append(f"--stop-if: {error}\n    hint: {error.hint}")
+    if problems:
+        stop_with(EXIT_USAGE, *problems)
+    return found
 
 
-def carry_out(plan: dict[str, Any], wanted_folder: Path | None, *, quiet: bool) -> tuple[Path, dict[str, Any]]:
+def make_folder(plan: dict[str, Any], wanted: Path | None) -> Path:
+    """The folder for a run, or leave."""
+    try:
+        return folder.new_folder(plan["name"], wanted)
+    except folder.FolderError as error:
+        stop_with(EXIT_USAGE, str(error))
+    except OSError as error:
+        stop_with(
+            EXIT_USAGE, f"{error.filename}: {(error.strerror or str(error)).lower()}; name another folder with --out"
+        )
+
+
+def carry_out(
+    plan: dict[str, Any], wanted_folder: Path | None, *, quiet: bool, expected: premises.Forecast | None = None
+) -> tuple[Path, dict[str, Any]]:
     """Run a plan whose premises were inspected, then judge and report; returns the run folder and the verdict."""
+    run_folder = make_folder(plan, wanted_folder)
+    measure(plan, run_folder, quiet=quiet, expected=expected)
+    return run_folder, judge_and_report(run_folder)
+
+
+def measure(
+    plan: dict[str, Any], run_folder: Path, *, quiet: bool, expected: premises.Forecast | None = None
+) -> dict[str, Any]:
+    """Run a plan into its folder, showing how it goes; returns the outcome."""
     from plimsoll import _native
     from plimsoll.run import run_plan
 
-    try:
-        run_folder = folder.new_folder(plan["name"], wanted_folder)
-    except (folder.FolderError, OSError) as error:
-        stop_with(EXIT_USAGE, str(error))
-    progress = Progress([name for name, _, _, _ in _native.metrics()], quiet=quiet)
-    try:
-        premises.take(plan["run"])
-        outcome = run_plan(plan, run_folder, progress.event, progress.sample)
-    except (_native.ConfigError, _native.DiskError) as error:
-        stop_with(EXIT_USAGE, str(error))
-    except OSError as error:
-        stop_with(EXIT_USAGE, f"{error.filename or run_folder}: {error.strerror}; check space and permissions")
+    metrics = [name for name, _, _, _ in _native.metrics()]
+    conditions = [(condition, metrics.index(condition.metric)) for condition in read_conditions(plan)]
+    figures = Figures(plan, metrics, expected.bytes_to_prepare if expected else 0)
+    with showing(figures, run_folder, quiet=quiet) as progress:
+
+        def sample(table: dict[str, Any]) -> str | None:
+            progress.sample(table)
+            reasons = [condition.look(table, code) for condition, code in conditions]
+            return next((reason for reason in reasons if reason is not None), None)
+
+        try:
+            premises.take(plan["run"])
+            outcome = run_plan(plan, run_folder, progress.event, sample)
+        except (_native.ConfigError, _native.DiskError) as error:
+            stop_with(EXIT_USAGE, str(error))
+        except OSError as error:
+            place = error.filename or run_folder
+            stop_with(EXIT_USAGE, f"{place}: {(error.strerror or str(error)).lower()}; check space and permissions")
     premises.give_back(plan["run"], outcome)
-    return run_folder, judge_and_report(run_folder)
+    return outcome
 
 
 def judge_and_report(run_folder: Path) -> dict[str, Any]:

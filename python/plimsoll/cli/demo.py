@@ -41,7 +41,7 @@ def demo(
     plan = course.read_or_refuse(plan_of_options, options)
     expected = course.forecast(plan)
     made_directory = not directory.exists()
-    run_folder, found = course.carry_out(plan, out, quiet=quiet)
+    run_folder, found = course.carry_out(plan, out, quiet=quiet, expected=expected)
     course.print_result(run_folder, found)
     if keep:
         print(f"databases:  {directory} (delete them with `plimsoll clean {directory}`)")

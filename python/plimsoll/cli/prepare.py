@@ -7,35 +7,32 @@ from typing import Annotated
 
 import typer
 
-from plimsoll.cli import course
+from plimsoll.cli import course, options, outlook
 from plimsoll.plan import read_plan
 
 
 def prepare(
     plan_file: Annotated[Path, typer.Argument(help='A TOML file with kind = "plan".')],
-    out: Annotated[Path | None, typer.Option(help="Folder for the record; a new one below runs/ if left out.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Agree to long runs beforehand.")] = False,
-    destroy: course.Destroy = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    out: options.Out = None,
+    yes: options.Yes = False,
+    dry_run: options.DryRun = False,
+    destroy: options.Destroy = None,
+    max_mib_per_s: options.MaxMibPerS = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Make and close the databases of a plan, so that a later run starts at once."""
     plan = course.read_or_refuse(read_plan, plan_file)
     kept = [phase for phase in plan["run"]["phases"] if phase["action"]["kind"] in ("prepare", "stop")]
     plan["run"]["phases"] = kept
     plan["name"] += " prepare"
+    plan["run"]["max_mib_per_s"] = max_mib_per_s or plan["run"]["max_mib_per_s"]
     expected = course.forecast(plan, destroy)
+    if dry_run:
+        typer.echo("\n".join(outlook.as_lines(plan, expected)))
+        return
     course.ask_before_much(plan, expected, agreed=yes)
-    from plimsoll import folder, premises
-    from plimsoll.run import run_plan
-
-    try:
-        run_folder = folder.new_folder(plan["name"], out)
-    except folder.FolderError as error:
-        course.stop_with(course.EXIT_USAGE, str(error))
-    progress = course.Progress(_metric_names(), quiet=quiet)
-    premises.take(plan["run"])
-    outcome = run_plan(plan, run_folder, progress.event, progress.sample)
-    premises.give_back(plan["run"], outcome)
+    run_folder = course.make_folder(plan, out)
+    outcome = course.measure(plan, run_folder, quiet=quiet, expected=expected)
     if outcome["error"]:
         code = course.EXIT_FAIL
         if outcome["ending"] == "interrupted":
@@ -44,9 +41,3 @@ def prepare(
             code = course.EXIT_USAGE
         course.stop_with(code, outcome["error"]["text"])
     typer.echo(f"prepared; record in {run_folder}")
-
-
-def _metric_names() -> list[str]:
-    from plimsoll import _native
-
-    return [name for name, _, _, _ in _native.metrics()]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from plimsoll import config
-from plimsoll.cli import course
+from plimsoll.cli import course, options
 from plimsoll.plan import plan_of_options
 
 test = typer.Typer(
@@ -65,12 +64,16 @@ def performance(
     ] = None,
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
     seed: Annotated[int, typer.Option(help="Decides keys and content.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="Folder for this run; a new one below runs/ if left out.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Agree to long runs beforehand.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, write nothing.")] = False,
-    destroy: course.Destroy = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only warnings and the result.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
+    out: options.Out = None,
+    yes: options.Yes = False,
+    dry_run: options.DryRun = False,
+    destroy: options.Destroy = None,
+    max_iops: options.MaxIops = None,
+    max_mib_per_s: options.MaxMibPerS = None,
+    stop_if: options.StopIf = None,
+    detach: options.Detach = False,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Put the storage under a directory to the test and judge it by the published limits.
 
@@ -78,32 +81,25 @@ def performance(
 
     Example: plimsoll test performance /mnt/array --databases 4 --size-mib 65536 --minutes 120 --yes
     """
-    options = performance_options(path, "performance", databases, size_mib, minutes, backend, edition)
-    options |= {"limits": limits, "io_method": io_method, "seed": seed}
+    wanted = performance_options(path, "performance", databases, size_mib, minutes, backend, edition)
+    wanted |= {"limits": limits, "io_method": io_method, "seed": seed}
     if stated_limits:
-        options["stated_limits"] = stated_limits
+        wanted["stated_limits"] = stated_limits
     if required_iops is not None:
-        options["required_iops"] = required_iops
+        wanted["required_iops"] = required_iops
     if log_path is not None:
-        options["target"][0]["log_path"] = str(log_path)
+        wanted["target"][0]["log_path"] = str(log_path)
     if cache_mib is not None:
-        for instance in options["instance"]:
+        for instance in wanted["instance"]:
             instance["cache_mib_max"] = cache_mib
     workload: dict[str, Any] = {"name": "mix"}
     if sessions is not None:
         workload["load"] = {"sessions": sessions}
     if sluggish is not None:
         workload["sluggish"] = sluggish
-    options["workload"] = [workload]
-    plan = course.read_or_refuse(plan_of_options, options)
-    expected = course.forecast(plan, destroy)
-    if dry_run:
-        typer.echo(json.dumps(plan, indent=2))
-        return
-    course.ask_before_much(plan, expected, agreed=yes)
-    run_folder, found = course.carry_out(plan, out, quiet=quiet)
-    if as_json:
-        typer.echo(json.dumps({**found, "run_folder": str(run_folder)}, indent=2))
-    else:
-        course.print_result(run_folder, found)
-    raise typer.Exit(course.exit_code(run_folder, found))
+    wanted["workload"] = [workload]
+    plan = course.read_or_refuse(plan_of_options, wanted)
+    options.perform(
+        plan,
+        options.Choices(out, yes, dry_run, destroy, quiet, as_json, detach, max_iops, max_mib_per_s, stop_if),
+    )

@@ -22,7 +22,7 @@ fn spec() -> Value {
     });
     json!({
         "schema_version": 1, "seed": 1, "sample_interval_ms": 500, "hung_after_ms": 30000, "io_method": "auto",
-        "destroy_serials": [],
+        "destroy_serials": [], "max_iops": null, "max_mib_per_s": null,
         "hosts": [{"name": "local"}],
         "targets": [{"name": "disk", "host": "local", "path": "/data"}],
         "instances": [{
@@ -279,6 +279,44 @@ fn a_crashed_run_is_recovered_by_the_next() {
     assert!(told.try_iter().any(|event| event.kind == "recovered"));
     let checksum = &recovered.phases[4].result.checksums[0].report;
     assert_eq!((checksum.bad, checksum.wrong_page_number), (0, 0));
+}
+
+/// On an array that others use, a ceiling bounds what the test takes; the time spent waiting for it is not the disk's.
+#[test]
+fn a_ceiling_bounds_the_load_and_not_the_latency() {
+    let mut spared = spec();
+    spared["max_iops"] = json!(200.0);
+    spared["phases"][1]["action"]["cache_percent"] = json!(10);
+    let (outcome, rows) = run_on(&memory(), &spared);
+    assert_eq!(outcome.ending, Ending::Complete, "{:?}", outcome.error);
+    assert!(
+        outcome
+            .io_remarks
+            .iter()
+            .any(|remark| remark.contains("throttled on purpose"))
+    );
+    let transfers = [
+        "database_read",
+        "database_write",
+        "log_write",
+        "log_format",
+        "log_replication",
+        "maintenance",
+    ];
+    let total: u64 = transfers.iter().map(|metric| count(&rows, 2, metric)).sum();
+    assert!((1000..=2050).contains(&total), "{total} transfers in ten seconds");
+    let code = metric_code("database_read").expect("a metric");
+    let reads = rows
+        .iter()
+        .filter(|row| row.metric == code && row.phase == 2 && row.count > 0);
+    let longest_ns = reads
+        .map(|row| row.latency_ns_max)
+        .max()
+        .expect("there were reads");
+    assert_eq!(
+        longest_ns, 1_000_000,
+        "the disk answers after a millisecond, however long it was spared"
+    );
 }
 
 /// A simulated run is a pure function of its plan and seed: without that no failure could be replayed.

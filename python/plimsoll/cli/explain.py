@@ -1,0 +1,35 @@
+"""`plimsoll explain`: what a check, a doubt or a field of the summary means, and what to do when a check fails."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Annotated
+
+import typer
+
+from plimsoll import explain as meaning
+from plimsoll.cli import course
+
+WIDTH = 100
+
+
+def explain(
+    name: Annotated[str | None, typer.Argument(help="A check, a doubt or a field of the summary.")] = None,
+) -> None:
+    """Say what a check measures, its limits with their source, and what a failure means.
+
+    Without a name it lists everything that has one.
+
+    Example: plimsoll explain log_write_latency_mean
+    """
+    if name is None:
+        typer.echo("\n".join(f"  {known}" for known in meaning.names()))
+        typer.echo("\n`plimsoll explain NAME` tells more of one; fields of summary.json have names, too")
+        return
+    try:
+        text = meaning.explain(name)
+    except meaning.UnknownNameError as error:
+        course.stop_with(course.EXIT_USAGE, str(error))
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()))
+        typer.echo(textwrap.fill(line, WIDTH, subsequent_indent=indent) if line.strip() else "")

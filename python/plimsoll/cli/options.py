@@ -1,0 +1,73 @@
+"""The options that all commands share which carry out a run, declared once, and what follows from them.
+
+`perform` is the whole way from a completed plan to an exit code: look, ask, run, judge, report, print.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from plimsoll.cli import course, detach, outlook
+from plimsoll.cli.course import Destroy
+
+Out = Annotated[
+    Path | None, typer.Option("--out", help="Folder for this run; a new one below runs/ if left out.", metavar="DIR")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Agree to long and large runs beforehand.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show files, space and time; write nothing.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only warnings and the result.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the verdict (or the plan of a dry run) as JSON.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Go on in the background; see `status` and `watch`.")]
+MaxIops = Annotated[float | None, typer.Option(help="Reads and writes per second at most, on shared storage.", min=1)]
+MaxMibPerS = Annotated[float | None, typer.Option("--max-mib-per-s", help="MiB per second at most.", min=1)]
+StopIf = Annotated[
+    list[str] | None,
+    typer.Option(help="Stop when this holds, such as 'db_read_latency_ms_p99>50 for 30s'.", metavar="CONDITION"),
+]
+
+__all__ = ["AsJson", "Choices", "Destroy", "Detach", "DryRun", "MaxIops", "MaxMibPerS", "Out", "Quiet", "StopIf", "Yes"]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user chose beside the plan."""
+
+    out: Path | None = None
+    yes: bool = False
+    dry_run: bool = False
+    destroy: list[str] | None = None
+    quiet: bool = False
+    as_json: bool = False
+    detach: bool = False
+    max_iops: float | None = None
+    max_mib_per_s: float | None = None
+    stop_if: list[str] | None = None
+
+
+def perform(plan: dict[str, Any], choices: Choices) -> None:
+    """Carry out a completed plan as the user chose, and leave with the exit code that says how it ended."""
+    run = plan["run"]
+    run["max_iops"] = choices.max_iops or run["max_iops"]
+    run["max_mib_per_s"] = choices.max_mib_per_s or run["max_mib_per_s"]
+    plan["stop_if"] = [*plan["stop_if"], *(choices.stop_if or [])]
+    course.read_conditions(plan)
+    expected = course.forecast(plan, choices.destroy)
+    if choices.dry_run:
+        typer.echo(json.dumps(plan, indent=2) if choices.as_json else "\n".join(outlook.as_lines(plan, expected)))
+        return
+    course.ask_before_much(plan, expected, agreed=choices.yes)
+    run_folder = course.make_folder(plan, choices.out)
+    if choices.detach:
+        detach.leave_to_background(run_folder)
+    course.measure(plan, run_folder, quiet=choices.quiet, expected=expected)
+    found = course.judge_and_report(run_folder)
+    if choices.as_json:
+        typer.echo(json.dumps({**found, "run_folder": str(run_folder)}, indent=2))
+    else:
+        course.print_result(run_folder, found)
+    raise typer.Exit(course.exit_code(run_folder, found))

@@ -1,0 +1,154 @@
+"""What a run will take before anything is written: files, space, bytes written, share of the drive's endurance, time.
+
+What depends on the storage is estimated at a stated rate and called "about"; a phase that waits for a condition gets its
+longest time. What cannot be known is "unknown". A run beyond ten minutes, or one that takes more than a tenth of the free
+space, needs a yes.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from plimsoll import premises
+from plimsoll.cli.figures import in_words
+
+LARGE_S = 600
+LARGE_SHARE = 0.1
+#: Only for the forecast; while the run goes on the measured rate takes its place.
+ASSUMED_MIB_PER_S = 150
+STOP_S = 5.0
+TB = 1000**4
+
+
+@dataclass(frozen=True)
+class PhaseOutlook:
+    """One phase before it begins.
+
+    Attributes:
+        name: as in the plan.
+        seconds: how long it takes, or at most takes.
+        how: "exactly", "about" or "at most".
+        bytes_written: what is written for certain; load writes what the storage lets it.
+    """
+
+    name: str
+    seconds: float
+    how: str
+    bytes_written: int | None
+
+
+def phases(plan: dict[str, Any], expected: premises.Forecast) -> list[PhaseOutlook]:
+    """Every phase with its time and what it writes."""
+    run = plan["run"]
+    stored = sum(item["size_bytes"] for instance in run["instances"] for item in instance["databases"])
+    mib_per_s = min(ASSUMED_MIB_PER_S, run["max_mib_per_s"] or ASSUMED_MIB_PER_S)
+    found = []
+    for phase in run["phases"]:
+        action = phase["action"]
+        seconds: float
+        written: int | None
+        match action["kind"]:
+            case "prepare":
+                seconds, how, written = (
+                    expected.bytes_to_prepare / 2**20 / mib_per_s,
+                    "about",
+                    expected.bytes_to_prepare,
+                )
+            case "warm_up":
+                seconds, how, written = action["timeout_s"], "at most", None
+            case "checksum":
+                seconds, how, written = stored / 2**20 / mib_per_s, "about", 0
+            case "stop":
+                seconds, how, written = STOP_S, "about", None
+            case _:
+                seconds, how, written = action.get("duration_s", 0.0), "exactly", None
+        found.append(PhaseOutlook(phase["name"], float(seconds), how, written))
+    return found
+
+
+def total_s(plan: dict[str, Any], expected: premises.Forecast) -> float:
+    """What the run is likely to take; waiting for a warm cache is left out, because it usually takes seconds."""
+    return sum(phase.seconds for phase in phases(plan, expected) if phase.how != "at most")
+
+
+def endurance(plan: dict[str, Any], expected: premises.Forecast) -> list[str]:
+    """The share of the rated endurance that preparing takes, for each target that states one."""
+    rated: dict[str, float] = plan["judgement"].get("rated_endurance_tb", {})
+    lines = []
+    for target in plan["run"]["targets"]:
+        name = target["name"]
+        if name not in rated:
+            lines.append(f"{name}: unknown; state `rated_endurance_tb` of its drives in the plan to have it computed")
+            continue
+        names = [item["name"] for item in plan["run"]["instances"] if item["target"] == name]
+        share = expected.bytes_to_prepare / (rated[name] * TB)
+        what = (
+            "preparing" if len(plan["run"]["targets"]) == 1 else f"preparing {', '.join(names)} (all targets counted)"
+        )
+        lines.append(f"{name}: {what} takes {share:.3%} of {rated[name]:g} TB; the load adds what the storage lets it")
+    return lines
+
+
+def as_lines(plan: dict[str, Any], expected: premises.Forecast) -> list[str]:
+    """The whole outlook for people."""
+    run = plan["run"]
+    lines = [f"plan {plan['name']}", "", "files"]
+    for instance in run["instances"]:
+        state = "to be prepared"
+        if instance["name"] in expected.recovered:
+            state = "to be recovered"
+        elif instance["name"] in expected.reused:
+            state = "there already"
+        for database in instance["databases"]:
+            path = premises.database_path(instance, database)
+            lines.append(f"  {path}  {database['size_bytes'] >> 20} MiB, {state}")
+        lines.append(
+            f"  {instance['log_directory']}/  logs and checkpoint, about {premises.LOG_RESERVE_BYTES >> 20} MiB"
+        )
+    lines += ["", "space"]
+    lines += [
+        f"  {mount}: {needed >> 20:,} MiB needed with room for growth, {expected.bytes_free[mount] >> 20:,} MiB free "
+        f"({needed / max(expected.bytes_free[mount], 1):.0%})"
+        for mount, needed in expected.bytes_needed.items()
+    ] or ["  nothing new"]
+    lines += ["", "bytes written"]
+    lines.append(
+        f"  {expected.bytes_to_prepare >> 20:,} MiB for certain, by preparing; the load writes what the storage lets it"
+    )
+    lines += ["", "share of the rated endurance", *(f"  {line}" for line in endurance(plan, expected)), "", "time"]
+    lines += [f"  {phase.name:<12}{phase.how} {in_words(phase.seconds)}" for phase in phases(plan, expected)]
+    lines.append(f"  {'total':<12}about {in_words(total_s(plan, expected))}, waiting for warm caches not counted")
+    return lines
+
+
+def reasons_to_ask(plan: dict[str, Any], expected: premises.Forecast) -> list[str]:
+    """Why this run needs a yes; none for a small one."""
+    reasons = []
+    seconds = total_s(plan, expected)
+    if seconds > LARGE_S:
+        reasons.append(f"it takes about {in_words(seconds)}")
+    for mount, needed in expected.bytes_needed.items():
+        share = needed / max(expected.bytes_free[mount], 1)
+        if share > LARGE_SHARE:
+            reasons.append(f"it takes {share:.0%} of the free space on {mount}")
+    return reasons
+
+
+def ask(plan: dict[str, Any], expected: premises.Forecast, *, agreed: bool) -> str | None:
+    """Ask for a yes where one is needed.
+
+    Returns:
+        None to go on; otherwise why not.
+    """
+    reasons = reasons_to_ask(plan, expected)
+    if agreed or not reasons:
+        return None
+    where = ", ".join(dict.fromkeys(target["path"] for target in plan["run"]["targets"]))
+    sentence = f"this run writes to {where}, and {' and '.join(reasons)}"
+    if not sys.stdin.isatty():
+        return f"{sentence}; look at it with --dry-run, and give --yes to agree"
+    return None if typer.confirm(f"{sentence}; go on?", err=True) else ""

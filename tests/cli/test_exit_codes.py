@@ -1,0 +1,79 @@
+"""How a command ended, for scripts: 0 pass, 1 fail, 2 usage or bad plan, 3 inconclusive, 4 interrupted, 5 internal error."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from plimsoll import cli, folder, verdict
+from plimsoll.cli import course, run_program
+
+
+def planted(monkeypatch: pytest.MonkeyPatch, error: BaseException | None) -> int:
+    """The exit code of a command that ends so."""
+
+    def command() -> None:
+        if error is not None:
+            raise error
+
+    monkeypatch.setitem(cli.COMMANDS, "planted", cli.Row("planted:command", "Planted."))
+    monkeypatch.setattr(cli, "import_module", lambda _: type("Planted", (), {"command": staticmethod(command)}))
+    return run_program(["planted"])
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (None, 0),
+        (typer.Exit(3), 3),
+        (typer.BadParameter("no such thing"), 2),
+        (typer.Abort(), 4),
+        (KeyboardInterrupt(), 4),
+        (RuntimeError("boom"), 5),
+        (KeyError("boom"), 5),
+    ],
+)
+def test_whatever_happens_has_its_code(monkeypatch: pytest.MonkeyPatch, error: BaseException | None, code: int) -> None:
+    """A broken program must never look like a failed disk (1) or, worse, a passed one (0)."""
+    assert planted(monkeypatch, error) == code
+
+
+def test_an_internal_error_says_whose_fault_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody should send an array back because of our bug."""
+    planted(monkeypatch, RuntimeError("boom"))
+    errors = capsys.readouterr().err
+    assert "a fault of Plimsoll" in errors
+    assert "RuntimeError: boom" in errors
+    assert "Traceback" in errors
+
+
+@pytest.mark.parametrize(
+    ("ending", "error", "result", "code"),
+    [
+        ("complete", None, verdict.PASS, 0),
+        ("complete", None, verdict.FAIL, 1),
+        ("failed", {"family": "disk", "text": "gone"}, verdict.FAIL, 1),
+        ("failed", {"family": "config", "text": "other database"}, verdict.INCONCLUSIVE, 2),
+        ("failed", {"family": "other", "text": "cache not warm"}, verdict.INCONCLUSIVE, 3),
+        ("interrupted", {"family": "stopped", "text": "stopped"}, verdict.INCONCLUSIVE, 4),
+        ("interrupted", {"family": "stopped", "text": "stopped"}, verdict.FAIL, 4),
+    ],
+)
+def test_the_ending_of_a_run_has_its_code(
+    tmp_path: Path, ending: str, error: dict[str, Any] | None, result: str, code: int
+) -> None:
+    """The mapping as documented, each line of it."""
+    folder.write_json(tmp_path / folder.OUTCOME, {"ending": ending, "error": error})
+    assert course.exit_code(tmp_path, {"result": result}) == code
+
+
+def test_mistakes_in_what_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The library's own exit code for usage errors is kept, and its message shown."""
+    assert run_program(["probe"]) == 2
+    assert "Missing argument" in capsys.readouterr().err
+    assert run_program(["test", "performance", "/x", "--minutes", "many"]) == 2
+    assert "many" in capsys.readouterr().err
+    assert run_program(["--version"]) == 0
