@@ -125,3 +125,25 @@ def test_every_edition_and_limit_names_its_source() -> None:
     for check in config.limits()["check"]:
         assert check["source"], check["name"]
         assert set(check["limit"]) == set(config.limits()["sets"])
+
+
+def test_page_images_are_off_unless_asked_for_and_the_documents_say_so(tmp_path: Path) -> None:
+    """Images multiply the log bytes that published figures contain; a default that differs by the way in would hide that."""
+    for edition in config.editions():
+        plan = read(tmp_path, SMALL.replace('edition = "2013"', f'edition = "{edition}"'))
+        assert [instance["page_images"] for instance in plan["run"]["instances"]] == [False, False]
+    asked = read(tmp_path, SMALL.replace('edition = "2013"', "page_images = true"))
+    assert [instance["page_images"] for instance in asked["run"]["instances"]] == [False, True]
+    text = (Path(__file__).parents[2] / "docs/reliability.md").read_text()
+    assert f"default is `page_images = {str(config.INSTANCE_DEFAULTS['page_images']).lower()}`" in text
+
+
+def test_what_bounds_a_run_can_stand_in_its_plan(tmp_path: Path) -> None:
+    """A nightly job on a shared array must not depend on somebody typing the options."""
+    bounded = SMALL.replace(
+        'name = "small"\n', 'name = "small"\nmax_iops = 500\nmax_mib_per_s = 12.5\nstop_if = ["db_read_errors>0"]\n'
+    )
+    plan = read(tmp_path, bounded)
+    assert (plan["run"]["max_iops"], plan["run"]["max_mib_per_s"]) == (500, 12.5)
+    assert plan["stop_if"] == ["db_read_errors>0"]
+    assert plan["run"]["destroy_serials"] == [], "consent is never read from a file"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Annotated
 
 import typer
 
 from plimsoll import explain as meaning
 from plimsoll.cli import course
-
-WIDTH = 100
 
 
 def explain(
@@ -27,9 +24,6 @@ def explain(
         typer.echo("\n`plimsoll explain NAME` tells more of one; fields of summary.json have names, too")
         return
     try:
-        text = meaning.explain(name)
+        typer.echo(meaning.explain(name))
     except meaning.UnknownNameError as error:
         course.stop_with(course.EXIT_USAGE, str(error))
-    for line in text.splitlines():
-        indent = " " * (len(line) - len(line.lstrip()))
-        typer.echo(textwrap.fill(line, WIDTH, subsequent_indent=indent) if line.strip() else "")
