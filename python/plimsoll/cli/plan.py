@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from plimsoll.blockdevices import is_device
 from plimsoll.cli import course
 
 plan = typer.Typer(
@@ -32,7 +33,7 @@ description = "{description}"
 [[target]]
 name = "storage"
 path = {path}
-# log_path = "/mnt/logs"
+{log_path}
 # rated_endurance_tb = 600      # of its drives, for the share a run takes
 
 # One instance is one log and one cache. Make databases as large as the real ones: a cache on the way must not hold them.
@@ -98,12 +99,14 @@ def init(
 def _asked() -> str:
     """The plan as the answers say; each question has a usual answer."""
     path = typer.prompt("Directory or block device to be tested", default="/mnt/storage", err=True)
+    device = is_device(Path(path))
+    log_path = typer.prompt("Directory for its logs", default="/mnt/logs", err=True) if device else None
     edition = typer.prompt("Whose habits: 2003, 2007, 2010 or 2013", default="2010", err=True)
-    count = typer.prompt("How many databases", default=2, type=typer_range(1, 250), err=True)
+    count = 1 if device else typer.prompt("How many databases", default=2, type=typer_range(1, 250), err=True)
     size_gib = typer.prompt("GiB of each, as large as the real ones", default=64.0, type=float, err=True)
     iops = typer.prompt("Database IOPS the users need (0: not known)", default=0.0, type=float, err=True)
     minutes = typer.prompt("Minutes to measure; a qualification takes 120", default=120.0, type=float, err=True)
-    return _text(path, count, max(64, round(size_gib * 1024)), edition, iops or None, 3, minutes)
+    return _text(path, count, max(64, round(size_gib * 1024)), edition, iops or None, 3, minutes, log_path)
 
 
 def typer_range(low: int, high: int) -> type[int]:
@@ -119,7 +122,16 @@ def typer_range(low: int, high: int) -> type[int]:
     return Answer
 
 
-def _text(path: str, count: int, size_mib: int, edition: str, iops: float | None, sessions: int, minutes: float) -> str:
+def _text(
+    path: str,
+    count: int,
+    size_mib: int,
+    edition: str,
+    iops: float | None,
+    sessions: int,
+    minutes: float,
+    log_path: str | None = None,
+) -> str:
     """The plan as TOML; what was asked for is checked as a plan file is, before it is written."""
     from plimsoll.plan import complete_plan
     from plimsoll.sizing.located import parse_located
@@ -133,6 +145,7 @@ def _text(path: str, count: int, size_mib: int, edition: str, iops: float | None
         description="Is this storage fit for what is planned on it?",
         required="# required_iops = 240" if iops is None else f"required_iops = {iops:g}",
         path=json.dumps(path),
+        log_path='# log_path = "/mnt/logs"' if log_path is None else f"log_path = {json.dumps(log_path)}",
         instances=instances,
         load=f"sessions = {sessions}",
         duration_s=f"{minutes * 60:g}",
