@@ -56,6 +56,7 @@ impl Field {
             databases: vec![self.database_path()],
             framing: Framing::Sectors512,
             circular: true,
+            hold_checkpoint: false,
             log_buffer_bytes: 1 << 20,
             cache_bytes_min: self.cache_bytes / 8,
             cache_bytes_max: self.cache_bytes,

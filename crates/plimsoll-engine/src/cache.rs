@@ -1,8 +1,9 @@
-//! The page cache: frames, LRU-2 replacement, the pool of available frames, and who is dirty since when.
+//! The page cache: frames, replacement, the pool of available frames, and who is dirty since when.
 //!
 //! A frame is found by database and page. It may be dropped when only the cache holds it and it is clean, so holding an `Rc<Frame>`
-//! is a pin. Pages touched twice outside one short burst are kept longer than pages touched once (LRU-2 with a correlated-touch
-//! window, as in ESE). Dirty frames are ordered by the log position that first dirtied them: the smallest holds the checkpoint back.
+//! is a pin. The page that was not touched for longest goes first. Touches closer together than a short window count as one; a page touched
+//! again after that is kept longer, as in ESE: it counts as touched later by as long as pages touched once stay at present, at
+//! most 100 s. (Plain LRU-2 would keep every page that was ever touched twice until all others are gone.) Dirty frames are ordered by the log position that first dirtied them: the smallest holds the checkpoint back.
 //!
 //! Limits: the cache grows to its maximum on demand. A reader that finds no free frame waits for the cleaner: a page fault stall.
 //! Making a brand-new page never waits and may exceed the maximum by the few pages of one structural change.
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
-use plimsoll_io::{Buffer, Clock, NANOS_PER_MILLISECOND, Nanos, Notify, Purpose};
+use plimsoll_io::{Buffer, Clock, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, Notify, Purpose};
 
 use crate::PageNumber;
 use crate::database::Database;
@@ -57,8 +58,9 @@ impl Hasher for FixedHasher {
     }
 }
 
-/// Touch before last, last touch.
-type Priority = (Nanos, Nanos);
+/// The longest that a page touched again is kept longer.
+const STAY_NS_MAX: Nanos = 100 * NANOS_PER_SECOND;
+
 type FrameMap = HashMap<PageKey, Rc<Frame>, BuildHasherDefault<FixedHasher>>;
 
 /// One page in memory.
@@ -70,7 +72,10 @@ pub struct Frame {
     changed_upto: Cell<Lsn>,
     changes: Cell<u64>,
     writing: Cell<bool>,
-    touches: Cell<[Nanos; 2]>,
+    last_touch: Cell<Nanos>,
+    touched_again: Cell<bool>,
+    /// Smaller is dropped sooner.
+    rank: Cell<Nanos>,
     /// The log holds the whole content of this page from after its latest write on.
     imaged: Cell<bool>,
 }
@@ -106,19 +111,13 @@ impl Frame {
         self.imaged.set(imaged);
     }
 
-    fn touch(&self, now: Nanos) {
-        let [last, before] = self.touches.get();
-        if now.saturating_sub(last) > CORRELATED_TOUCH_NS || last == 0 {
-            self.touches.set([now.max(1), last]);
-        } else {
-            self.touches.set([now.max(1), before]);
+    fn touch(&self, now: Nanos, stay_ns: Nanos) {
+        let last = self.last_touch.replace(now);
+        if now.saturating_sub(last) > CORRELATED_TOUCH_NS {
+            self.touched_again.set(true);
         }
-    }
-
-    /// Smaller is dropped sooner: first by the touch before last, then by the last.
-    fn priority(&self) -> Priority {
-        let [last, before] = self.touches.get();
-        (before, last)
+        let kept_longer_ns = if self.touched_again.get() { stay_ns } else { 0 };
+        self.rank.set(self.rank.get().max(now + kept_longer_ns));
     }
 }
 
@@ -170,7 +169,9 @@ pub struct Cache {
     frames: RefCell<FrameMap>,
     loading: RefCell<BTreeMap<PageKey, Rc<Notify>>>,
     dirty: RefCell<BTreeSet<(Lsn, PageKey)>>,
-    replacement: RefCell<BinaryHeap<Reverse<(Priority, PageKey)>>>,
+    replacement: RefCell<BinaryHeap<Reverse<(Nanos, PageKey)>>>,
+    /// How long pages touched once stay at present.
+    stay_ns: Cell<Nanos>,
     frames_highest: Cell<usize>,
     reserved: Cell<usize>,
     abandoned: Cell<bool>,
@@ -191,6 +192,7 @@ impl Cache {
             loading: RefCell::default(),
             dirty: RefCell::default(),
             replacement: RefCell::default(),
+            stay_ns: Cell::new(0),
             frames_highest: Cell::new(0),
             reserved: Cell::new(0),
             abandoned: Cell::new(false),
@@ -248,7 +250,7 @@ impl Cache {
     /// The page if it is in memory.
     pub fn resident(&self, key: PageKey) -> Option<Rc<Frame>> {
         let frame = self.frames.borrow().get(&key).cloned()?;
-        frame.touch(self.clock.now());
+        frame.touch(self.clock.now(), self.stay_ns.get());
         self.count(|statistics| statistics.hits += 1);
         Some(frame)
     }
@@ -317,6 +319,7 @@ impl Cache {
 
     /// Puts a page into the cache.
     pub fn install(&self, key: PageKey, buffer: Buffer) -> Rc<Frame> {
+        let now = self.clock.now();
         let frame = Rc::new(Frame {
             key,
             bytes: RefCell::new(buffer),
@@ -324,13 +327,14 @@ impl Cache {
             changed_upto: Cell::new(Lsn::ZERO),
             changes: Cell::new(0),
             writing: Cell::new(false),
-            touches: Cell::new([0, 0]),
+            last_touch: Cell::new(now),
+            touched_again: Cell::new(false),
+            rank: Cell::new(now),
             imaged: Cell::new(false),
         });
-        frame.touch(self.clock.now());
         self.replacement
             .borrow_mut()
-            .push(Reverse((frame.priority(), key)));
+            .push(Reverse((frame.rank.get(), key)));
         self.frames.borrow_mut().insert(key, frame.clone());
         self.frames_highest
             .set(self.frames_highest.get().max(self.frames_used()));
@@ -375,10 +379,10 @@ impl Cache {
             let Some(frame) = self.frames.borrow().get(&key).cloned() else {
                 continue;
             };
-            if frame.priority() > noted {
+            if frame.rank.get() > noted {
                 self.replacement
                     .borrow_mut()
-                    .push(Reverse((frame.priority(), key)));
+                    .push(Reverse((frame.rank.get(), key)));
                 continue;
             }
             // Two holders are the map and this function: anything above is somebody's pin.
@@ -394,6 +398,10 @@ impl Cache {
     }
 
     fn drop_frame(&self, frame: Rc<Frame>) {
+        if !frame.touched_again.get() {
+            let stay_ns = self.clock.now().saturating_sub(frame.last_touch.get());
+            self.stay_ns.set(stay_ns.min(STAY_NS_MAX));
+        }
         self.frames.borrow_mut().remove(&frame.key);
         self.count(|statistics| statistics.evictions += 1);
     }
@@ -401,7 +409,7 @@ impl Cache {
     fn keep_frame(&self, frame: &Frame) {
         self.replacement
             .borrow_mut()
-            .push(Reverse((frame.priority(), frame.key)));
+            .push(Reverse((frame.rank.get(), frame.key)));
     }
 }
 

@@ -244,7 +244,11 @@ pub enum RowChange {
         data: Vec<u8>,
     },
     /// The node is flagged deleted.
-    Delete,
+    Delete {
+        /// The row that goes, so that the log alone tells what was there and redo notices when it deletes something else.
+        /// Undoing an insert leaves it out: the insert's own record has it.
+        old: Option<Vec<u8>>,
+    },
     /// The deleted flag is taken back: undoes `Delete`.
     Undelete,
     /// Part of the data is replaced.
@@ -274,8 +278,10 @@ impl RowChange {
     pub fn inverse(&self) -> Option<RowChange> {
         match self {
             RowChange::Revive { old: Some(old), .. } => Some(RowChange::Bury { data: old.clone() }),
-            RowChange::Insert { .. } | RowChange::Revive { old: None, .. } => Some(RowChange::Delete),
-            RowChange::Delete => Some(RowChange::Undelete),
+            RowChange::Insert { .. } | RowChange::Revive { old: None, .. } => {
+                Some(RowChange::Delete { old: None })
+            }
+            RowChange::Delete { .. } => Some(RowChange::Undelete),
             RowChange::Splice { at, old, new } => Some(RowChange::Splice {
                 at: *at,
                 old: new.clone(),
@@ -323,7 +329,7 @@ impl RowChange {
                 replace_data(page, line, data);
                 page.set_node_flags(line, node_flags::DELETED);
             }
-            RowChange::Delete => page.set_node_flags(line, node_flags::DELETED),
+            RowChange::Delete { .. } => page.set_node_flags(line, node_flags::DELETED),
             RowChange::Undelete => page.set_node_flags(line, 0),
             RowChange::Splice { at, old, new } => page.splice(line, *at as usize, old.len(), new),
             RowChange::Delta { at, width, amount } => {
@@ -383,7 +389,11 @@ impl RowChange {
                 wire.push(9);
                 wire.put_bytes(data);
             }
-            RowChange::Delete => wire.push(3),
+            RowChange::Delete { old: None } => wire.push(3),
+            RowChange::Delete { old: Some(old) } => {
+                wire.push(10);
+                wire.put_bytes(old);
+            }
             RowChange::Undelete => wire.push(4),
             RowChange::Splice { at, old, new } => {
                 wire.push(5);
@@ -418,7 +428,10 @@ impl RowChange {
             9 => RowChange::Bury {
                 data: wire.bytes()?.to_vec(),
             },
-            3 => RowChange::Delete,
+            3 => RowChange::Delete { old: None },
+            10 => RowChange::Delete {
+                old: Some(wire.bytes()?.to_vec()),
+            },
             4 => RowChange::Undelete,
             5 => RowChange::Splice {
                 at: wire.number_u32()?,

@@ -54,6 +54,8 @@ pub struct InstanceOptions {
     pub cache_bytes_max: u64,
     /// Log that a crash may leave to be redone, roughly.
     pub checkpoint_depth_bytes: u64,
+    /// Whether the checkpoint stays where it is while the instance is open, so that recovery has everything to redo.
+    pub hold_checkpoint: bool,
     /// Bytes of versions kept at most.
     pub version_store_bytes_max: usize,
     /// Whether images of pages are logged so that torn writes can be mended.
@@ -290,7 +292,7 @@ impl Instance {
     }
 
     async fn checkpoint_regularly(self: &Rc<Self>) {
-        while !self.store.stopping.get() {
+        while !self.options.hold_checkpoint && !self.store.stopping.get() {
             let second = self.store.handle.sleep(NANOS_PER_SECOND);
             either(second, self.stop.notified()).await;
             if self.store.stopping.get() {

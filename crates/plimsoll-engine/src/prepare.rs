@@ -18,6 +18,7 @@ mod record;
 mod sparse;
 pub(crate) mod system;
 mod tree;
+mod vacancy;
 mod value;
 mod writer;
 
@@ -52,6 +53,7 @@ pub struct PreparedDatabase {
     form: RecordForm,
     value_form: Option<ValueForm>,
     value_key: u64,
+    vacancy_key: u64,
     system: system::System,
 }
 
@@ -74,6 +76,7 @@ impl PreparedDatabase {
             form,
             value_form,
             value_key: derive(key, 3),
+            vacancy_key: derive(key, 4),
             system,
             layout,
             plan,
@@ -90,9 +93,25 @@ impl PreparedDatabase {
         self.plan.page_size
     }
 
-    /// Records in the table; they are numbered from 0.
+    /// Places for records in the table, numbered from 0; without vacancies each holds one.
     pub fn records(&self) -> u64 {
         self.layout.records
+    }
+
+    /// Whether a record was prepared: its number is below [`Self::records`] and its place was not left vacant.
+    pub fn has_record(&self, number: u64) -> bool {
+        number < self.layout.records
+            && vacancy::is_taken(&self.plan, self.per_leaf(), self.vacancy_key, number)
+    }
+
+    /// Whether any place may be vacant.
+    pub fn has_vacancies(&self) -> bool {
+        self.plan.vacancy_percent > 0
+    }
+
+    /// How many places for records a leaf of the prepared table has.
+    pub fn per_leaf(&self) -> u64 {
+        self.form.per_leaf(&self.plan)
     }
 
     /// Pages the database owns, which are numbered from 1.
@@ -200,11 +219,15 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
         ("compressible_percent", plan.compressible_percent, 0),
         ("leaf_fill_percent", plan.leaf_fill_percent, 1),
         ("branch_fill_percent", plan.branch_fill_percent, 1),
+        ("vacancy_percent", plan.vacancy_percent, 0),
     ];
     for (name, percent, least) in percents {
         if !(least..=100).contains(&percent) {
             return Err(PlanError::Percent { name, percent, least });
         }
+    }
+    if plan.long_values.is_some() && plan.vacancy_percent > 0 {
+        return Err(PlanError::VacantWithLongValues);
     }
     if let Some(long_values) = plan.long_values {
         let bytes_max = value::bytes_max(plan.page_size);

@@ -281,12 +281,12 @@ impl Replayer {
         let undo = self.unfinished.entry(row.transaction).or_default();
         if row.compensation {
             undo.pop();
-            if row.change == RowChange::Delete {
+            if matches!(row.change, RowChange::Delete { .. }) {
                 self.leftovers.push(key);
             }
             return;
         }
-        if row.change == RowChange::Delete {
+        if matches!(row.change, RowChange::Delete { .. }) {
             self.deleted.entry(row.transaction).or_default().push(key.clone());
         }
         if let Some(inverse) = row.change.inverse() {
@@ -337,14 +337,9 @@ impl Replayer {
         {
             let mut bytes = frame.bytes_mut();
             let mut page = PageMut::new(&mut bytes, database.size());
-            if page.view().lines() + usize::from(matches!(row.change, RowChange::Insert { .. }))
-                <= usize::from(row.line)
-            {
+            if let Some(damage) = mismatch(&page.view(), row) {
                 drop(bytes);
-                return self.note_damage(
-                    key,
-                    PageDamage::Link("the log names a line the page does not have"),
-                );
+                return self.note_damage(key, damage);
             }
             row.change.apply(&mut page, usize::from(row.line), &row.key);
             page.set_dbtime(row.dbtime);
@@ -585,6 +580,21 @@ impl Replayer {
             row.tree.kind = kind_of(&row.tree);
         }
         Ok(())
+    }
+}
+
+/// Why a change that is due does not fit the page it is for.
+fn mismatch(page: &PageView<'_>, row: &RowRecord) -> Option<PageDamage> {
+    let line = usize::from(row.line);
+    if page.lines() + usize::from(matches!(row.change, RowChange::Insert { .. })) <= line {
+        return Some(PageDamage::Link("the log names a line the page does not have"));
+    }
+    match &row.change {
+        RowChange::Delete { old: Some(old) } => {
+            let same = page.node(line).is_ok_and(|node| node.data == old.as_slice());
+            (!same).then_some(PageDamage::Link("the log deletes another row than the page has"))
+        }
+        _ => None,
     }
 }
 

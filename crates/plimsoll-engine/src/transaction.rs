@@ -21,7 +21,8 @@ use crate::versions::{Before, RowKey, TransactionStatus};
 /// How a commit ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// When the commit record is on stable storage.
+    /// When the commit record is on stable storage. A transaction that changed nothing waits until everything it may have seen is:
+    /// rows that others committed lazily.
     Durable,
     /// At once; a later flush makes it durable.
     Lazy,
@@ -244,7 +245,10 @@ impl Transaction {
         let rows: Vec<RowKey> = work.undo.take().into_iter().map(|entry| entry.row).collect();
         if rows.is_empty() {
             work.end();
-            return Ok(());
+            return match how {
+                Commit::Durable => store.log.make_durable(store.log.tip()).await,
+                Commit::Lazy => Ok(()),
+            };
         }
         if let Err(error) = store.log.check() {
             work.end();
@@ -440,7 +444,9 @@ impl Work {
             row,
             path.leaf,
             line,
-            RowChange::Delete,
+            RowChange::Delete {
+                old: Some(before.clone()),
+            },
             Before::Data(before),
         )?;
         Ok(Progress::Done(()))
@@ -568,7 +574,7 @@ impl Work {
         batch.row(self.record(&entry.row, path.leaf, line, entry.inverse.clone(), true))?;
         self.undo.borrow_mut().pop();
         let gone = self.store.versions.borrow_mut().pop(&entry.row, &self.status);
-        if gone && entry.inverse == RowChange::Delete {
+        if gone && matches!(entry.inverse, RowChange::Delete { .. }) {
             self.store.leave_over(vec![entry.row.clone()]);
         }
         Ok(Progress::Done(()))

@@ -8,13 +8,13 @@ mod existing;
 mod jobs;
 mod raw_files;
 
-use plimsoll_workload::{Operation, Result as OperationResult};
+use plimsoll_workload::{Operation, Population, Result as OperationResult};
 
 use crate::RunError;
 use crate::setting::Setting;
 use crate::spec::{BackendKind, InstanceSpec};
 
-pub use engine::{EngineInstance, checksum as engine_checksum};
+pub use engine::{EngineInstance, checksum as engine_checksum, prepared_database};
 pub use raw_files::{RawFiles, checksum as raw_files_checksum};
 
 /// The state of an instance, for samples.
@@ -80,11 +80,14 @@ impl Backend {
         }
     }
 
-    /// Records each database held when it was opened.
-    pub fn records_ever(&self) -> Vec<u64> {
+    /// The records each database has.
+    pub fn populations(&self) -> Vec<Population> {
         match self {
-            Backend::RawFiles(files) => files.records_ever(),
-            Backend::Engine(instance) => instance.records_ever(),
+            Backend::RawFiles(files) => {
+                let records = files.records_ever().into_iter();
+                records.map(Population::prepared).collect()
+            }
+            Backend::Engine(instance) => instance.populations(),
         }
     }
 

@@ -23,7 +23,7 @@ mod stalls;
 mod step;
 mod verify_live;
 
-pub use backend::{ChecksumReport, DatabaseState};
+pub use backend::{ChecksumReport, DatabaseState, prepared_database};
 pub use erase_live::erase_device_live;
 pub use error::RunError;
 pub use events::{Event, Level};
@@ -34,6 +34,6 @@ pub use phase::{Decision, SearchEnd, SearchResult, SearchStep};
 pub use recorder::{Key, PhaseFigures, Recorder};
 pub use run::execute;
 pub use setting::{Output, StopSignal};
-pub use spec::{RunSpec, SPEC_SCHEMA_VERSION};
+pub use spec::{InstanceSpec, RunSpec, SPEC_SCHEMA_VERSION};
 pub use stalls::{IoStamps, Stall};
 pub use verify_live::{Depth, VerifyRequest, verify_live};

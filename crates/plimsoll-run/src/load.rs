@@ -222,6 +222,8 @@ impl Shared {
         match result {
             OperationResult::Done => recorder.record(key(kind.name()), response_ns),
             OperationResult::Missing => recorder.count(key("missing_record"), 1),
+            // Not an operation that failed: the same one follows at the end of the table.
+            OperationResult::NoRoom => {}
             OperationResult::Conflict => recorder.count(key("write_conflict"), 1),
         }
     }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use plimsoll_engine::PageSize;
-use plimsoll_workload::Mix;
+use plimsoll_workload::{Habits, Locality, Mix};
 
 use crate::RunError;
 
@@ -106,6 +106,9 @@ pub struct InstanceSpec {
     pub cache_bytes_max: u64,
     /// Log that may be needed for recovery before pages are flushed for the checkpoint's sake.
     pub checkpoint_depth_bytes: u64,
+    /// Whether the checkpoint stays where it was when the instance was opened, so that a crash leaves the whole log to be
+    /// redone; absent: it moves.
+    pub hold_checkpoint: Option<bool>,
     /// Whether logs before the checkpoint are deleted.
     pub circular_log: bool,
     /// "sector_512" or "segment_4096".
@@ -172,6 +175,8 @@ pub struct DatabaseSpec {
     pub record_bytes: u32,
     /// Share of the content that a compressor could remove.
     pub compressible_percent: u32,
+    /// Share of leaves with room for a further record, as after a long life; absent: all are full.
+    pub vacancy_percent: Option<u32>,
     /// Records ever inserted, when an existing database is used; absent when it is to be prepared.
     pub existing_records: Option<u64>,
 }
@@ -204,6 +209,32 @@ impl From<MixSpec> for Mix {
     }
 }
 
+/// Where sessions work and where new records go.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocalitySpec {
+    /// Records of the folder that a batch stays in; 0 for the whole database.
+    pub folder_records: u64,
+    /// Operations of a batch.
+    pub batch_operations: u32,
+    /// Whether new records go beside records read in the batch, where there is room.
+    pub replies: bool,
+}
+
+impl WorkloadSpec {
+    /// What its sessions do and where.
+    pub fn habits(&self) -> Habits {
+        Habits {
+            mix: self.mix.into(),
+            locality: self.locality.map_or(Locality::default(), |spec| Locality {
+                folder_records: spec.folder_records,
+                batch_operations: spec.batch_operations,
+                replies: spec.replies,
+            }),
+        }
+    }
+}
+
 /// Load on some instances.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -214,6 +245,8 @@ pub struct WorkloadSpec {
     pub instances: Vec<String>,
     /// What it does.
     pub mix: MixSpec,
+    /// Where it does it; absent: anywhere, new records at the end.
+    pub locality: Option<LocalitySpec>,
     /// How hard.
     pub load: LoadSpec,
     /// Think time as a multiple of service time.

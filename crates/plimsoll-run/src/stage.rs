@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos, Permits, Random};
-use plimsoll_workload::Population;
 
 use crate::RunError;
 use crate::backend::{Backend, DatabaseState};
@@ -66,12 +65,12 @@ impl Stage {
     /// Makes the list of databases that workloads draw from.
     pub fn make_populations(&mut self) {
         for (instance, backend) in self.backends.borrow().iter().enumerate() {
-            for (database, records) in backend.records_ever().into_iter().enumerate() {
+            for (database, population) in backend.populations().into_iter().enumerate() {
                 self.places.push(LoadPlace {
                     backend: backend.clone(),
                     instance: instance as u32,
                     database,
-                    population: Rc::new(RefCell::new(Population::prepared(records))),
+                    population: Rc::new(RefCell::new(population)),
                 });
             }
         }

@@ -7,8 +7,8 @@
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos, Random};
 
-use crate::session::next_operation;
-use crate::{Mix, Population, Previous, Result, Step};
+use crate::choice::Choice;
+use crate::{Habits, Population, Previous, Result, Step};
 
 /// How arrivals are spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Spacing {
 pub struct Arrivals {
     random: Random,
     gaps: Random,
-    mix: Mix,
+    choice: Choice,
     spacing: Spacing,
     gap_ns_mean: f64,
     last_due_ns: f64,
@@ -32,11 +32,11 @@ pub struct Arrivals {
 
 impl Arrivals {
     /// A schedule that begins now at a rate above zero.
-    pub fn new(random: &Random, mix: Mix, spacing: Spacing, per_s: f64, now: Nanos) -> Self {
+    pub fn new(random: &Random, habits: impl Into<Habits>, spacing: Spacing, per_s: f64, now: Nanos) -> Self {
         let mut arrivals = Self {
             random: random.child("operations"),
             gaps: random.child("gaps"),
-            mix,
+            choice: Choice::new(habits.into()),
             spacing,
             gap_ns_mean: 0.0,
             last_due_ns: 0.0,
@@ -67,7 +67,7 @@ impl Arrivals {
         };
         Step {
             intended,
-            operation: next_operation(&self.mix, &mut self.random, population, repeated),
+            operation: self.choice.next(&mut self.random, population, repeated),
         }
     }
 

@@ -5,13 +5,15 @@
 //! operations; how an operation is carried out is the business of a backend.
 
 mod arrivals;
+mod choice;
 mod mix;
 mod population;
 mod search;
 mod session;
 
 pub use arrivals::{Arrivals, Spacing};
+pub use choice::{Habits, Locality};
 pub use mix::{Mix, MixError};
-pub use population::Population;
+pub use population::{Population, Rule};
 pub use search::Bisection;
-pub use session::{Commit, Kind, Operation, Previous, Result, Session, Step};
+pub use session::{Commit, Kind, Operation, Placement, Previous, Result, Session, Step};

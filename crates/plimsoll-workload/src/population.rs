@@ -1,15 +1,36 @@
 //! Which records a database holds, as far as the workload needs to know.
 //!
-//! Records are numbered from zero. A prepared database holds the first ones; inserts append. Deleted numbers are not
-//! tracked: an operation that meets one finds nothing, says so, and the session draws another. Keeping the set exact
-//! would cost memory in proportion to the run; the share of such operations is measured instead (`missing_record`).
+//! Records are numbered from zero. A prepared database holds the first ones, except where its rule left places vacant; inserts append, or
+//! fill a vacant place that the backend finds. What was deleted or filled since is not tracked: an operation that meets a
+//! record that is gone finds nothing, says so, and the session draws another. Keeping the set exact would cost memory in
+//! proportion to the run; the share of such operations is measured instead (`missing_record`).
+
+use std::fmt;
+use std::sync::Arc;
 
 use plimsoll_io::Random;
 
+/// Tries to draw a record that was not left vacant. At most half the places are vacant, so more are never needed in practice.
+const DRAWS_MAX: usize = 64;
+
+/// Whether a prepared place holds a record.
+pub type Rule = Arc<dyn Fn(u64) -> bool + Send + Sync>;
+
 /// The record numbers of one database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Population {
     next_record: u64,
+    is_there: Option<Rule>,
+}
+
+impl fmt::Debug for Population {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Population")
+            .field("next_record", &self.next_record)
+            .field("has_vacancies", &self.is_there.is_some())
+            .finish()
+    }
 }
 
 impl Population {
@@ -17,10 +38,19 @@ impl Population {
     pub fn prepared(records_count: u64) -> Self {
         Self {
             next_record: records_count,
+            is_there: None,
         }
     }
 
-    /// The number of the next new record.
+    /// A database prepared with this many places for records, of which those hold one of which the rule says so.
+    pub fn with_vacancies(places_count: u64, is_there: Rule) -> Self {
+        Self {
+            next_record: places_count,
+            is_there: Some(is_there),
+        }
+    }
+
+    /// The number of the next new record at the end.
     pub fn append(&mut self) -> u64 {
         self.next_record += 1;
         self.next_record - 1
@@ -28,10 +58,28 @@ impl Population {
 
     /// A record that has existed at some time, every one equally likely; `None` while there was none.
     pub fn draw(&self, random: &mut Random) -> Option<u64> {
-        (self.next_record > 0).then(|| random.below(self.next_record))
+        self.draw_from(random, 0, self.next_record)
     }
 
-    /// How many records have existed so far.
+    /// The same, out of `count` numbers from `first` on.
+    pub fn draw_from(&self, random: &mut Random, first: u64, count: u64) -> Option<u64> {
+        let count = count.min(self.next_record.saturating_sub(first));
+        if count == 0 {
+            return None;
+        }
+        let mut drawn = first + random.below(count);
+        if let Some(is_there) = &self.is_there {
+            for _ in 0..DRAWS_MAX {
+                if is_there(drawn) {
+                    break;
+                }
+                drawn = first + random.below(count);
+            }
+        }
+        Some(drawn)
+    }
+
+    /// How many numbers have been given out so far.
     pub fn records_ever(&self) -> u64 {
         self.next_record
     }

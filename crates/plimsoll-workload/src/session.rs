@@ -5,7 +5,8 @@
 
 use plimsoll_io::{Nanos, Random};
 
-use crate::{Mix, Population};
+use crate::choice::Choice;
+use crate::{Habits, Population};
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +36,15 @@ impl Kind {
     }
 }
 
+/// Where an operation is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// On the record of the operation's number.
+    Own,
+    /// An insert beside that record, on a vacant place of the same leaf.
+    Beside,
+}
+
 /// Whether a commit waits until the log is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
@@ -49,6 +59,8 @@ pub enum Commit {
 pub struct Operation {
     /// What.
     pub kind: Kind,
+    /// On the record or beside it.
+    pub placement: Placement,
     /// Which record.
     pub record: u64,
     /// How it is committed.
@@ -73,6 +85,8 @@ pub enum Result {
     Missing,
     /// Another session held the record.
     Conflict,
+    /// There was no room beside the record.
+    NoRoom,
 }
 
 /// What a session learns of its previous operation.
@@ -92,16 +106,16 @@ pub struct Previous {
 #[derive(Debug)]
 pub struct Session {
     random: Random,
-    mix: Mix,
+    choice: Choice,
     sluggish: f64,
 }
 
 impl Session {
     /// A session that thinks for `sluggish` times the duration of each transaction.
-    pub fn new(random: Random, mix: Mix, sluggish: f64) -> Self {
+    pub fn new(random: Random, habits: impl Into<Habits>, sluggish: f64) -> Self {
         Self {
             random,
-            mix,
+            choice: Choice::new(habits.into()),
             sluggish,
         }
     }
@@ -110,7 +124,7 @@ impl Session {
     /// repeated on another record at once, so that the mix of completed operations is the one asked for.
     pub fn next(&mut self, population: &mut Population, now: Nanos, previous: Option<Previous>) -> Step {
         let intended = previous.map_or(now, |previous| self.after(previous));
-        let operation = next_operation(&self.mix, &mut self.random, population, previous);
+        let operation = self.choice.next(&mut self.random, population, previous);
         Step { intended, operation }
     }
 
@@ -120,35 +134,5 @@ impl Session {
         }
         let took = previous.finished.saturating_sub(previous.intended);
         previous.finished + (took as f64 * self.sluggish) as Nanos
-    }
-}
-
-/// A fresh operation of the mix, or the kind and commit of one that came to nothing, on another record.
-pub(crate) fn next_operation(
-    mix: &Mix,
-    random: &mut Random,
-    population: &mut Population,
-    previous: Option<Previous>,
-) -> Operation {
-    let repeated = previous.filter(|previous| previous.result != Result::Done);
-    let (kind, commit) = match repeated {
-        Some(previous) => (previous.operation.kind, previous.operation.commit),
-        None => {
-            let kind = mix.draw_kind(random);
-            (kind, mix.draw_commit(random))
-        }
-    };
-    let drawn = match kind {
-        Kind::Insert => None,
-        _ => population.draw(random),
-    };
-    match drawn {
-        Some(record) => Operation { kind, record, commit },
-        // An empty database can only be inserted into.
-        None => Operation {
-            kind: Kind::Insert,
-            record: population.append(),
-            commit,
-        },
     }
 }

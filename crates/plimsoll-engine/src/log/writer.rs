@@ -374,8 +374,11 @@ impl Log {
     /// Writes everything appended to the generation being written; rolls over if a later one has been started.
     async fn flush(self: &Rc<Self>) -> Result<()> {
         let (target, closed) = {
-            let state = self.state.borrow();
-            let front = state.buffers.front().expect("there is always a generation");
+            let state = &mut *self.state.borrow_mut();
+            let front = state.buffers.front_mut().expect("there is always a generation");
+            if front.payload.len() > state.durable.offset as usize {
+                seal_last_unit(&mut front.payload, state.header.framing);
+            }
             (
                 Lsn::new(front.generation, front.payload.len() as u32),
                 state.buffers.len() > 1,
@@ -563,6 +566,15 @@ impl Log {
             log.state.borrow_mut().formatting = false;
             log.progress.notify_all();
         }));
+    }
+}
+
+/// Pads the last unit when it is more than half full, so that the next flush need not write it again: less is wasted than written
+/// twice. With shadows the last unit is safe and is always written again.
+fn seal_last_unit(payload: &mut Vec<u8>, framing: Framing) {
+    let used_bytes = payload.len() % framing.payload_bytes();
+    if !framing.has_shadow() && used_bytes * 2 > framing.payload_bytes() {
+        payload.resize(payload.len() + framing.payload_bytes() - used_bytes, 0);
     }
 }
 

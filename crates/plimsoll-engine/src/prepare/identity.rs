@@ -33,7 +33,10 @@ fn fingerprint(plan: &Plan) -> u64 {
         u64::from(plan.secondary == Secondary::Unique),
         plan.free_pages.into(),
     ];
-    words.into_iter().chain(extent).chain(long_values).fold(0, derive)
+    // Databases without vacancies are who they were before there could be any.
+    let vacancy = (plan.vacancy_percent > 0).then_some(plan.vacancy_percent.into());
+    let words = words.into_iter().chain(extent).chain(long_values).chain(vacancy);
+    words.fold(0, derive)
 }
 
 /// The identity of the database made from a plan; other plans give other identities.

@@ -24,6 +24,9 @@ pub struct Plan {
     pub compressible_percent: u8,
     /// How full leaf pages of records and index entries are. 100 packs as many as fit.
     pub leaf_fill_percent: u8,
+    /// How many percent of the leaves of records have room for another one; of these, as many percent have room for two, and so on to half
+    /// a leaf. 0 leaves no gaps.
+    pub vacancy_percent: u8,
     /// How full branch pages are.
     pub branch_fill_percent: u8,
     /// Whether the table has a secondary index.
@@ -104,6 +107,7 @@ impl Plan {
             shape,
             compressible_percent: 0,
             leaf_fill_percent: 100,
+            vacancy_percent: 0,
             branch_fill_percent: 90,
             secondary: Secondary::Unique,
             long_values: None,
@@ -159,6 +163,11 @@ pub enum PlanError {
         /// The least that works.
         bytes_min: usize,
     },
+    /// Long values of records that are not there.
+    #[error(
+        "a database with vacancies has no long values: some would belong to no record; leave out one of the two"
+    )]
+    VacantWithLongValues,
     /// Long values of no length, or one for every zeroth record.
     #[error(
         "long values need a length from 1 to {bytes_max} and an interval of at least 1; leave them out for none"

@@ -8,6 +8,8 @@ use crate::page::{PageBuilder, page_flags};
 
 /// Flag of a space header: the tree owns extents listed in its own space trees.
 const MULTIPLE_EXTENTS: u32 = 1;
+/// Pages a tree is said to have got when it was made.
+const PRIMARY_PAGES: u32 = 64;
 
 /// The external header of a root whose owned-extent tree is the next page.
 pub(super) fn space_header(owned_pages: u32, parent: PageNumber, root: PageNumber) -> [u8; 16] {
@@ -69,7 +71,8 @@ fn builder<'a>(
 }
 
 fn write_root(database: &PreparedDatabase, tree: &Tree, bytes: &mut [u8]) {
-    let external = space_header(tree.owned_pages, tree.parent, tree.root);
+    // As if the tree had been made small and had grown: it asks for a few pages at a time, not for a quarter of what it has.
+    let external = space_header(PRIMARY_PAGES.min(tree.owned_pages), tree.parent, tree.root);
     let level = match (tree.leaf_count, tree.levels.len()) {
         (0, _) => page_flags::LEAF,
         (_, 0) => page_flags::PARENT_OF_LEAF,
@@ -167,7 +170,9 @@ fn write_leaf(database: &PreparedDatabase, tree: &Tree, leaf: u64, bytes: &mut [
 
 fn push_records(database: &PreparedDatabase, page: &mut PageBuilder<'_>, leaf: u64, per_leaf: u64) {
     let first = leaf * per_leaf;
-    for number in first..database.records().min(first + per_leaf) {
+    for number in
+        (first..database.records().min(first + per_leaf)).filter(|number| database.has_record(*number))
+    {
         let key = number_key(number);
         let record = page.push(KEY_PREFIX_BYTES, &key[KEY_PREFIX_BYTES..], database.form.bytes());
         database.form.write(number, 0, record);
@@ -177,7 +182,11 @@ fn push_records(database: &PreparedDatabase, page: &mut PageBuilder<'_>, leaf: u
 fn push_entries(database: &PreparedDatabase, page: &mut PageBuilder<'_>, leaf: u64, per_leaf: u64) {
     let first = leaf * per_leaf;
     for scatter in first..database.records().min(first + per_leaf) {
-        let bookmark = number_key(database.form.permutation.inverse(scatter));
+        let number = database.form.permutation.inverse(scatter);
+        if !database.has_record(number) {
+            continue;
+        }
+        let bookmark = number_key(number);
         let key = number_key(scatter);
         page.push(KEY_PREFIX_BYTES, &key[KEY_PREFIX_BYTES..], bookmark.len())
             .copy_from_slice(&bookmark);

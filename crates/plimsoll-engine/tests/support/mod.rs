@@ -62,6 +62,7 @@ pub fn options(setup: &Setup) -> InstanceOptions {
         databases: (1..=setup.databases).map(database_path).collect(),
         framing: setup.framing,
         circular: true,
+        hold_checkpoint: false,
         log_buffer_bytes: 64 * 1024,
         cache_bytes_min: 0,
         cache_bytes_max: setup.cache_frames * setup.size.bytes() as u64,

@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::catalog::Place;
@@ -22,7 +23,9 @@ use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_engine::verify::{VerifyOptions, verify};
 use plimsoll_io::{Context, InstanceId, Purpose, Random};
-use plimsoll_workload::{Commit as WantedCommit, Kind, Operation, Result as OperationResult};
+use plimsoll_workload::{
+    Commit as WantedCommit, Kind, Operation, Placement, Population, Result as OperationResult,
+};
 
 use crate::RunError;
 use crate::backend::existing::{self, Existing};
@@ -37,6 +40,10 @@ use crate::stalls::TransactionWatch;
 const LOG_BASE: &str = "E00";
 /// Bytes of a record beside its long pad: fixed columns, short pad, lengths.
 const RECORD_BYTES_BESIDE_LONG_PAD: u32 = 244;
+/// Versions of records that were put on vacant places begin here.
+const REPLY_VERSIONS: u32 = 1 << 31;
+/// Free pages of a prepared table: the file begins to grow at once, as in the published runs.
+const FREE_PAGES: u32 = 16;
 const SHORT_PAD_BYTES: u16 = 200;
 /// Where a record holds its version.
 const VERSION_PLACE: std::ops::Range<usize> = 20..24;
@@ -128,6 +135,21 @@ impl EngineInstance {
             .collect()
     }
 
+    /// The records each database has.
+    pub fn populations(&self) -> Vec<Population> {
+        let both = self.databases.iter().zip(self.records_ever());
+        both.map(|(database, records)| {
+            if !database.prepared.has_vacancies() {
+                return Population::prepared(records);
+            }
+            let prepared = database.prepared.clone();
+            let appended = prepared.records()..;
+            let is_there = move |number| appended.contains(&number) || prepared.has_record(number);
+            Population::with_vacancies(records, Arc::new(is_there))
+        })
+        .collect()
+    }
+
     /// The state of the instance now.
     pub fn levels(&self) -> InstanceLevels {
         let store = self.instance.store();
@@ -170,11 +192,12 @@ impl EngineInstance {
                 transaction.commit(how).await.map_err(run_error)?;
                 self.watch
                     .committed(position, operation.kind, begun, commit_begun);
-                if operation.kind == Kind::Insert {
+                if operation.kind == Kind::Insert && operation.placement == Placement::Own {
                     database.inserts.set(database.inserts.get() + 1);
                 }
                 Ok(OperationResult::Done)
             }
+            Err(Failure::NoRoom) => self.give_up(transaction, OperationResult::NoRoom).await,
             Err(Failure::NoRecord) => self.give_up(transaction, OperationResult::Missing).await,
             Err(Failure::Engine(EngineError::WriteConflict)) => {
                 self.give_up(transaction, OperationResult::Conflict).await
@@ -211,6 +234,7 @@ impl EngineInstance {
 /// Why an operation was not done.
 enum Failure {
     NoRecord,
+    NoRoom,
     WrongContent,
     Engine(EngineError),
 }
@@ -229,6 +253,9 @@ impl EngineDatabase {
         let number = operation.record;
         let key = self.prepared.record_key(number);
         match operation.kind {
+            Kind::Insert if operation.placement == Placement::Beside => {
+                self.insert_beside(transaction, number).await
+            }
             Kind::Insert => Ok(transaction
                 .insert(self.tree, &key, &self.prepared.record(number, 0))
                 .await?),
@@ -240,6 +267,23 @@ impl EngineDatabase {
                 Ok(transaction.replace(self.tree, &key, &record).await?)
             }
         }
+    }
+
+    /// Inserts a record on a vacant place of the leaf that `number` lies on.
+    async fn insert_beside(&self, transaction: &Transaction, number: u64) -> Result<(), Failure> {
+        let per_leaf = self.prepared.per_leaf();
+        let first = number - number % per_leaf;
+        // Prepared leaves have their vacancies at the end.
+        for place in (first..first + per_leaf).rev() {
+            let key = self.prepared.record_key(place);
+            if place < self.prepared.records() && transaction.get(self.tree, &key).await?.is_none() {
+                // The place may have held a record before: this one differs from every version of that.
+                let version = REPLY_VERSIONS | transaction.id() as u32;
+                let record = self.prepared.record(place, version);
+                return Ok(transaction.insert(self.tree, &key, &record).await?);
+            }
+        }
+        Err(Failure::NoRoom)
     }
 
     /// Reads a record, compares it with what must be there, and says which version it is.
@@ -271,8 +315,19 @@ fn plan_of(spec: &InstanceSpec, database: &DatabaseSpec, position: usize) -> Res
         compressible_percent: database.compressible_percent.min(100) as u8,
         // The published test reads one page for a delete or replacement and none for an insert: there is no second tree.
         secondary: Secondary::Absent,
+        free_pages: FREE_PAGES,
+        vacancy_percent: database.vacancy_percent.unwrap_or(0).min(100) as u8,
         ..Plan::new(page_size, Extent::Bytes(database.size_bytes), database.seed)
     })
+}
+
+/// The database of this place in an instance as it is when just prepared: for disks that generate it instead of storing it.
+///
+/// # Errors
+/// When its plan is impossible.
+pub fn prepared_database(instance: &InstanceSpec, position: usize) -> Result<PreparedDatabase, RunError> {
+    let plan = plan_of(instance, &instance.databases[position], position)?;
+    PreparedDatabase::new(plan).map_err(|error| RunError::Spec(error.to_string()))
 }
 
 async fn open_database(
@@ -283,8 +338,7 @@ async fn open_database(
     spec: &DatabaseSpec,
 ) -> Result<EngineDatabase, RunError> {
     let path = instance.database_path(position);
-    let plan = plan_of(instance, spec, position)?;
-    let prepared = PreparedDatabase::new(plan).map_err(|error| RunError::Spec(error.to_string()))?;
+    let prepared = prepared_database(instance, position)?;
     let context = Context {
         purpose: Purpose::Header,
         instance: InstanceId(number),
@@ -399,6 +453,7 @@ fn options_of(number: u16, spec: &InstanceSpec) -> Result<InstanceOptions, RunEr
         cache_bytes_min: spec.cache_bytes_min,
         cache_bytes_max: spec.cache_bytes_max,
         checkpoint_depth_bytes: spec.checkpoint_depth_bytes,
+        hold_checkpoint: spec.hold_checkpoint.unwrap_or(false),
         version_store_bytes_max: spec.version_store_bytes_max as usize,
         page_images: spec.page_images,
         extension_pages: spec.extension_pages,

@@ -43,7 +43,7 @@ impl Gate {
         let now = shared.setting.handle.now();
         let arrivals = Arrivals::new(
             &random.child("arrivals"),
-            spec.mix.into(),
+            spec.habits(),
             spacing.into(),
             per_s,
             now,

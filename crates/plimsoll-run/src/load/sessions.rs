@@ -28,7 +28,7 @@ pub fn start(
         for session in 0..count {
             let name = format!("group {group} session {session}");
             let customer = Customer {
-                session: Session::new(random.child(&name), spec.mix.into(), spec.sluggish),
+                session: Session::new(random.child(&name), spec.habits(), spec.sluggish),
                 choice: random.child(&format!("{name} place")),
                 places: places.clone(),
                 shared: shared.clone(),

@@ -1,0 +1,171 @@
+//! Which record an operation is about: where a session works, and where its new records go.
+//!
+//! Work comes in batches. A batch stays in one folder, a run of consecutive records, so that the branch pages above it are
+//! read once for the whole batch although the cache cannot hold all of them. Inside the folder every record is equally
+//! likely. A new record is a reply: it goes beside the record that was read last and has no reply yet, if the leaf
+//! there has room; otherwise it goes to the end of the table. Both are inferred from published ratios, see
+//! `docs/decisions/0007-placement.md`. Without folders every record of the database is equally likely and batches mean nothing.
+
+use std::collections::VecDeque;
+
+use plimsoll_io::Random;
+
+use crate::{Commit, Kind, Mix, Operation, Placement, Population, Previous, Result};
+
+/// Reads longer ago than this many are not answered any more.
+const UNANSWERED_MAX: usize = 64;
+
+/// Where sessions work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Locality {
+    /// Records of a folder; 0 for no folders.
+    pub folder_records: u64,
+    /// Operations before a session goes to another folder.
+    pub batch_operations: u32,
+    /// Whether new records are replies.
+    pub replies: bool,
+}
+
+/// What an edition's sessions do and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Habits {
+    /// What.
+    pub mix: Mix,
+    /// Where.
+    pub locality: Locality,
+}
+
+impl From<Mix> for Habits {
+    /// Anywhere, and new records at the end.
+    fn from(mix: Mix) -> Habits {
+        Habits {
+            mix,
+            locality: Locality::default(),
+        }
+    }
+}
+
+/// See the module text.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    habits: Habits,
+    folder: Option<u64>,
+    operations_left: u32,
+    /// Records that were read and have no reply yet, the latest last.
+    unanswered: VecDeque<u64>,
+}
+
+impl Choice {
+    pub(crate) fn new(habits: Habits) -> Choice {
+        Choice {
+            habits,
+            folder: None,
+            operations_left: 0,
+            unanswered: VecDeque::new(),
+        }
+    }
+
+    /// A fresh operation of the mix, or the kind and commit of one that came to nothing, on another record.
+    pub(crate) fn next(
+        &mut self,
+        random: &mut Random,
+        population: &mut Population,
+        previous: Option<Previous>,
+    ) -> Operation {
+        if let Some(previous) = previous.filter(|previous| previous.result != Result::Done) {
+            return self.again(random, population, previous);
+        }
+        if self.operations_left == 0 {
+            self.begin_batch(random, population);
+        }
+        self.operations_left -= 1;
+        let kind = self.habits.mix.draw_kind(random);
+        let commit = self.habits.mix.draw_commit(random);
+        if kind == Kind::Insert {
+            return self.insert(population, commit);
+        }
+        self.on_record(random, population, kind, commit)
+    }
+
+    fn begin_batch(&mut self, random: &mut Random, population: &Population) {
+        let Locality {
+            folder_records,
+            batch_operations,
+            ..
+        } = self.habits.locality;
+        self.operations_left = batch_operations.max(1);
+        self.folder = (folder_records > 0)
+            .then(|| population.draw(random))
+            .flatten()
+            .map(|record| record / folder_records * folder_records);
+    }
+
+    fn insert(&mut self, population: &mut Population, commit: Commit) -> Operation {
+        let beside = self
+            .habits
+            .locality
+            .replies
+            .then(|| self.unanswered.pop_back())
+            .flatten();
+        match beside {
+            Some(record) => Operation {
+                kind: Kind::Insert,
+                placement: Placement::Beside,
+                record,
+                commit,
+            },
+            None => append(population, commit),
+        }
+    }
+
+    fn on_record(
+        &mut self,
+        random: &mut Random,
+        population: &mut Population,
+        kind: Kind,
+        commit: Commit,
+    ) -> Operation {
+        let drawn = match self.folder {
+            Some(first) => population.draw_from(random, first, self.habits.locality.folder_records),
+            None => population.draw(random),
+        };
+        // An empty database can only be inserted into.
+        let Some(record) = drawn else {
+            return append(population, commit);
+        };
+        if kind == Kind::Read {
+            self.unanswered.push_back(record);
+            if self.unanswered.len() > UNANSWERED_MAX {
+                self.unanswered.pop_front();
+            }
+        }
+        Operation {
+            kind,
+            placement: Placement::Own,
+            record,
+            commit,
+        }
+    }
+
+    /// A leaf without room sends the new record to the end; a record that is gone or held sends the session to another.
+    fn again(&mut self, random: &mut Random, population: &mut Population, previous: Previous) -> Operation {
+        let last = previous.operation;
+        match last.kind {
+            Kind::Insert if previous.result == Result::NoRoom => append(population, last.commit),
+            Kind::Insert => self.insert(population, last.commit),
+            kind => {
+                self.unanswered.retain(|record| *record != last.record);
+                self.on_record(random, population, kind, last.commit)
+            }
+        }
+    }
+}
+
+fn append(population: &mut Population, commit: Commit) -> Operation {
+    Operation {
+        kind: Kind::Insert,
+        placement: Placement::Own,
+        record: population.append(),
+        commit,
+    }
+}
