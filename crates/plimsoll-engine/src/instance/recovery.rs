@@ -13,7 +13,7 @@ use crate::checkpoint::write_checkpoint;
 use crate::database::Database;
 use crate::error::Result;
 use crate::log::Lsn;
-use crate::log::reader::{Generation, LogReader};
+use crate::log::reader::{Generation, GenerationFile, LogReader};
 use crate::logtime::Signature;
 use crate::replay::{ReplayStatistics, Replayer, replay_context};
 
@@ -27,6 +27,7 @@ pub struct Recovery {
     replayer: Replayer,
     start: Lsn,
     next: u32,
+    known: Vec<GenerationFile>,
     signature: Signature,
 }
 
@@ -65,6 +66,7 @@ impl Recovery {
         let replayer = Replayer::new(handle.clone(), files.clone(), databases.clone(), limits, depth);
         Ok(Recovery {
             next: start.generation,
+            known: generations,
             files,
             handle,
             options,
@@ -96,8 +98,7 @@ impl Recovery {
     /// # Errors
     /// When the generation is damaged or belongs to another stream.
     pub async fn feed_next(&mut self) -> Result<bool> {
-        let generations = self.reader.generations().await?;
-        let Some(file) = generations.iter().find(|file| file.generation == self.next) else {
+        let Some(file) = self.file_of_next().await? else {
             return Ok(false);
         };
         let generation: Generation = self.reader.read_generation(&file.path).await?;
@@ -110,6 +111,16 @@ impl Recovery {
         self.replayer.feed(generation, from).await?;
         self.next += 1;
         Ok(true)
+    }
+
+    /// The file of the next generation. Closed generations stay where they are, so the directory is looked at again only for others.
+    async fn file_of_next(&mut self) -> Result<Option<GenerationFile>> {
+        let closed = self.options.log.closed(self.next);
+        if !self.known.iter().any(|file| file.path == closed) {
+            self.known = self.reader.generations().await?;
+        }
+        let found = self.known.iter().find(|file| file.generation == self.next);
+        Ok(found.cloned())
     }
 
     /// Feeds every generation there is.

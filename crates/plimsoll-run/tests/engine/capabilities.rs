@@ -189,10 +189,11 @@ fn the_mix_and_the_share_of_durable_commits_come_out() {
             "{kind}: {seen} of {total} operations"
         );
     }
-    // One session alone shares no flush: each durable commit is one, and buffers that fill or roll over add a few.
+    // One session alone shares no flush. Each durable commit of an update is one; so is each durable commit of a read before which somebody
+    // committed lazily, six in ten of them.
     let updates = total - ran.count("read") as f64;
     let flushes = ran.count("log_write") as f64 / updates;
-    assert!((0.28..0.36).contains(&flushes), "{flushes} flushes a commit");
+    assert!((0.36..0.44).contains(&flushes), "{flushes} flushes a commit");
     let mut odd = spec();
     odd["workloads"][0]["mix"]["read_percent"] = json!(34);
     let error = RunSpec::from_json(&odd.to_string())

@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 
@@ -14,7 +15,9 @@ use plimsoll_io::{
     Clock, Disk, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, OperationKind, Purpose, Random,
     Recorded, Tracking,
 };
-use plimsoll_run::{Ending, Output, RunOutcome, RunSpec, StopSignal, execute, prepared_database};
+use plimsoll_run::{
+    DatabaseState, Ending, Output, RunOutcome, RunSpec, StopSignal, execute, prepared_database,
+};
 use serde_json::{Value, json};
 
 pub const MIB: u64 = 1 << 20;
@@ -92,7 +95,7 @@ fn instance(case: &Case, number: usize) -> Value {
         Value::Null
     };
     json!({
-        "name": format!("instance {number}"), "target": "disk", "backend": "engine",
+        "name": format!("instance {number}"), "target": "disk", "backend": "engine", "unfinished": false,
         "directory": directory, "log_directory": directory, "page_bytes": case.page_bytes,
         "databases": [{
             "file_name": "database.edb", "size_bytes": case.database_bytes, "seed": 7 + number,
@@ -113,7 +116,7 @@ fn plan(case: &Case) -> Value {
     let [insert, delete, replace, read, lazy] = case.mix;
     json!({
         "schema_version": 1, "seed": case.seed, "sample_interval_ms": 1000, "hung_after_ms": 30000,
-        "io_method": "auto",
+        "io_method": "auto", "destroy_serials": [],
         "hosts": [{"name": "local"}], "targets": [{"name": "disk", "host": "local", "path": "/data"}],
         "instances": (1..=case.databases).map(|number| instance(case, number)).collect::<Vec<_>>(),
         "workloads": [{
@@ -168,6 +171,9 @@ pub struct Figures {
     bytes: BTreeMap<String, u64>,
     nanoseconds: BTreeMap<String, u64>,
     pub growth_bytes: u64,
+    /// Records that found no room beside another one.
+    pub appended_records: u64,
+    pub records_per_leaf: u64,
     pub seconds: f64,
     pub databases: usize,
     pub page_bytes: u32,
@@ -198,6 +204,11 @@ impl Figures {
         self.count("database_read") + self.count("database_write")
     }
 
+    /// What the appended records make the table grow by, exactly; the file grows in steps.
+    fn appended_bytes(&self) -> f64 {
+        self.appended_records as f64 / self.records_per_leaf as f64 * f64::from(self.page_bytes)
+    }
+
     /// Every ratio by name, in the order of the published table.
     pub fn ratios(&self) -> Vec<(&'static str, f64)> {
         let (reads, writes) = (self.count("database_read"), self.count("database_write"));
@@ -215,6 +226,7 @@ impl Figures {
             ("log_bytes_per_db_io", log_bytes / self.transfers()),
             ("log_bytes_per_db_write", log_bytes / writes),
             ("growth_per_log", self.growth_bytes as f64 / log_bytes),
+            ("appended_per_log", self.appended_bytes() / log_bytes),
             (
                 "growth_bytes_per_db_io",
                 self.growth_bytes as f64 / self.transfers(),
@@ -304,12 +316,42 @@ pub fn figures(case: &Case, outcome: &RunOutcome) -> Figures {
     }
     let phase = &outcome.phases[MEASURED_PHASE];
     figures.seconds = (phase.end_ns - phase.start_ns) as f64 / 1e9;
-    let size = |phase: usize| -> u64 {
+    let sum = |phase: usize, of: fn(&DatabaseState) -> u64| -> u64 {
         let databases = outcome.phases[phase].result.databases.iter().flatten();
-        databases.map(|database| database.size_bytes).sum()
+        databases.map(of).sum()
     };
-    figures.growth_bytes = size(MEASURED_PHASE) - size(MEASURED_PHASE - 1);
+    let grown = |of: fn(&DatabaseState) -> u64| sum(MEASURED_PHASE, of) - sum(MEASURED_PHASE - 1, of);
+    figures.growth_bytes = grown(|database| database.size_bytes);
+    figures.appended_records = grown(|database| database.records_ever);
+    figures.records_per_leaf = u64::from(case.page_bytes) / u64::from(case.record_bytes + 20);
     figures
+}
+
+/// Bytes of the log files up to the last byte written.
+fn log_in_use_bytes(disk: &MemoryDisk, databases: usize) -> u64 {
+    let is_closed = |name: &str| {
+        name.starts_with("E00") && name.ends_with(".log") && name.len() == "E0000000001.log".len()
+    };
+    let in_use = |number: usize| -> u64 {
+        let directory = Path::new("data").join(number.to_string());
+        let files = disk.list_files().into_iter();
+        let closed = files.filter(|(path, _)| {
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            path.parent() == Some(&directory) && is_closed(name)
+        });
+        let current = disk
+            .bytes(format!("/data/{number}/E00.log"))
+            .expect("a current generation");
+        let used = current
+            .iter()
+            .rposition(|byte| *byte != 0)
+            .map_or(0, |last| last + 1);
+        closed.map(|(_, length_bytes)| length_bytes).sum::<u64>() + used as u64
+    };
+    (1..=databases).map(in_use).sum()
 }
 
 /// What redo did to disks and log, for every 2 MiB of log.
@@ -336,6 +378,7 @@ pub fn recover(case: &Case, cut_s: f64) -> Redo {
     let outcome = run(&disk, spec.clone());
     assert_eq!(outcome.ending, Ending::Failed, "a disk that is gone ends the run");
     let image = disk.crash_image(Loss::Everything, &mut Random::from_seed(case.seed));
+    let units = log_in_use_bytes(&image, case.databases) as f64 / (2.0 * MIB as f64);
     let recorded = Rc::new(Recorded::new(image.clone(), image.clock().clone()));
     let mut open = spec;
     open.phases
@@ -364,7 +407,6 @@ pub fn recover(case: &Case, cut_s: f64) -> Redo {
             _ => {}
         }
     }
-    let units = redo.log_bytes / (2.0 * MIB as f64);
     let phase = &outcome.phases[0];
     Redo {
         reads: redo.reads / units,
