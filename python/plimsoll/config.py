@@ -106,6 +106,15 @@ def editions() -> dict[str, dict[str, Any]]:
 
 
 @cache
+def published_ratios() -> dict[str, Any]:
+    """Ratios of published runs, with their source.
+
+    >>> published_ratios()["ratio"][0]["name"]
+    'reads_per_write'
+    """
+    return _data("published_ratios.toml")
+
+
 def limits() -> dict[str, Any]:
     """The limit sets and checks, each with its source.
 

@@ -256,6 +256,15 @@ class Measurements:
         )[0]
         return None if row["mean"] is None else row
 
+    def grown_bytes(self, instance: str, database: int) -> int | None:
+        """How much a database grew from the first to the last sample that counts."""
+        row = self._rows(
+            "SELECT arg_max(value, end_ns) - arg_min(value, end_ns) AS grown FROM measured"
+            " WHERE metric = 'database_size' AND instance = $instance AND database = $database",
+            {"instance": instance, "database": database},
+        )[0]
+        return None if row["grown"] is None else int(row["grown"])
+
     def checksum_reads(self) -> dict[str, Any] | None:
         """Rate, size and latency of the reads of the checksum passes, all databases together."""
         passes = [phase for phase in self._outcome["phases"] if phase["kind"] == "checksum"]
@@ -428,6 +437,7 @@ def _databases(plan: dict[str, Any], outcome: dict[str, Any], measured: Measurem
                     "path": str(Path(instance["directory"]) / instance["databases"][number - 1]["file_name"]),
                     "initial_bytes": before["size_bytes"] if before else None,
                     "final_bytes": after["size_bytes"] if after else None,
+                    "grown_bytes_measured": measured.grown_bytes(instance["name"], number),
                     "iops": figures["database_read"]["per_s"] + figures["database_write"]["per_s"],
                     **figures,
                 }

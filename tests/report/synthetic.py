@@ -152,7 +152,8 @@ def _places(rates: list[dict[str, tuple[float, float, float]]]) -> list[tuple[st
         for metric, (latency_ms, per_s, size) in metrics.items():
             found.append((f"instance{number}", 0 if metric in LOGS else 1, "", metric, latency_ms, per_s, size))
         for operation, percent in OPERATIONS.items():
-            found.append((f"instance{number}", 1, "mix", operation, 15.0, 3.36 * percent, 0.0))
+            # 10.482 batches of 32 transactions a second, of both databases.
+            found.append((f"instance{number}", 1, "mix", operation, 15.0, 10.482 * 32 / 2 * percent / 100, 0.0))
     return found
 
 
@@ -188,6 +189,9 @@ def _samples(
                 _rows(ends, interval_s, f"instance{number}", 0, "", metric) | {"value": np.full(len(ends), value)}
             )
         parts.append(_rows(ends, interval_s, f"instance{number}", 0, "", "page_fault_stall"))
+        # Both published databases together grew by 1024 MiB in steps of 8 MiB.
+        steps = np.floor(np.linspace(0, 64.99, len(ends))) * 8 * 1048576
+        parts.append(_rows(ends, interval_s, f"instance{number}", 1, "", "database_size") | {"value": steps})
     parts += [*_machine(ends, interval_s, len(rates)), *(further or [])]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 

@@ -13,9 +13,9 @@ import pytest
 from report_page import Page
 from synthetic import EMC, finish, make_folder, transfers
 
-from plimsoll import folder, inventory
+from plimsoll import config, folder, inventory
 from plimsoll.environment import collect
-from plimsoll.report import write_report
+from plimsoll.report import self_check, write_report
 from plimsoll.report.script import script_bundle
 
 MIB = 1048576
@@ -228,3 +228,35 @@ def test_nothing_measured_is_told_and_not_drawn(tmp_path: Path, published: Path)
     page = Page(run / folder.REPORT)
     assert "Inconclusive" in page.headings[1]
     assert json.loads((run / folder.SUMMARY).read_text())["window"]["seconds"] == 0
+
+
+def test_the_self_check_finds_the_published_run_in_its_own_ratios(published: Path) -> None:
+    """The run was made from the rates of the published two-hour run: each ratio must come out as that column has it."""
+    page = Page(published / folder.REPORT)
+    table = page.tables["Appendix: engine self-check"]
+    assert len(table.rows) == 9
+    assert table.headings[5] == "2 h"
+    for name, this_run, in_band, _, _, two_hours, *_ in table.rows:
+        assert number(this_run) == pytest.approx(number(two_hours), rel=0.025), name
+        assert in_band == "✓ yes", name
+    assert page.html.index('<details class="appendix">') > page.html.index("Files of this run")
+
+
+def test_the_self_check_says_what_it_cannot_tell(tmp_path: Path) -> None:
+    """A run of a minute grows by a few steps: a ratio from that would be an accident. Raw files have no such ratios."""
+    short = finish(make_folder(tmp_path / "short", seconds=60))
+    plan = folder.read_json(short / folder.PLAN)
+    summary = folder.read_json(short / folder.SUMMARY)
+    summary["databases"][0]["grown_bytes_measured"] = 8 * MIB
+    assert self_check.ratios(plan, summary)["growth_per_log_byte"] is None
+    for instance in plan["run"]["instances"]:
+        instance["backend"] = "raw_files"
+    assert self_check.self_check_table(plan, summary) is None
+
+
+def test_every_published_ratio_lies_in_its_band_and_names_its_source() -> None:
+    """A band that its own published runs break would accuse an engine that does as they did."""
+    published = config.published_ratios()
+    assert published["source"] and published["condition"]
+    for ratio in published["ratio"]:
+        assert all(ratio["least"] <= value <= ratio["most"] for value in ratio["published"]), ratio["name"]

@@ -23,6 +23,7 @@ from plimsoll.report.load import knee_charts, load_tables, search_tables
 from plimsoll.report.other_tests import backup_sections, recovery_sections
 from plimsoll.report.script import script_bundle
 from plimsoll.report.sections import published_sections
+from plimsoll.report.self_check import self_check_table
 from plimsoll.report.tables import Table, duration_shown, shown
 from plimsoll.report.verdicts import check_table, guilt_of, limit_sources, not_measured
 
@@ -112,7 +113,7 @@ def render(run_folder: Path) -> str:
     chapters = [chapter for chapter in chapters if chapter.tables or chapter.charts]
     specs = {chart.name: chart.spec for chapter in chapters for chart in chapter.charts}
     guilt = guilt_of(summary, verdict)
-    self_check: list[Table] = []
+    self_check = self_check_table(plan, summary)
     return (
         _environment()
         .get_template("page.html.j2")
@@ -127,7 +128,7 @@ def render(run_folder: Path) -> str:
             limit_sources=limit_sources(verdict),
             guilt=guilt,
             chapters=chapters,
-            contents=_contents(chapters, has_guilt=bool(guilt.tables), has_self_check=bool(self_check)),
+            contents=_contents(chapters, has_guilt=bool(guilt.tables), has_self_check=self_check is not None),
             log=_log(folder.read_events(run_folder)),
             not_measured=not_measured(summary, verdict),
             files=[(name, meaning) for name, meaning in FILES.items() if (run_folder / name).exists()],

@@ -33,9 +33,9 @@ class Table:
         return shown(value)
 
     def is_numeric(self, column: int) -> bool:
-        """Whether a column of a table with headings holds figures, which stand to the right."""
+        """Whether a column of a table with headings holds figures, or nothing: they stand to the right."""
         values = [row[column] for row in self.rows if column < len(row) and row[column] is not None]
-        return bool(self.headings and values) and all(is_figure(value) for value in values)
+        return column > 0 and bool(self.headings) and all(is_figure(value) for value in values)
 
 
 def is_figure(value: Any) -> bool:
