@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 from places import PLIMSOLL, file_system, mounted, plimsoll
 
-from plimsoll import folder
+from plimsoll import folder, premises
+from plimsoll.cli.test import performance_options
+from plimsoll.plan import plan_of_options
 
 SHORT = ["--databases", "1", "--size-mib", "64", "--minutes", "0.03", "--cache-mib", "4"]
 
@@ -42,6 +45,14 @@ def test_a_directory_of_somebody_else(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "disk").rglob("*") if path.is_file()] == ["thesis.txt"]
 
 
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A place where a run has been."""
+    home = tmp_path_factory.mktemp("prepared")
+    assert performance(home / "disk", cwd=home).returncode in (0, 1, 3)
+    return home
+
+
 @pytest.mark.parametrize(
     ("change", "phrase"),
     [
@@ -50,27 +61,32 @@ def test_a_directory_of_somebody_else(tmp_path: Path) -> None:
         (["--size-mib", "65"], "size_bytes of database001.edb"),
     ],
 )
-def test_an_existing_database_of_another_kind(tmp_path: Path, change: list[str], phrase: str) -> None:
+def test_an_existing_database_of_another_kind(prepared: Path, tmp_path: Path, change: list[str], phrase: str) -> None:
     """Another page size, seed or size is another database; the message says what differs and how to go on."""
-    assert performance(tmp_path / "disk", cwd=tmp_path).returncode in (0, 1, 3)
-    before = (tmp_path / "disk/instance1/database001.edb").stat()
-    result = performance(tmp_path / "disk", *change, cwd=tmp_path)
+    before = (prepared / "disk/instance1/database001.edb").stat()
+    result = performance(prepared / "disk", *change, cwd=tmp_path)
     refused(result, phrase)
     assert "plimsoll clean" in result.stderr
-    assert (tmp_path / "disk/instance1/database001.edb").stat().st_mtime_ns == before.st_mtime_ns
+    assert (prepared / "disk/instance1/database001.edb").stat().st_mtime_ns == before.st_mtime_ns
 
 
-def test_a_database_put_there_by_somebody_else(tmp_path: Path) -> None:
+def test_a_database_put_there_by_somebody_else(prepared: Path, tmp_path: Path) -> None:
     """The marker fits but the file was exchanged: its own header tells, before a byte of it changes."""
-    for name, seed in (("disk", "1"), ("other", "2")):
-        assert performance(tmp_path / name, "--seed", seed, cwd=tmp_path).returncode in (0, 1, 3)
-    database = tmp_path / "disk/instance1/database001.edb"
-    database.write_bytes((tmp_path / "other/instance1/database001.edb").read_bytes())
-    content = database.read_bytes()
-    result = performance(tmp_path / "disk", cwd=tmp_path)
+    shutil.copytree(prepared / "disk", tmp_path / "disk")
+    directory = tmp_path / "disk/instance1"
+    marker = json.loads((directory / premises.MARKER).read_text())
+    wanted = plan_of_options(
+        performance_options(tmp_path / "disk", "performance", 1, 64, 1, "engine", "2010") | {"seed": 2}
+    )
+    instance = wanted["run"]["instances"][0]
+    marker["instance"] |= {"log_directory": instance["log_directory"]}
+    marker["instance"]["databases"][0]["seed"] = instance["databases"][0]["seed"]
+    (directory / premises.MARKER).write_text(json.dumps(marker))
+    content = (directory / "database001.edb").read_bytes()
+    result = performance(tmp_path / "disk", "--seed", "2", cwd=tmp_path)
     assert result.returncode == 2, result.stderr
     assert "another seed or by somebody else" in result.stderr
-    assert database.read_bytes() == content
+    assert (directory / "database001.edb").read_bytes() == content
 
 
 def test_a_read_only_file_system(tmp_path: Path) -> None:

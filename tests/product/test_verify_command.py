@@ -1,6 +1,7 @@
 """`plimsoll verify` on the databases a run left behind: sound, damaged and not a database at all."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -80,3 +81,32 @@ def test_what_is_no_database_is_a_usage_error(tmp_path: Path) -> None:
     missing = verify(tmp_path / "missing.edb")
     assert missing.returncode == 2
     assert "no such file" in missing.stdout
+
+
+def test_a_directory_means_every_file_of_the_format_in_it(database: Path) -> None:
+    """Nobody wants to list a hundred logs; the marker and the run folder beside them are no files of the format."""
+    result = verify(database.parent, "--json")
+    assert result.returncode == 0, result.stdout + result.stderr
+    kinds = {Path(file["path"]).name: file["kind"] for file in json.loads(result.stdout)["files"]}
+    assert kinds["database001.edb"] == "database"
+    assert kinds["database001.jfm"] == "flush_map"
+    assert kinds["E00.chk"] == "checkpoint"
+    assert "log" in kinds.values()
+    assert "plimsoll-instance.json" not in kinds
+    empty = verify(database.parent.parent / "run")
+    assert empty.returncode == 2
+
+
+def test_a_name_that_is_not_utf8_is_checked_and_shown(database: Path, tmp_path: Path) -> None:
+    """Such names come from other systems; the file must be found, and its report must say which one it is."""
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.edb")
+    try:
+        shutil.copy(database, odd)
+    except OSError:
+        pytest.skip("this file system takes only UTF-8 names")
+    for argument in (odd, str(tmp_path)):
+        result = verify(argument, "--json")
+        assert result.returncode == 0, result.stderr
+        (file,) = json.loads(result.stdout)["files"]
+        assert file["path"] == f"{tmp_path}/caf\\xE9.edb"
+    assert "caf\\xE9.edb: sound" in verify(odd).stdout

@@ -59,7 +59,8 @@ def phases(plan: dict[str, Any], expected: premises.Forecast) -> list[PhaseOutlo
                     expected.bytes_to_prepare,
                 )
             case "warm_up":
-                seconds, how, written = action["timeout_s"], "at most", None
+                calibrating = [item["load"].get("calibrate_s", 0.0) for item in run["workloads"]]
+                seconds, how, written = action["timeout_s"] + max(calibrating, default=0.0), "at most", None
             case "checksum":
                 seconds, how, written = stored / 2**20 / mib_per_s, "about", 0
             case "stop":

@@ -11,21 +11,28 @@ import typer
 from plimsoll.cli import course
 
 FINDINGS_SHOWN_MAX = 20
+#: Databases, logs, checkpoints, flush maps.
+SUFFIXES = {".edb", ".log", ".chk", ".jfm", ".jrs"}
 
 
 def verify(
-    paths: Annotated[list[Path], typer.Argument(help="Database files of any page size of the format.")],
+    paths: Annotated[
+        list[Path], typer.Argument(help="Databases, logs, checkpoints, flush maps, or their directories.")
+    ],
     deep: Annotated[bool, typer.Option("--deep", help="Also check trees, space, indexes and catalog.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON.")] = False,
 ) -> None:
-    """Check every page and both headers of database files. Never writes.
+    """Check every page and both headers of database files, and whole logs, checkpoints and flush maps. Never writes.
 
     Exits with 0 when everything is sound, 1 when something is damaged or needs correction, 2 when a file cannot be used.
     """
     from plimsoll import _native
 
+    files = [file for path in paths for file in (_files_in(path) if path.is_dir() else [path])]
+    if not files:
+        course.stop_with(course.EXIT_USAGE, "there are no files of the format there; name a file to check it anyway")
     try:
-        report = json.loads(_native.verify([str(path) for path in paths], "deep" if deep else "pages"))
+        report = json.loads(_native.verify([str(path) for path in files], "deep" if deep else "pages"))
     except KeyboardInterrupt:
         course.stop_with(course.EXIT_INTERRUPTED, "stopped before the end")
     if as_json:
@@ -37,6 +44,11 @@ def verify(
     if "unusable" in verdicts:
         raise typer.Exit(course.EXIT_USAGE)
     raise typer.Exit(course.EXIT_PASS if verdicts == {"sound"} else course.EXIT_FAIL)
+
+
+def _files_in(directory: Path) -> list[Path]:
+    """The files of the format in a directory and below it, in the order of their names."""
+    return sorted(path for path in directory.rglob("*") if path.suffix in SUFFIXES and path.is_file())
 
 
 def _show(file: dict[str, Any]) -> None:
