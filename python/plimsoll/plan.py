@@ -48,7 +48,10 @@ INSTANCE_FIELDS = {
     "record_bytes": Field(Number(300, 8000, whole=True), meaning="bytes of a record"),
     "compressible_percent": Field(Number(0, 100, whole=True), meaning="share of the content a compressor could remove"),
     "cache_mib_min": Field(Number(1, 1024 * 1024, whole=True), meaning="the cache never shrinks below this"),
-    "cache_mib_max": Field(Number(1, 1024 * 1024, whole=True), meaning="the cache never grows above this"),
+    "cache_mib_max": Field(
+        Number(1, 1024 * 1024, whole=True),
+        meaning="the cache of the instance never grows above this; the edition's for each database if left out",
+    ),
     "log_framing": Field(Text(("sector_512", "segment_4096")), meaning="how log records are framed on disk"),
     "checkpoint_depth_mib": Field(Number(1, 65536, whole=True), meaning="log that recovery may need"),
     "circular_log": Field(Flag(), meaning="whether logs before the checkpoint are deleted"),
@@ -295,6 +298,11 @@ def _instance(
         **config.INSTANCE_DEFAULTS,
         **{key: value for key, value in given.items() if value is not None},
     }
+    if edition["cache_scope"] == "database":
+        # What the edition says, it says of one database; what the plan says, it says of the instance.
+        for key in ("cache_mib_min", "cache_mib_max"):
+            if given[key] is None:
+                value[key] = edition[key] * value["databases"]
     page_kib = value.get("page_kib", edition["page_bytes"] // 1024)
     if page_kib not in PAGE_KIB:
         collector.add(("instance", index, "page_kib"), f"is {page_kib}", "write 4, 8, 16 or 32")
