@@ -72,6 +72,11 @@ def make_folder(
     return path
 
 
+def make_slow_folder(path: Path) -> Path:
+    """The published run on a storage whose reads take 25 ms."""
+    return make_folder(path, rates=[{**place, "database_read": (25.0, *place["database_read"][1:])} for place in EMC])
+
+
 def finish(run_folder: Path) -> Path:
     """The stages after a run: summary, verdict, report."""
     plan, environment = (folder.read_json(run_folder / name) for name in (folder.PLAN, folder.ENVIRONMENT))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from report_page import Page
-from synthetic import EMC, finish, make_folder, transfers
+from synthetic import EMC, finish, make_folder, make_slow_folder, transfers
 
 from plimsoll import config, folder, inventory
 from plimsoll.environment import collect
@@ -106,15 +106,9 @@ def test_RPT_31_notes_stand_beside_what_was_found(published: Path, tmp_path: Pat
         write_report(run)
 
 
-def slow(path: Path) -> Path:
-    """The published run on a storage whose reads take 25 ms, with what the block layer said of it."""
-    rates = [{**place, "database_read": (25.0, *place["database_read"][1:])} for place in EMC]
-    return make_folder(path, rates=rates)
-
-
 def test_MON_06_the_limiting_layer_stands_first(tmp_path: Path) -> None:
     """A reader of a failed test wants to know whose fault it is before anything else."""
-    run = finish(slow(tmp_path / "run"))
+    run = finish(make_slow_folder(tmp_path / "run"))
     verdict = folder.read_json(run / folder.VERDICT)
     page = Page(run / folder.REPORT)
     assert verdict["result"] == "fail"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from synthetic import finish, make_slow_folder
 
 from plimsoll import folder
 
@@ -26,6 +27,12 @@ def browser() -> Iterator[Any]:
         opened = playwright.chromium.launch(executable_path=BROWSER, args=arguments)
         yield opened
         opened.close()
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run beyond its limits, which has other colours and other sections."""
+    return finish(make_slow_folder(tmp_path_factory.mktemp("failed") / "run"))
 
 
 def drawn(browser: Any, path: Path, width: int = 1280, charts: int = CHARTS) -> Any:
@@ -55,11 +62,11 @@ def test_RPT_16_it_draws_without_a_network_and_without_scrolling_sideways(
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_axe_finds_nothing_serious(browser: Any, published: Path, golden: Path, width: int) -> None:
+def test_axe_finds_nothing_serious(browser: Any, published: Path, golden: Path, failed: Path, width: int) -> None:
     """Contrast, names, roles, headings, focus: what a machine can judge, with every table opened."""
     from axe_playwright_python.sync_playwright import Axe
 
-    for run_folder, charts in ((published, CHARTS), (golden, CHARTS - 1)):
+    for run_folder, charts in ((published, CHARTS), (golden, CHARTS - 1), (failed, CHARTS)):
         page = drawn(browser, run_folder / folder.REPORT, width, charts)
         page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
         found = Axe().run(page).response["violations"]
