@@ -46,6 +46,9 @@ INSTANCE_FIELDS = {
     "database_size_mib": Field(Number(64, 64 * 1024 * 1024, whole=True), meaning="size of each database when prepared"),
     "page_kib": Field(Number(4, 32, whole=True), meaning="page size: 4, 8, 16 or 32"),
     "record_bytes": Field(Number(300, 8000, whole=True), meaning="bytes of a record"),
+    "vacancy_percent": Field(
+        Number(0, 90, whole=True), meaning="share of leaf pages with room for another record when prepared"
+    ),
     "compressible_percent": Field(Number(0, 100, whole=True), meaning="share of the content a compressor could remove"),
     "cache_mib_min": Field(Number(1, 1024 * 1024, whole=True), meaning="the cache never shrinks below this"),
     "cache_mib_max": Field(
@@ -72,6 +75,13 @@ WORKLOAD_FIELDS = {
     "replace_percent": Field(Number(0, 100, whole=True), meaning="share of rewritten records"),
     "read_percent": Field(Number(0, 100, whole=True), meaning="share of read records"),
     "lazy_commit_percent": Field(Number(0, 100, whole=True), meaning="share of commits that do not wait for the log"),
+    "folder_records": Field(
+        Number(0, 1_000_000_000, whole=True), meaning="records of the folder a session works in; 0 for the whole database"
+    ),
+    "batch_operations": Field(
+        Number(1, 1_000_000, whole=True), meaning="operations before a session goes to another folder"
+    ),
+    "replies": Field(Flag(), meaning="whether new records go beside records just read, where there is room"),
 }
 
 PHASE_FIELDS = {
@@ -333,6 +343,7 @@ def _instance(
                 "size_bytes": value["database_size_mib"] * MIB,
                 "seed": seed * 1_000_003 + index * 1009 + number,
                 "record_bytes": value["record_bytes"],
+                "vacancy_percent": value["vacancy_percent"] if has_cache else None,
                 "compressible_percent": value["compressible_percent"],
                 "existing_records": None,
             }
@@ -378,6 +389,7 @@ def _workloads(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any
                 "name": given["name"],
                 "instances": instances,
                 "mix": {share: value[share] for share in (*shares, "lazy_commit_percent")},
+                "locality": {key: value[key] for key in ("folder_records", "batch_operations", "replies")},
                 "load": load,
                 "sluggish": value["sluggish"],
             }

@@ -226,8 +226,9 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
             return Err(PlanError::Percent { name, percent, least });
         }
     }
-    if plan.long_values.is_some() && plan.vacancy_percent > 0 {
-        return Err(PlanError::VacantWithLongValues);
+    let has_others = plan.long_values.is_some() || plan.secondary == Secondary::Unique;
+    if has_others && plan.vacancy_percent > 0 {
+        return Err(PlanError::VacantWithOthers);
     }
     if let Some(long_values) = plan.long_values {
         let bytes_max = value::bytes_max(plan.page_size);

@@ -627,3 +627,6 @@ pub fn replay_context(context: Context) -> Context {
         ..context
     }
 }
+
+#[cfg(test)]
+mod tests;

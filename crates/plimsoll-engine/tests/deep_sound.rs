@@ -65,6 +65,39 @@ fn prepared_databases_are_sound() {
     }
 }
 
+/// Gaps must be where the rule says, as often as the plan says, and leave a database.
+#[test]
+fn a_prepared_database_with_vacancies_is_sound() {
+    for size in PageSize::ALL {
+        let plan = Plan {
+            secondary: Secondary::Absent,
+            vacancy_percent: 60,
+            ..Plan::new(size, Extent::Records(3000), 4)
+        };
+        let database = PreparedDatabase::new(plan.clone()).unwrap();
+        let records = (0..3000).filter(|number| database.has_record(*number)).count() as u64;
+        let full = check_prepared(Plan {
+            vacancy_percent: 0,
+            ..plan.clone()
+        });
+        let report = check_prepared(plan);
+        assert_eq!(report.findings, [], "{size}");
+        assert_eq!(
+            full.records - report.records,
+            3000 - records,
+            "{size}: records reached"
+        );
+        let per_leaf = database.per_leaf();
+        let last_places = (0..3000 / per_leaf).map(|leaf| leaf * per_leaf + per_leaf - 1);
+        let roomy = last_places.filter(|number| !database.has_record(*number)).count() as f64;
+        let share = roomy / (3000 / per_leaf) as f64;
+        assert!(
+            (share - 0.6).abs() < 0.12,
+            "{size}: {share} of the leaves have room"
+        );
+    }
+}
+
 #[test]
 fn an_empty_prepared_database_is_sound() {
     let report = check_prepared(Plan::new(PageSize::KIB_8, Extent::Records(0), 4));

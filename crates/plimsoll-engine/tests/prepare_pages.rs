@@ -361,6 +361,14 @@ fn impossible_plans_say_what_is_wrong() {
         refused(&|plan| plan.leaf_fill_percent = 0),
         PlanError::Percent { .. }
     ));
+    assert!(matches!(
+        refused(&|plan| plan.vacancy_percent = 101),
+        PlanError::Percent { .. }
+    ));
+    assert!(matches!(
+        refused(&|plan| plan.vacancy_percent = 10),
+        PlanError::VacantWithOthers
+    ));
     let no_interval = LongValues { every: 0, bytes: 1 };
     assert!(matches!(
         refused(&|plan| plan.long_values = Some(no_interval)),

@@ -1,6 +1,6 @@
 //! The ratios of the published runs, as bands, from the engine's own counters: nobody tells the engine any of them.
 //!
-//! The bands are those derived from the four EMC VNXe3300 runs (2010 profile), see `docs/decisions/0007-placement.md`, which
+//! The bands are those derived from the four EMC VNXe3300 runs (2010 profile), see `docs/decisions/0005-placement.md`, which
 //! also says what was fitted and what was not. Time is virtual, reads take 12 ms, each of the two databases has 100 GiB and the
 //! cache holds 0.026 % of it, so that branch pages do not all fit.
 

@@ -4,7 +4,7 @@
 //! read once for the whole batch although the cache cannot hold all of them. Inside the folder every record is equally
 //! likely. A new record is a reply: it goes beside the record that was read last and has no reply yet, if the leaf
 //! there has room; otherwise it goes to the end of the table. Both are inferred from published ratios, see
-//! `docs/decisions/0007-placement.md`. Without folders every record of the database is equally likely and batches mean nothing.
+//! `docs/decisions/0005-placement.md`. Without folders every record of the database is equally likely and batches mean nothing.
 
 use std::collections::VecDeque;
 

@@ -163,11 +163,9 @@ pub enum PlanError {
         /// The least that works.
         bytes_min: usize,
     },
-    /// Long values of records that are not there.
-    #[error(
-        "a database with vacancies has no long values: some would belong to no record; leave out one of the two"
-    )]
-    VacantWithLongValues,
+    /// Index entries or long values of records that are not there.
+    #[error("a database with vacancies has neither index nor long values: some would belong to no record")]
+    VacantWithOthers,
     /// Long values of no length, or one for every zeroth record.
     #[error(
         "long values need a length from 1 to {bytes_max} and an interval of at least 1; leave them out for none"

@@ -182,11 +182,7 @@ fn push_records(database: &PreparedDatabase, page: &mut PageBuilder<'_>, leaf: u
 fn push_entries(database: &PreparedDatabase, page: &mut PageBuilder<'_>, leaf: u64, per_leaf: u64) {
     let first = leaf * per_leaf;
     for scatter in first..database.records().min(first + per_leaf) {
-        let number = database.form.permutation.inverse(scatter);
-        if !database.has_record(number) {
-            continue;
-        }
-        let bookmark = number_key(number);
+        let bookmark = number_key(database.form.permutation.inverse(scatter));
         let key = number_key(scatter);
         page.push(KEY_PREFIX_BYTES, &key[KEY_PREFIX_BYTES..], bookmark.len())
             .copy_from_slice(&bookmark);
