@@ -163,6 +163,14 @@ def test_the_split_of_a_read_is_the_arithmetic_that_is_documented(tmp_path: Path
     assert split["device"]["read_latency_ms_mean"] == pytest.approx(4.8)
 
 
+def test_a_log_write_is_a_write_and_the_flush_behind_it(tmp_path: Path) -> None:
+    """Of 1 ms the block layer counted 0.7 for a write and 0.2 for a flush: a durable write takes both."""
+    summary = summarize(run_folder(tmp_path / "run", {}))
+    split = next(row for row in summary["time_splits"] if row["metric"] == "log_write" and row["window"] == "whole")
+    assert split["split_ms"]["device"] == pytest.approx(0.9)
+    assert sum(split["split_ms"].values()) == pytest.approx(1.05)
+
+
 def test_the_split_of_a_transaction_adds_up_to_its_response(tmp_path: Path) -> None:
     """11 ms: 1 for the log, one read of 5.05, and the rest the engine's."""
     summary = summarize(run_folder(tmp_path / "run", {}))

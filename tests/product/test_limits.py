@@ -81,6 +81,7 @@ def test_a_plan_with_a_bad_limit_is_refused_before_anything_runs() -> None:
         ("executor_busy_mean<0.05", "fail"),
         ("cpu_busy_max<0.5", "pass"),
         ("log_read_latency_ms_mean<5", "inconclusive"),
+        ("insert_response_ms_p99<5", "inconclusive"),
     ],
 )
 def test_a_stated_limit_is_a_check_like_any_other(tmp_path: Path, limit: str, result: str) -> None:

@@ -31,10 +31,10 @@ def all_checks(plan: dict[str, Any], summary: dict[str, Any]) -> list[dict[str, 
     return checks
 
 
-def always_fails(check: dict[str, Any]) -> bool:
-    """Whether a failure cannot be excused by a late load generator."""
+def is_fault(check: dict[str, Any]) -> bool:
+    """Whether a failure is a fault of the storage, which no time explains and no late load generator excuses."""
     rules = config.limits()["check"]
-    return any(rule["name"] == check["name"] and rule.get("always_fail", False) for rule in rules)
+    return any(rule["name"] == check["name"] and rule.get("fault", False) for rule in rules)
 
 
 def shown(value: float, unit: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from plimsoll import config
-from plimsoll.verdict.checks import always_fails
 
 #: Where others use the device too, the block layer's mean is not ours.
 OTHERS_SHARE_MAX = 0.1
@@ -21,7 +20,7 @@ SLOW_GENERATOR = ("executor_busy", "executor_wait", "cpu_throttled", "cpu_stolen
 def doubts_of(check: dict[str, Any], summary: dict[str, Any]) -> list[dict[str, str]]:
     """Why a failed check may be the generator's fault: name and text of each doubt; empty when it cannot be."""
     kind = _kind(check)
-    if kind is None or always_fails(check):
+    if kind is None:
         return []
     if kind == "stalls":
         return _idle_device(check, summary)

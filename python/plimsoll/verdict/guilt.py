@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from plimsoll.time_split import LAYERS
-from plimsoll.verdict.checks import always_fails, shown
+from plimsoll.verdict.checks import is_fault, shown
 from plimsoll.verdict.doubts import SLOW_GENERATOR, doubt, rule, split_of
 
 #: A device is taken to work for others when this much of what it did was not asked for by the run.
@@ -41,7 +41,7 @@ CAUSES = {
 
 def guilty_of_check(check: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any] | None:
     """The limiting layer of a failed check; None where no time is judged."""
-    if always_fails(check):
+    if is_fault(check):
         return _entry(check, "device", "fault", None, [check["reason"]])
     if check["name"] == "page_fault_stalls":
         return _stalls(check, summary)
@@ -82,7 +82,6 @@ def limiting_layer(split: dict[str, Any]) -> tuple[str, str, list[str]]:
     if _explains(withheld, parts["kernel_queue"] / total):
         # Completed I/O that nobody looks at is indistinguishable from I/O that waits before the device.
         parts["engine"] += parts["kernel_queue"]
-        parts["kernel_queue"] = 0.0
     layer = max(LAYERS, key=lambda name: parts[name])
     share = parts[layer] / total
     title = "engine, its processor time included" if starved and layer == "engine" else _title(layer, split["split_ms"])
