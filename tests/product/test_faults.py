@@ -176,7 +176,14 @@ def test_a_device_that_disappears(tmp_path: Path) -> None:
         assert "io_error" in kinds
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
+)
 def test_signals_while_preparing(tmp_path: Path, number: signal.Signals) -> None:
     """Preparing takes hours, so that is when people change their minds; what was begun goes, the next run starts afresh."""
     large = ["test", "performance", str(tmp_path / "disk"), "--databases", "1", "--size-mib", "1024", "--yes"]

@@ -127,7 +127,8 @@ def measure(
 
     metrics = [name for name, _, _, _ in _native.metrics()]
     conditions = [(condition, metrics.index(condition.metric)) for condition in read_conditions(plan)]
-    figures = Figures(plan, metrics, expected.bytes_to_prepare if expected else 0)
+    later_s = outlook.later_s(plan, expected) if expected else None
+    figures = Figures(plan, metrics, expected.bytes_to_prepare if expected else 0, later_s)
     with showing(figures, run_folder, quiet=quiet) as progress:
 
         def sample(table: dict[str, Any]) -> str | None:

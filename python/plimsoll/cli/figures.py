@@ -21,7 +21,10 @@ WORKED_THROUGH = {"prepare": "prepare", "checksum": "checksum"}
 class Figures:
     """See the module text."""
 
-    def __init__(self, plan: dict[str, Any], metrics: list[str], bytes_to_prepare: int) -> None:
+    def __init__(
+        self, plan: dict[str, Any], metrics: list[str], bytes_to_prepare: int, later_s: dict[str, float] | None = None
+    ) -> None:
+        self._later_s = later_s or {}
         self._code = {name: code for code, name in enumerate(metrics)}
         run = plan["run"]
         self._total_bytes = {
@@ -112,6 +115,11 @@ class Figures:
         elapsed_s = (self.now_ns - self.phase_start_ns) / 1e9
         return max(0.0, action["duration_s"] - elapsed_s) if "duration_s" in action else elapsed_s * (1 - share) / share
 
+    def total_remaining_s(self) -> float | None:
+        """What the phase and those after it are likely to take; None where nobody can say."""
+        remaining = self.remaining_s()
+        return None if remaining is None else remaining + self._later_s.get(self.phase or "", 0.0)
+
     def snapshot(self) -> dict[str, Any]:
         """Everything as plain data."""
         rates = {name: self.rate(name) for name in SHOWN}
@@ -123,6 +131,7 @@ class Figures:
             "elapsed_s": round(self.now_ns / 1e9, 1),
             "phase_elapsed_s": round((self.now_ns - self.phase_start_ns) / 1e9, 1),
             "phase_remaining_s": _rounded(self.remaining_s()),
+            "total_remaining_s": _rounded(self.total_remaining_s()),
             "phase_share_done": _rounded(self.share_done(), 3),
             "database_iops": round(rates["database_read"][0] + rates["database_write"][0], 1),
             **{f"{name}_per_s": round(rate, 1) for name, (rate, _) in rates.items()},

@@ -137,6 +137,7 @@ def _panel(shown: dict[str, Any], limits_ms: dict[str, float]) -> Group:
     head.append(f"  {in_words(shown['phase_elapsed_s'])} so far", style="not bold")
     if shown["phase_remaining_s"] is not None:
         head.append(f", {in_words(shown['phase_remaining_s'])} left", style="not bold")
+        head.append(f" (the whole run: {in_words(shown['total_remaining_s'])})", style="not bold")
     if shown["worked_mib"] is not None:
         done = f"  {shown['worked_mib']:,} MiB, {shown['worked_mib_per_s']:,} MiB/s   {shown['errors']} errors"
         return Group(head, Text(done))

@@ -76,6 +76,15 @@ def total_s(plan: dict[str, Any], expected: premises.Forecast) -> float:
     return sum(phase.seconds for phase in phases(plan, expected) if phase.how != "at most")
 
 
+def later_s(plan: dict[str, Any], expected: premises.Forecast) -> dict[str, float]:
+    """For each phase, what the phases after it are likely to take."""
+    found, total = {}, 0.0
+    for phase in reversed(phases(plan, expected)):
+        found[phase.name] = total
+        total += phase.seconds if phase.how != "at most" else 0.0
+    return found
+
+
 def endurance(plan: dict[str, Any], expected: premises.Forecast) -> list[str]:
     """The share of the rated endurance that preparing takes, for each target that states one."""
     rated: dict[str, float] = plan["judgement"].get("rated_endurance_tb", {})

@@ -1,0 +1,93 @@
+"""What a running run shows is what its samples say, and a remaining time is never guessed."""
+
+from typing import Any
+
+import numpy as np
+
+from plimsoll.cli.figures import SHOWN, Figures
+from plimsoll.cli.live import plain_line
+from plimsoll.plan import plan_of_options
+
+METRICS = [*SHOWN, "prepare", "checksum", "cache_used", "cache_limit"]
+MIB = 1 << 20
+
+
+def figures() -> Figures:
+    plan = plan_of_options(
+        {
+            "name": "case",
+            "target": [{"name": "disk", "path": "/data"}],
+            "instance": [{"name": "one", "database_size_mib": 64}],
+            "phase": [
+                {"kind": "prepare"},
+                {"kind": "warm_up"},
+                {"kind": "measure", "duration_s": 100},
+                {"kind": "checksum"},
+            ],
+        }
+    )
+    return Figures(plan, METRICS, 64 * MIB, {"prepare": 130.0, "warm_up": 120.0, "measure": 20.0, "checksum": 0.0})
+
+
+def started(shown: Figures, phase: str, at_s: int) -> None:
+    shown.event({"kind": "phase_started", "phase": phase, "time_ns": at_s * 10**9})
+
+
+def sample(shown: Figures, end_s: int, **values: tuple[int, float, float]) -> None:
+    """One second: metric = (count, latency of each in ms, bytes or level)."""
+    rows = list(values.items())
+    names = {
+        "end_ns": [end_s * 10**9] * len(rows),
+        "interval_ns": [10**9] * len(rows),
+        "metric": [METRICS.index(name) for name, _ in rows],
+        "count": [count for _, (count, _, _) in rows],
+        "errors": [0] * len(rows),
+        "bytes": [int(size) for _, (_, _, size) in rows],
+        "latency_ns_sum": [int(count * latency * 1e6) for _, (count, latency, _) in rows],
+    }
+    table: dict[str, Any] = {name: np.array(column, dtype=np.uint64) for name, column in names.items()}
+    table["value"] = np.array([size for _, (_, _, size) in rows], dtype=float)
+    shown.sample(table)
+
+
+def test_rates_and_latencies_are_those_of_the_last_seconds() -> None:
+    """A figure from minutes ago would hide that the storage just became slow."""
+    shown = figures()
+    started(shown, "measure", 0)
+    for second in range(1, 20):
+        sample(shown, second, database_read=(100, 1.0, 0))
+    for second in range(20, 27):
+        sample(shown, second, database_read=(50, 9.0, 0))
+    snapshot = shown.snapshot()
+    assert (snapshot["database_read_per_s"], snapshot["database_read_latency_ms_mean"]) == (50.0, 9.0)
+    assert (snapshot["phase_remaining_s"], snapshot["total_remaining_s"]) == (74.0, 94.0)
+    assert snapshot["log_write_latency_ms_mean"] is None, "no log write is not a fast one"
+
+
+def test_time_that_nobody_can_know_is_not_shown() -> None:
+    """A warm-up ends when the cache is warm; a bar shows how far that is, and no time is promised."""
+    shown = figures()
+    started(shown, "warm_up", 0)
+    sample(shown, 1, database_read=(10, 1.0, 0), cache_used=(0, 0, 45.0), cache_limit=(0, 0, 100.0))
+    snapshot = shown.snapshot()
+    assert (snapshot["phase_share_done"], snapshot["phase_remaining_s"], snapshot["cache_percent"]) == (0.5, None, 45.0)
+
+
+def test_preparing_is_forecast_from_its_own_rate() -> None:
+    """The assumed rate gives way to the measured one as soon as there is one."""
+    shown = figures()
+    started(shown, "prepare", 0)
+    sample(shown, 1, prepare=(16, 1.0, 16 * MIB))
+    snapshot = shown.snapshot()
+    assert (snapshot["phase_share_done"], snapshot["phase_remaining_s"]) == (0.25, 3.0)
+    assert "prepare 25%, 3 s left, 16 MiB, 16 MiB/s" in plain_line(snapshot)
+
+
+def test_a_new_phase_begins_with_nothing() -> None:
+    """The last interval of one phase comes after the next has begun; its figures are not those of the next."""
+    shown = figures()
+    started(shown, "measure", 0)
+    sample(shown, 1, database_read=(100, 1.0, 0))
+    started(shown, "checksum", 2)
+    sample(shown, 2, database_read=(100, 1.0, 0))
+    assert shown.snapshot()["database_read_per_s"] == 0.0
