@@ -1,0 +1,68 @@
+"""What the kernel says of the disks under test: its errors count, its chatter and other people's disks do not."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from plimsoll.kernel_log import KERNEL_LOG_PATH, KernelLog, disks_of, error_about
+
+
+@pytest.mark.parametrize(
+    ("record", "counts"),
+    [
+        ("3,100,5,-;blk_update_request: I/O error, dev sda, sector 8 op 0x0:(READ)", True),
+        ("2,100,5,-;EXT4-fs (sda1): Remounting filesystem read-only", True),
+        ("11,100,5,-;Buffer I/O error on dev sda, logical block 1", True),
+        ("4,100,5,-;sda: a warning is no error", False),
+        ("6,100,5,-;sd 0:0:0:0: [sda] Attached SCSI disk", False),
+        ("3,100,5,-;I/O error, dev sdab, sector 8", False),
+        ("3,100,5,-;I/O error, dev sdb, sector 8", False),
+        ("3,100,5,-;Out of memory: Killed process 7 (sdagent)", False),
+        ("not a record", False),
+    ],
+)
+def test_errors_about_our_disks_count(record: str, counts: bool) -> None:
+    """A neighbour's broken disk must not fail this one, nor a log line that only looks alike."""
+    assert (error_about(record, ["sda"]) is not None) == counts
+
+
+def test_partitions_of_nvme_disks_are_theirs() -> None:
+    """Their partitions have a letter before the number."""
+    text = "nvme nvme0n1p2: I/O error, dev nvme0n1p2, sector 0"
+    assert error_about(f"3,1,1,-;{text}", ["nvme0n1"]) == text
+
+
+def test_disks_are_devices_and_what_they_are_built_on() -> None:
+    """Errors of a volume show at the disks below it."""
+    device = {"kernel_name": "dm-3", "bottom_disks": ["sda", "sdb"]}
+    environment = {"targets": [{"device": device}, {"device": None}, {"device": device}]}
+    assert disks_of(environment) == ["dm-3", "sda", "sdb"]
+
+
+def test_a_log_that_may_not_be_read_says_so(tmp_path: Path) -> None:
+    """Silence must not look like a log without errors."""
+    with KernelLog(tmp_path / "nothing") as log:
+        found = log.errors_about(["sda"])
+    assert not found["readable"]
+    assert "No such file" in found["reason"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not KERNEL_LOG_PATH.exists(), reason="only root writes to the kernel log")
+def test_an_error_that_happens_during_the_run_is_found() -> None:
+    """JST-15, planted into the real log under the name of a disk that nobody has; what came before does not count."""
+    name = f"plimsolltest{os.getpid()}"
+    write(f"<3>I/O error, dev {name}, sector 1 (before)")
+    with KernelLog() as log:
+        write(f"<6>{name}: all is well")
+        write(f"<3>I/O error, dev {name}, sector 2 (during)")
+        found = log.errors_about([name])
+    assert found["readable"]
+    assert found["lines"] == [f"I/O error, dev {name}, sector 2 (during)"]
+
+
+def write(line: str) -> None:
+    descriptor = os.open(KERNEL_LOG_PATH, os.O_WRONLY)
+    # Without its end of line the kernel would keep the record open for more.
+    os.write(descriptor, f"{line}\n".encode())
+    os.close(descriptor)
