@@ -273,8 +273,8 @@ impl EngineDatabase {
     async fn insert_beside(&self, transaction: &Transaction, number: u64) -> Result<(), Failure> {
         let per_leaf = self.prepared.per_leaf();
         let first = number - number % per_leaf;
-        // Prepared leaves have their vacancies at the end.
-        for place in (first..first + per_leaf).rev() {
+        // Prepared leaves have their vacancies at the end: places of deleted records come first, as sessions know of these.
+        for place in first..first + per_leaf {
             let key = self.prepared.record_key(place);
             if place < self.prepared.records() && transaction.get(self.tree, &key).await?.is_none() {
                 // The place may have held a record before: this one differs from every version of that.
