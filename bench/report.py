@@ -18,6 +18,13 @@ ORDER = {
     "sparse": "Pages are made from their numbers when read; only differences are kept. Reads and writes of pages take 12 ms, log writes 1 ms.",
     "redo": "The mix runs with the checkpoint held behind; then the power fails, everything unsynced is lost, and the databases are recovered. "
     "All page reads take 12 ms, before the cut and after.",
+    "reads_against_fio": "A prepared database of 2 GiB behind a cache of 32 MiB; sessions at full speed that each read one record, that is one page, "
+    "against fio reading pages of the same file at random with as many outstanding. Runs of 1 s in turns. Latency is from submission to seeing the "
+    "completion, on both sides.",
+    "mix_beside_fio": "The 2010 mix at full speed. fio has the same share of reads, the mean outstanding I/O of the run before, and a second job that "
+    "writes as many bytes at a time as a log flush and waits for each. fio has no transactions, no cache and no order of log before pages.",
+    "arrivals": "Poisson arrivals of the 2010 mix, everything on one processor. The generator's own delay is the time between an arrival's due time and "
+    "the moment it is noticed, where no full pool held it up.",
     "contest": "The same operations on the same records. SQLite: write-ahead log, `synchronous` FULL for durable commits and NORMAL for lazy ones, "
     "one connection per session; redb: immediate durability or none, and then every 256th commit durable, because it holds lazy ones in memory without a limit. Every store has 64 MiB of cache and its process lives in a memory "
     "cgroup of 128 MiB, page cache of the kernel included. The time until everything is synced and closed counts. Sessions of this engine are tasks "

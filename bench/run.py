@@ -18,6 +18,7 @@ from pathlib import Path
 import contest
 import engine_cost
 import environment
+import loads
 import report
 import sequential
 import virtual_time
@@ -39,6 +40,9 @@ def sections(arguments: argparse.Namespace) -> dict[str, Callable[[], list[Figur
         "power_cuts": lambda: virtual_time.power_cuts(arguments.wall_seconds),
         "sparse": lambda: virtual_time.sparse_day(quick, arguments.wall_seconds),
         "redo": lambda: virtual_time.redo(quick),
+        "reads_against_fio": lambda: loads.reads(directory, quick),
+        "mix_beside_fio": lambda: loads.mix(directory, quick),
+        "arrivals": lambda: loads.arrivals(quick),
         "contest": lambda: contest.quick(directory) if quick else contest.figures(directory, arguments.seconds),
     }
     if quick:

@@ -112,7 +112,7 @@ fn spec(arguments: &Arguments) -> Result<RunSpec, String> {
             "cache_bytes_min": MIB, "cache_bytes_max": arguments.number("cache_mib")? * MIB,
             "checkpoint_depth_bytes": 20 * MIB, "circular_log": true, "log_framing": "sector_512", "page_images": false,
             "copies_count": 1, "maintenance": null, "log_buffer_bytes": MIB, "version_store_bytes_max": 128 * MIB,
-            "extension_pages": 256, "waypoint_generations": 0, "writes_outstanding_max": 32
+            "extension_pages": 256, "waypoint_generations": 0, "writes_outstanding_max": 32, "unfinished": false
         }],
         "workloads": [{"name": "mix", "instances": ["one"], "sluggish": 0.0, "load": load, "mix": mix}],
         "phases": [
