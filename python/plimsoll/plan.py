@@ -76,7 +76,8 @@ WORKLOAD_FIELDS = {
     "read_percent": Field(Number(0, 100, whole=True), meaning="share of read records"),
     "lazy_commit_percent": Field(Number(0, 100, whole=True), meaning="share of commits that do not wait for the log"),
     "folder_records": Field(
-        Number(0, 1_000_000_000, whole=True), meaning="records of the folder a session works in; 0 for the whole database"
+        Number(0, 1_000_000_000, whole=True),
+        meaning="records of the folder a session works in; 0 for the whole database",
     ),
     "batch_operations": Field(
         Number(1, 1_000_000, whole=True), meaning="operations before a session goes to another folder"

@@ -32,13 +32,14 @@ def self_check_table(plan: dict[str, Any], summary: dict[str, Any]) -> Table | N
             f"{ratio['least']:g} to {ratio['most']:g}",
             *(f"{value:g}" for value in ratio["published"]),
             *["–"] * (len(published["runs"]) - len(ratio["published"])),
+            f"{ratio['simulated']:g}",
         ]
         for ratio in published["ratio"]
     ]
-    headings = ["Ratio", "This run", "In the band", "Band", *published["runs"]]
+    headings = ["Ratio", "This run", "In the band", "Band", *published["runs"], "Engine, simulated"]
     note = (
         f"Published runs: {published['source']}. They hold for {published['condition']}; "
-        f"here: {_conditions(plan, summary)}. Nothing is judged by them."
+        f"here: {_conditions(plan, summary)}. The engine was simulated under the published conditions. Nothing is judged by them."
     )
     return Table("Engine self-check", headings, rows, note)
 
