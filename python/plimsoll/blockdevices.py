@@ -90,6 +90,11 @@ def erase(device: str, destroy_serials: list[str]) -> None:
     Raises:
         FolderError: the device may not be written.
     """
+    serial = describe(Path(device)).facts["device"]["consent_token"] if Path(device).exists() else None
+    if serial is None:
+        raise FolderError(f"{device} does not exist; plug it in, or delete the directory of its logs yourself")
+    if serial not in destroy_serials:
+        raise FolderError(f"the database on {device} is deleted only with --destroy {serial}, its serial")
     try:
         _native.erase_device(device, destroy_serials)
     except _native.DiskError as error:
