@@ -80,6 +80,8 @@ struct Shared {
     statistics: RefCell<ExecutorStatistics>,
     /// When the disk's completions were last looked at, in real time.
     looked: Cell<Nanos>,
+    /// Whether the next look is the first one after a sleep: then nothing waited for it.
+    woken: Cell<bool>,
 }
 
 /// How the executor itself did: without this nobody can tell a slow disk from a busy generator.
@@ -113,6 +115,7 @@ impl Executor {
         Self {
             shared: Rc::new(Shared {
                 looked,
+                woken: Cell::new(true),
                 clock,
                 disk,
                 ready: Arc::default(),
@@ -217,7 +220,9 @@ impl Shared {
         let gap_ns = now - self.looked.replace(now);
         let mut statistics = self.statistics.borrow_mut();
         statistics.busy_ns += gap_ns;
-        statistics.reap_gap.record(gap_ns);
+        if !self.woken.replace(false) {
+            statistics.reap_gap.record(gap_ns);
+        }
     }
 
     fn fire_timers(&self) {
@@ -263,6 +268,7 @@ impl Shared {
             self.statistics.borrow_mut().busy_ns += self.clock.now() - self.looked.get();
             self.disk.wait(timer);
             self.looked.set(self.clock.now());
+            self.woken.set(true);
         }
         Ok(())
     }
