@@ -22,8 +22,8 @@ SCHEMA_VERSION = 1
 MIB = 1024 * 1024
 #: Shares of the minutes: the rest is for opening, warming, settling and verifying.
 PREPARE_SHARE, SEARCH_SHARE, MEASURE_SHARE = 0.15, 0.55, 0.2
-#: A search doubles or halves a few times and then bisects: about so many steps.
-STEPS = 13
+#: A search doubles or halves a few times, bisects, and tries what it found once more for longer: about so many steps.
+STEPS = 16
 #: Only to choose a size that can be prepared in its share of the time; a storage that is slower takes longer.
 PREPARE_MIB_PER_S = 150
 FREE_SPACE_SHARE = 0.25
@@ -91,7 +91,8 @@ def answer(
     limited_by = found["limited_by"] if found else None
     judged = summary["total"]["database_iops"] if verdict["result"] == "pass" else None
     iops = min(passed, judged) if passed is not None and judged is not None else judged
-    at_least = found is not None and (found["failed_per_s"] is None or limited_by in ("generator", "sessions_max"))
+    ours = ("generator", "sessions_max", "page_fault_stalls")
+    at_least = found is not None and (found["failed_per_s"] is None or limited_by in ours)
     each = iops_per_user * headroom
     width = found["failed_per_s"] / found["passed_per_s"] - 1 if found and iops and found["failed_per_s"] else None
     return {
@@ -105,6 +106,7 @@ def answer(
         "first_limit": limited_by,
         "failed_iops_above_share": width,
         "confidence_percent": found["confidence_percent"] if found else None,
+        "confirmed": bool(found and found["confirmed"]),
         "result": verdict["result"],
         "reasons": verdict["reasons"],
         "not_tested": not_tested(plan, summary, verdict),
@@ -181,6 +183,7 @@ def in_words(found: dict[str, Any]) -> list[str]:
         bracket = found["failed_iops_above_share"]
         lines.append(
             f"confidence: each rate was decided with {found['confidence_percent']} %"
+            + ("" if found["confirmed"] else "; the time was over before the rate could be tried for longer")
             + (f"; the next rate, {bracket:.1%} higher, did not pass" if bracket is not None else "")
         )
     lines.append("not tested:")

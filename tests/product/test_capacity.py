@@ -13,7 +13,7 @@ from plimsoll.plan import plan_of_options
 
 SOURCE = str(Path(__file__).parents[2] / "python")
 FOUND = {
-    "workload": "mix", "end": "narrow", "passed_per_s": 480.0, "passed_iops": 470.0, "failed_per_s": 489.6,
+    "workload": "mix", "end": "narrow", "passed_per_s": 480.0, "passed_iops": 470.0, "confirmed": True, "failed_per_s": 489.6,
     "failed_iops": 480.0, "limited_by": "log_write_latency_mean", "confidence_percent": 95, "tolerance_percent": 2,
 }  # fmt: skip
 

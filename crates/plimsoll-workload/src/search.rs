@@ -41,6 +41,13 @@ impl Bisection {
         }
     }
 
+    /// Takes back that a rate passed: it did not when it was tried again for longer. What passed below it was measured before
+    /// the storage had come that far and does not count any more.
+    pub fn withdraw(&mut self, rate: f64) {
+        self.failed = Some(self.failed.map_or(rate, |worst| worst.min(rate)));
+        self.passed = None;
+    }
+
     /// The highest rate that passed.
     pub fn passed(&self) -> Option<f64> {
         self.passed

@@ -62,3 +62,24 @@ fn nothing_above_a_failed_rate_is_tried_again() {
         }
     }
 }
+
+/// What passed for seconds and fails for minutes is no answer, nor is what was measured before it went wrong.
+#[test]
+fn a_rate_that_is_taken_back_is_looked_for_below() {
+    let (mut search, _) = search(100.0, 1234.0);
+    let passed = search.passed().expect("a rate passes");
+    search.withdraw(passed);
+    let mut previous = None;
+    while let Some(rate) = search.next(previous) {
+        assert!(rate < passed);
+        previous = Some((rate, rate <= 700.0));
+    }
+    let (found, failed) = (
+        search.passed().expect("a rate passes"),
+        search.failed().expect("one fails"),
+    );
+    assert!(
+        found <= 700.0 && 700.0 < failed && failed <= found * 1.0201,
+        "{found} {failed}"
+    );
+}

@@ -2,7 +2,8 @@
 //! databases are those that are measured afterwards.
 //!
 //! Each step begins with an empty queue, settles, and is measured in batches until it is clear whether the rate passes;
-//! what stays unclear counts as failed. The load then stays at the highest rate that passed.
+//! what stays unclear counts as failed. The rate that was found is tried once more for twice as long, because caches fill
+//! and write-back falls behind in longer than a step; where it fails, the search goes on below. The load then stays at it.
 
 mod estimate;
 mod step;
@@ -51,6 +52,8 @@ pub struct SearchResult {
     pub passed_per_s: Option<f64>,
     /// The database IOPS at that rate.
     pub passed_iops: Option<f64>,
+    /// Whether that rate passed again when it was tried for twice as long.
+    pub confirmed: bool,
     /// The lowest rate that failed.
     pub failed_per_s: Option<f64>,
     /// What was exceeded at that rate.
@@ -83,24 +86,40 @@ pub async fn act(
         TRANSACTIONS_MIN / spec.step_s,
         spec.tolerance_percent / 100.0,
     );
+    let longer = SearchSpec {
+        step_s: 2.0 * spec.step_s,
+        ..spec.clone()
+    };
     let mut steps: Vec<SearchStep> = Vec::new();
     let mut previous = None;
     let mut end = SearchEnd::Narrow;
-    while let Some(per_s) = bisection.next(previous) {
+    let mut confirmed = false;
+    while !confirmed {
+        let wanted = bisection.next(previous.take());
+        let (per_s, spec) = match (wanted, bisection.passed()) {
+            (Some(per_s), _) => (per_s, &spec),
+            (None, Some(passed)) => (passed, &longer),
+            (None, None) => break,
+        };
         if stage.setting.handle.now() + nanos(spec.settle_s + spec.step_s) > deadline {
             end = SearchEnd::TimeOver;
             break;
         }
-        let step = try_rate(stage, sampler, number, &spec, per_s).await?;
+        let step = try_rate(stage, sampler, number, spec, per_s).await?;
         tell_step(stage, &step);
-        previous = Some((per_s, step.decision == Decision::Passed));
+        let passed = step.decision == Decision::Passed;
         steps.push(step);
+        match wanted {
+            Some(_) => previous = Some((per_s, passed)),
+            None if passed => confirmed = true,
+            None => bisection.withdraw(per_s),
+        }
     }
     stage.setting.recorder.end_steps();
     if bisection.passed().is_none() && end == SearchEnd::Narrow {
         end = SearchEnd::NothingPasses;
     }
-    let result = result_of(stage, number, &spec, &bisection, end, steps);
+    let result = result_of(stage, number, &spec, &bisection, (end, confirmed), steps);
     let stays_at = bisection.passed().or(bisection.failed()).unwrap_or(first_per_s);
     empty_queue(stage, number).await?;
     stage.load_of(number).set_rate(stays_at);
@@ -196,18 +215,19 @@ fn result_of(
     number: usize,
     spec: &SearchSpec,
     bisection: &Bisection,
-    end: SearchEnd,
+    (end, confirmed): (SearchEnd, bool),
     steps: Vec<SearchStep>,
 ) -> SearchResult {
     let at = |per_s: Option<f64>| {
         let per_s = per_s?;
-        steps.iter().find(|step| step.transactions_per_s == per_s)
+        steps.iter().rev().find(|step| step.transactions_per_s == per_s)
     };
     SearchResult {
         workload: stage.spec.workloads[number].name.clone(),
         end,
         passed_per_s: bisection.passed(),
         passed_iops: at(bisection.passed()).map(|step| step.database_iops),
+        confirmed,
         failed_per_s: bisection.failed(),
         limited_by: at(bisection.failed()).and_then(|step| step.limited_by.clone()),
         confidence_percent: estimate::CONFIDENCE_PERCENT,

@@ -18,7 +18,7 @@ fn complete(ran: Ran) -> Ran {
 
 /// The published duty of a session is 1 / (1 + sluggish): full speed in 2003, a third in 2007, a half in 2010 and 2013.
 #[test]
-fn jst_08_think_time_follows_the_edition() {
+fn think_time_follows_the_edition() {
     let transactions = |sluggish: f64| {
         let mut plan = spec("raw_files", sessions(3), SECONDS);
         plan["workloads"][0]["sluggish"] = json!(sluggish);
@@ -38,7 +38,7 @@ fn jst_08_think_time_follows_the_edition() {
 /// Maintenance reads 256 KiB, then pauses: its period is the pause and one read, so its rate follows the storage's latency
 /// and is no fixed number of bytes. 100 ms and 8 ms are the published 2013 case of about 2.3 MB/s; 2010 pauses for 20 ms.
 #[test]
-fn jst_06_maintenance_keeps_the_period_of_its_edition() {
+fn maintenance_keeps_the_period_of_its_edition() {
     for (throttle_ms, latency_ms) in [(100, 8), (20, 12), (20, 1)] {
         let mut plan = spec("engine", sessions(1), SECONDS);
         plan["instances"][0]["maintenance"] = json!({"throttle_ms": throttle_ms, "read_bytes": 262_144});
@@ -97,5 +97,28 @@ fn jst_11_collection_waits_for_the_cache() {
     assert!(
         values(used, 1).iter().any(|used| *used < 0.9 * limit),
         "it was cold before"
+    );
+}
+
+/// The number of samples follows from duration and interval to one in a hundred, so that a published count can be compared.
+#[test]
+fn jst_12_samples_are_as_many_as_the_interval_says() {
+    let ran = complete(run_on(
+        &constant(1_000_000),
+        &spec("raw_files", sessions(3), 200.0),
+    ));
+    let mut ends: Vec<u64> = ran
+        .rows
+        .iter()
+        .filter(|row| row.phase == 2)
+        .map(|row| row.end_ns)
+        .collect();
+    ends.sort_unstable();
+    ends.dedup();
+    // Two of them are cut short by the boundaries of the phase.
+    assert!(
+        (199..=202).contains(&ends.len()),
+        "{} samples of 1 s in 200 s",
+        ends.len()
     );
 }

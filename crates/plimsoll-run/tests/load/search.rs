@@ -67,6 +67,13 @@ fn a_planted_knee_is_found_within_three_per_cent() {
             .find(|step| step.transactions_per_s == passed)
             .expect("it was tried");
         assert_eq!(step.decision, Decision::Passed);
+        assert!(found.confirmed);
+        let last = found.steps.last().expect("there are steps");
+        assert_eq!(
+            last.transactions_per_s, passed,
+            "what was found is tried once more"
+        );
+        assert!(last.seconds >= 40.0, "for twice as long: {}", last.seconds);
         let transfers = step.database_iops + step.log_writes_per_s;
         assert!(
             (0.97..=1.01).contains(&(transfers / knee)),
