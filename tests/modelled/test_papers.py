@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from plimsoll.cli import app
-from plimsoll.modelled.page import REASONS, beyond, mean_iops_error, papers_page
+from plimsoll.modelled.page import REASONS, beyond, held_out_errors, mean_iops_error, papers_page
 from plimsoll.modelled.papers import POINTS, Result, read_points, run_papers
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
@@ -32,7 +32,7 @@ def check(results: list[Result]) -> None:
 
 
 def test_the_quick_points_stay_within_their_bars() -> None:
-    """A change of the model that spoils its predictions must not pass unnoticed. These points take a few seconds."""
+    """A change of the model that spoils its predictions must not pass unnoticed. SIM-10: the backup's rate among them."""
     results = run_papers(["emc-3-threads", "emc-backup", "sandisk-hdd"])
     check(results)
     rates = {(result.id, result.metric): result.error_percent for result in results}
@@ -72,6 +72,16 @@ def test_a_figure_beyond_its_bar_is_marked() -> None:
     row = Result("emc-3-threads", "iops", "1/s", 100.0, 120.0, 20.0, False)
     assert "beyond 10 %" in papers_page([row])
     assert "beyond 10 %" not in papers_page([Result("emc-3-threads", "iops", "1/s", 100.0, 109.0, 9.0, False)])
+
+
+def test_held_out_arrays_are_those_without_a_fitted_rate() -> None:
+    """The band for a new array must not be flattered by arrays that were fitted."""
+    rows = [
+        Result("emc-3-threads", "iops", "1/s", 100.0, 104.0, 4.0, False),
+        Result("ps6000x-raid10", "iops", "1/s", 100.0, 100.0, 0.0, True),
+        Result("ps6000x-raid50", "iops", "1/s", 100.0, 101.0, 1.0, False),
+    ]
+    assert held_out_errors(rows) == [4.0]
 
 
 def test_the_command_prints_json_and_refuses_unknown_points() -> None:

@@ -9,6 +9,7 @@ mod agenda;
 mod array;
 mod cache;
 mod check;
+mod disk;
 mod drive;
 mod path;
 pub mod raid;
@@ -20,5 +21,6 @@ pub use array::{
     MemberReport, Request, StageUse, VolumeReport,
 };
 pub use check::{SpecError, SpecErrors, check, usable_bytes};
+pub use disk::ModelledDisk;
 pub use drive::{Cause, DriveCounters, Mechanics, SeekCurve};
 pub use spec::ArraySpec;

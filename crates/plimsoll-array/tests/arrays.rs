@@ -134,7 +134,7 @@ fn workloads_on_shared_spindles_interfere() {
     assert!(shared > 1.2 * alone, "{shared} against {alone}");
 }
 
-/// SIM-18: a small volume of an aggregate uses all its drives, those of every group.
+/// SIM-18, STO-11: a small volume of an aggregate uses all its drives, those of every group.
 #[test]
 fn a_small_volume_uses_every_drive_of_its_pool() {
     let mut spec = array(hdd(15_000.0), RaidLevel::Raid6, &[8]);
@@ -151,6 +151,32 @@ fn a_small_volume_uses_every_drive_of_its_pool() {
         let count: u64 = drive.operations.iter().map(|(_, count)| count).sum();
         assert!(count > 200, "{drive:?}");
     }
+}
+
+/// STO-03: disk groups keep apart. A scan on one leaves the latency of the other alone, though they share a box.
+#[test]
+fn disk_groups_do_not_disturb_each_other() {
+    let latency = |other: bool| {
+        let mut spec = array(hdd(15_000.0), RaidLevel::Raid10, &[4]);
+        spec.groups.push(group(0, RaidLevel::Raid10, &[4]));
+        spec.pools.push(PoolSpec {
+            name: "second".into(),
+            groups: vec![1],
+            page_bytes: 15 * MIB,
+        });
+        spec.volumes.push(volume("other", 100 * GB));
+        spec.volumes[1].pool = 1;
+        let mut streams = vec![open(100.0, 32 * KIB, 90 * GB / (32 * KIB) * (32 * KIB), 0.0)];
+        if other {
+            let mut load = random_reads(90 * GB, 16, 0.0);
+            if let plimsoll_array::source::StreamSpec::Closed(closed) = &mut load {
+                closed.volume = 1;
+            }
+            streams.push(load);
+        }
+        class(&run(&simulation(spec, streams, 5, 60)), "open").1
+    };
+    check_near(latency(true), latency(false), 0.01);
 }
 
 /// SIM-16: what a hypervisor or a guest's own stack adds to each request is felt by each request.

@@ -63,6 +63,15 @@ def mean_iops_error(results: Sequence[Result]) -> float | None:
     return sum(errors) / len(errors) if errors else None
 
 
+def held_out_errors(results: Sequence[Result]) -> list[float]:
+    """Absolute IOPS errors on the arrays of which no IOPS were fitted: how far a prediction for a new array may be off."""
+    array_of = {point["id"]: point["array"] for point in read_points()}
+    fitted = {array_of[result.id] for result in results if result.metric == "iops" and result.fitted}
+    return [
+        abs(result.error_percent) for result in results if result.metric == "iops" and array_of[result.id] not in fitted
+    ]
+
+
 def table_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
     """Point, figure, published, modelled, error and remark."""
     rows: list[tuple[str, ...]] = [("point", "figure", "published", "modelled", "error", "")]
@@ -91,6 +100,11 @@ def summary_lines(results: Sequence[Result]) -> list[str]:
         lines.append(
             f"IOPS: worst error {worst:.1f} % (held to {IOPS_ERROR_MAX:g}); mean of the unfitted {mean:.1f} % "
             f"(held to {IOPS_MEAN_ERROR_MAX:g})."
+        )
+    if held_out := held_out_errors(results):
+        lines.append(
+            f"Arrays of which no IOPS were fitted: mean error {sum(held_out) / len(held_out):.1f} %, "
+            f"worst {max(held_out):.1f} %."
         )
     lines.append(f"Figures beyond their bar: {sum(bool(beyond(result)) for result in results)}.")
     return lines
