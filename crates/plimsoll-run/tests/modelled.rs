@@ -43,7 +43,7 @@ fn spec() -> Value {
     });
     json!({
         "schema_version": 1, "seed": 1, "sample_interval_ms": 500, "hung_after_ms": 30000, "io_method": "auto",
-        "destroy_serials": [],
+        "destroy_serials": [], "max_iops": null, "max_mib_per_s": null,
         "hosts": [{"name": "local"}],
         "targets": [{"name": "disk", "host": "local", "path": "/data"}],
         "instances": [{
