@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_io::{Context, Durability, Files, OpenMode, Purpose};
+use plimsoll_io::{Context, Durability, File, Files, OpenMode, Purpose};
 
 use crate::PageSize;
 use crate::catalog::system::{LOCALES_OBJECT, USER_PAGE_MIN};
@@ -17,7 +17,7 @@ pub const FRESH_PAGES: u32 = 254;
 /// Above the database time of every page of a fresh database.
 const FRESH_DBTIME: u64 = 0x100;
 
-/// Creates a database of [`FRESH_PAGES`] pages. The path must be free.
+/// Creates a database of [`FRESH_PAGES`] pages. The path must be free. On failure what was begun is deleted.
 ///
 /// # Errors
 /// When the path is taken or the disk cannot hold it.
@@ -32,11 +32,31 @@ pub async fn create_database(
         purpose: Purpose::Metadata,
         ..context
     };
+    let file = files.open(path, OpenMode::Create, metadata).await?;
+    let mut made = fill(&file, size, signature, context).await;
+    let closed = file.close(metadata).await;
+    if made.is_ok() {
+        let directory = path.parent().unwrap_or(Path::new("."));
+        made = match closed {
+            Ok(()) => files
+                .sync_directory(directory, metadata)
+                .await
+                .map_err(Into::into),
+            Err(error) => Err(error.into()),
+        };
+    }
+    if made.is_err() {
+        // The first error is the one to report; a file that cannot be deleted either has to be deleted by hand.
+        let _ = files.delete(path, metadata).await;
+    }
+    made
+}
+
+async fn fill(file: &File, size: PageSize, signature: Signature, context: Context) -> Result<()> {
     let prepare = Context {
         purpose: Purpose::Prepare,
         ..context
     };
-    let file = files.open(path, OpenMode::Create, metadata).await?;
     file.extend(size.file_bytes(FRESH_PAGES), prepare).await?;
     let mut header = DatabaseHeader::new(size, signature, Signature::default());
     header.dbtime_max = FRESH_DBTIME;
@@ -57,9 +77,5 @@ pub async fn create_database(
         .await?;
     }
     file.sync(prepare).await?;
-    files
-        .sync_directory(path.parent().unwrap_or(Path::new(".")), metadata)
-        .await?;
-    file.close(metadata).await?;
     Ok(())
 }

@@ -108,7 +108,7 @@ impl Replayer {
             log: WriteAhead::replay(),
             handle: handle.clone(),
             permits: Permits::new(WRITES_OUTSTANDING_MAX),
-            waypoint_generations: 0,
+            waypoint_generations: Cell::new(0),
             purpose: Purpose::Redo,
         });
         let stopping = Rc::new(Cell::new(false));

@@ -120,6 +120,8 @@ impl Store {
     ) -> Result<R> {
         let mut pins: Vec<Rc<Frame>> = Vec::new();
         loop {
+            // Callers may loop over rows in memory without ever waiting.
+            self.handle.breathe().await;
             self.log.room().await?;
             let mut batch = self.batch(database);
             match step(&mut batch) {
@@ -147,6 +149,7 @@ impl Store {
     ) -> Result<R> {
         let mut pins: Vec<Rc<Frame>> = Vec::new();
         loop {
+            self.handle.breathe().await;
             let batch = self.batch(database);
             match step(&batch) {
                 Ok(result) => return Ok(result),

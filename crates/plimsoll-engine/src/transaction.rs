@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::batch::{Batch, Step, Stop};
-use crate::btree::split::{Coming, make_room, node_bytes_max};
+use crate::btree::split::{Coming, make_room, node_bytes_max, refit_prefix};
 use crate::btree::{Path, Tree, find};
 use crate::edit::RowChange;
 use crate::error::{EngineError, Result};
@@ -511,6 +511,9 @@ impl Work {
         }
         let lines = batch.with(path.leaf, |view| Ok(view.lines()))?;
         if lines == 0 || (coming.is_none() && lines < 2) {
+            if refit_prefix(batch, &row.tree, path.leaf, &row.key)? {
+                return Ok(Progress::Again);
+            }
             return Err(Stop::Failed(EngineError::NodeTooLarge {
                 bytes: batch.database().size().bytes(),
             }));

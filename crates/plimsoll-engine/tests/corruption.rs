@@ -16,6 +16,10 @@ use plimsoll_engine::{PageSize, set_checksum};
 use plimsoll_io::Random;
 
 /// Seeds to try: a few, or as many as `PLIMSOLL_SEEDS` says.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the seeds to try are chosen from outside"
+)]
 fn seeds(few: u64) -> u64 {
     let wanted = std::env::var("PLIMSOLL_SEEDS").ok();
     wanted.map_or(few, |text| text.parse().expect("PLIMSOLL_SEEDS is a number"))

@@ -19,6 +19,10 @@ use plimsoll_measure::Histogram;
 
 use crate::{Clock, Disk, Nanos};
 
+/// How long a task runs before it lets others run when it is asked to breathe: well below what one poll may take, because what comes
+/// next takes time too.
+const BREATH_NS: Nanos = 20_000;
+
 type TaskId = u64;
 type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
 
@@ -77,6 +81,7 @@ struct Shared {
     timers: RefCell<BinaryHeap<Reverse<(Nanos, u64)>>>,
     timer_wakers: RefCell<BTreeMap<u64, Waker>>,
     next_timer: Cell<u64>,
+    poll_started: Cell<Nanos>,
     statistics: RefCell<ExecutorStatistics>,
     /// When the disk's completions were last looked at, in real time.
     looked: Cell<Nanos>,
@@ -124,6 +129,7 @@ impl Executor {
                 timers: RefCell::default(),
                 timer_wakers: RefCell::default(),
                 next_timer: Cell::new(0),
+                poll_started: Cell::new(0),
                 statistics: RefCell::default(),
             }),
         }
@@ -192,6 +198,7 @@ impl Shared {
             (future, task.waker.clone())
         };
         let started = self.clock.now();
+        self.poll_started.set(started);
         let waker = Waker::from(waker);
         let poll = future.as_mut().poll(&mut Context::from_waker(&waker));
         self.note_poll(self.clock.now() - started);
@@ -353,6 +360,15 @@ impl Handle {
     /// Sleeps for a while.
     pub fn sleep(&self, duration_ns: Nanos) -> Sleep {
         self.sleep_until(self.now() + duration_ns)
+    }
+
+    /// Lets others run if this task has been running for a while; for loops that may go on for long without waiting. In virtual time a
+    /// task takes no time at all, so that nothing happens.
+    pub async fn breathe(&self) {
+        let long_ago = |shared: Rc<Shared>| self.now().saturating_sub(shared.poll_started.get()) >= BREATH_NS;
+        if !self.clock.is_virtual() && self.shared.upgrade().is_some_and(long_ago) {
+            self.yield_now().await;
+        }
     }
 
     /// Lets every other ready task run once.

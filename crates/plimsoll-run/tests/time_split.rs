@@ -1,5 +1,7 @@
 //! Where the time of a transaction went, and what the machine did beside it: the stamps that a verdict names the guilty by.
 
+#![expect(clippy::disallowed_methods, reason = "a run on real files")]
+
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::mpsc::channel;
@@ -143,6 +145,10 @@ fn a_real_run_is_sampled_with_its_machine() {
         executor.iter().all(|row| row.value < 0.9),
         "200 operations a second are no work"
     );
+    // How late the generator itself may have seen completions is published with every sample.
+    let reaped = rows(&samples, "reap_gap");
+    assert_eq!(reaped.len(), executor.len());
+    assert!(reaped.iter().all(|row| row.count > 0 && row.latency_ns_p99 > 0));
     for metric in ["cpu_busy", "executor_wait", "memory_available"] {
         let found = rows(&samples, metric);
         assert_eq!(found.len(), executor.len(), "{metric}");

@@ -55,6 +55,36 @@ pub fn make_room(
     push_down_root(batch, tree, new_page)
 }
 
+/// Makes a leaf anew with `key` as its prefix, for a row that does not fit a leaf whose prefix was another row's; that row may have gone. False if
+/// it is so already, or the leaf is a root, which has no prefix.
+pub fn refit_prefix(batch: &mut Batch<'_>, tree: &Tree, leaf: PageNumber, key: &[u8]) -> Step<bool> {
+    let (prefix, flags, previous, next, nodes) = batch.with(leaf, |view| {
+        let nodes = nodes_from(&view, 0)?;
+        Ok((
+            view.external()?.to_vec(),
+            view.flags(),
+            view.previous(),
+            view.next(),
+            nodes,
+        ))
+    })?;
+    if leaf == tree.root || prefix == key {
+        return Ok(false);
+    }
+    batch.edit(
+        leaf,
+        Edit::Format {
+            object: tree.object,
+            flags: flags & (page_flags::LEAF | page_flags::TREE_KIND),
+            previous,
+            next,
+            external: key.to_vec(),
+            nodes,
+        },
+    )?;
+    Ok(true)
+}
+
 struct SplitPlan {
     /// Nodes from this line on move to the new page.
     line: usize,

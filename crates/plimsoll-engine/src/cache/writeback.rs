@@ -3,6 +3,10 @@
 //! A page may be written when the log is durable past its last change and the header says that recovery needs that much log. What is written is
 //! a copy with flush type and checksum set, so that sessions may go on changing the page; a page changed meanwhile
 //! stays dirty, from the first change after the copy on. Dirty neighbours go out in one write.
+//!
+//! With a waypoint, pages changed in the newest generations are not written at all, so that losing the end of the log loses commits but leaves
+//! no page newer than the log. When such pages fill the cache, a new generation is begun before the current one is full. A clean shutdown
+//! lifts the waypoint: nothing needs the log after it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -55,6 +59,25 @@ impl WriteAhead {
         }
     }
 
+    /// The generation in which the log on stable storage ends.
+    fn durable_generation(&self) -> u32 {
+        match self {
+            Self::Live(log) => log.durable().generation,
+            Self::Replay { tip, .. } => tip.get().generation,
+        }
+    }
+
+    /// Ends the generation being appended to and waits until the log on stable storage has entered the next.
+    async fn begin_generation(&self) -> Result<()> {
+        match self {
+            Self::Live(log) => {
+                let begun = log.begin_generation();
+                log.make_durable(begun.end).await
+            }
+            Self::Replay { .. } => self.check(),
+        }
+    }
+
     /// Notes how far redo has come.
     pub fn set_replayed(&self, upto: Lsn) {
         if let Self::Replay { tip, .. } = self {
@@ -102,8 +125,8 @@ pub struct Writeback {
     pub handle: Handle,
     /// Writes under way at once.
     pub permits: Permits,
-    /// Pages changed in the newest generations, as many as this, are not written yet.
-    pub waypoint_generations: u32,
+    /// Pages changed in the newest generations of the durable log, as many as this, are not written yet.
+    pub waypoint_generations: Cell<u32>,
     /// Purpose its writes are labelled with: redo during recovery.
     pub purpose: Purpose,
 }
@@ -138,8 +161,12 @@ impl Writeback {
     }
 
     fn may_write(&self, frame: &Frame) -> bool {
-        frame.changed_upto.get().generation + self.waypoint_generations <= self.log.tip().generation
-            || self.waypoint_generations == 0
+        !self.is_behind_waypoint(frame)
+    }
+
+    fn is_behind_waypoint(&self, frame: &Frame) -> bool {
+        let waypoint = self.waypoint_generations.get();
+        waypoint > 0 && frame.changed_upto.get().generation + waypoint > self.log.durable_generation()
     }
 
     /// Starts writing the dirty run around `key`; returns once the write is under way, or false if there is nothing to write.
@@ -165,25 +192,20 @@ impl Writeback {
     }
 
     async fn write_run(&self, database: &Database, run: &[Rc<Frame>]) -> Result<()> {
-        let page_bytes = database.size().bytes();
-        let mut buffer = database.file().allocate(run.len() * page_bytes);
-        for (frame, target) in run.iter().zip(buffer.chunks_exact_mut(page_bytes)) {
-            prepare_for_disk(frame, target, database);
-        }
-        let versions: Vec<u64> = run.iter().map(|frame| frame.changes.get()).collect();
-        let upto = run
-            .iter()
-            .map(|frame| frame.changed_upto.get())
-            .max()
-            .unwrap_or(Lsn::ZERO);
-        // Whatever changes these pages from here on lies behind the tip.
+        // Whatever changes a page after its copy lies behind this.
         let resume_at = self.log.tip();
-        self.log.make_durable(upto).await?;
-        database.require_generation(upto.generation).await?;
+        let mut buffer = database.file().allocate(run.len() * database.size().bytes());
+        let copied = self.copy_run(database, run, &mut buffer).await;
+        if copied.versions.is_empty() {
+            return Ok(());
+        }
+        buffer.set_length(copied.versions.len() * database.size().bytes());
+        self.log.make_durable(copied.upto).await?;
+        database.require_generation(copied.upto.generation).await?;
         database
             .write_pages(run[0].key.page, buffer, self.purpose)
             .await?;
-        for (frame, version) in run.iter().zip(versions) {
+        for (frame, version) in run.iter().zip(copied.versions) {
             self.cache.mark_clean(frame);
             if frame.changes.get() != version {
                 frame.dirty_since.set(Some(resume_at));
@@ -191,6 +213,26 @@ impl Writeback {
             }
         }
         Ok(())
+    }
+
+    /// Copies pages of a run for the disk, letting others run now and then: the copy of each page is of one moment, the run need not be.
+    async fn copy_run(&self, database: &Database, run: &[Rc<Frame>], buffer: &mut [u8]) -> Copied {
+        let page_bytes = database.size().bytes();
+        let mut copied = Copied {
+            versions: Vec::with_capacity(run.len()),
+            upto: Lsn::ZERO,
+        };
+        for (frame, target) in run.iter().zip(buffer.chunks_exact_mut(page_bytes)) {
+            // It may have been changed since it was chosen.
+            if self.is_behind_waypoint(frame) {
+                break;
+            }
+            prepare_for_disk(frame, target, database);
+            copied.versions.push(frame.changes.get());
+            copied.upto = copied.upto.max(frame.changed_upto.get());
+            self.handle.breathe().await;
+        }
+        copied
     }
 
     /// Frees frames until enough are available, writing dirty victims. Returns whether it had to stop for lack of victims.
@@ -208,6 +250,12 @@ impl Writeback {
             }
             self.cache.keep_frame(&frame);
             let key = frame.key;
+            if self.is_behind_waypoint(&frame) {
+                // Whoever waits for a frame appends nothing, so the waypoint would never move by itself.
+                drop(frame);
+                self.log.begin_generation().await?;
+                continue;
+            }
             drop(frame);
             let Some(database) = databases.get(key.database) else {
                 return Ok(true);
@@ -243,8 +291,9 @@ impl Writeback {
         Ok(started)
     }
 
-    /// Writes everything that is dirty now and waits for it.
+    /// Writes everything that is dirty now and waits for it, for a clean shutdown: the waypoint is lifted.
     pub async fn write_everything(self: &Rc<Self>, databases: &Databases) -> Result<()> {
+        self.waypoint_generations.set(0);
         while self.cache.dirty_frames() > 0 {
             self.log.check()?;
             let everything = Lsn::new(u32::MAX, 0);
@@ -308,6 +357,14 @@ impl Writeback {
         let needed = self.cache.needed.notified();
         plimsoll_io::either(timer, needed).await;
     }
+}
+
+/// What of a run was copied: its first pages.
+struct Copied {
+    /// The state of each page at its copy.
+    versions: Vec<u64>,
+    /// The log must be durable up to here before the copy may be written.
+    upto: Lsn,
 }
 
 /// Copies a page for the disk and gives it its next flush type and its checksum.

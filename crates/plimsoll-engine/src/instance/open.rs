@@ -297,7 +297,7 @@ pub(super) async fn activate(
         log: WriteAhead::Live(log),
         handle,
         permits: Permits::new(options.writes_outstanding_max),
-        waypoint_generations: options.waypoint_generations,
+        waypoint_generations: Cell::new(options.waypoint_generations),
         purpose: Purpose::DatabaseWrite,
     });
     let instance = Rc::new(Instance {

@@ -22,6 +22,8 @@ use super::{GENERATION_BYTES, HEADER_BYTES, Lsn};
 use crate::error::{EngineError, Result};
 use crate::logtime::LogTime;
 
+/// Units framed before others may run.
+const UNITS_BETWEEN_BREATHS: u32 = 8;
 /// Bytes of one formatting write.
 const FORMAT_BYTES: usize = 128 * 1024;
 
@@ -66,6 +68,28 @@ struct State {
     prepared: Option<File>,
     formatting: bool,
     oldest_generation: u32,
+}
+
+impl State {
+    fn last(&self) -> &GenerationBuffer {
+        self.buffers
+            .back()
+            .expect("there is always a generation to append to")
+    }
+
+    fn last_mut(&mut self) -> &mut GenerationBuffer {
+        self.buffers
+            .back_mut()
+            .expect("there is always a generation to append to")
+    }
+
+    fn add_generation(&mut self) {
+        let generation = self.last().generation + 1;
+        self.buffers.push_back(GenerationBuffer {
+            generation,
+            payload: Vec::new(),
+        });
+    }
 }
 
 /// The log being written. See the module text.
@@ -176,10 +200,7 @@ impl Log {
     /// The end of everything appended.
     pub fn tip(&self) -> Lsn {
         let state = self.state.borrow();
-        let last = state
-            .buffers
-            .back()
-            .expect("there is always a generation to append to");
+        let last = state.last();
         Lsn::new(last.generation, last.payload.len() as u32)
     }
 
@@ -246,21 +267,11 @@ impl Log {
             let mut state = self.state.borrow_mut();
             let capacity_bytes = state.header.framing.capacity_bytes() as usize;
             assert!(bytes.len() <= capacity_bytes, "a record fits a generation");
-            let last = state
-                .buffers
-                .back()
-                .expect("there is always a generation to append to");
+            let last = state.last();
             if last.payload.len() + bytes.len() > capacity_bytes {
-                let generation = last.generation + 1;
-                state.buffers.push_back(GenerationBuffer {
-                    generation,
-                    payload: Vec::new(),
-                });
+                state.add_generation();
             }
-            let last = state
-                .buffers
-                .back_mut()
-                .expect("there is always a generation to append to");
+            let last = state.last_mut();
             let start = Lsn::new(last.generation, last.payload.len() as u32);
             last.payload.extend_from_slice(&bytes);
             Appended {
@@ -273,6 +284,12 @@ impl Log {
             self.request(appended.end);
         }
         appended
+    }
+
+    /// Ends the generation that is appended to, full or not, and begins the next with a record that says nothing new.
+    pub fn begin_generation(&self) -> Appended {
+        self.state.borrow_mut().add_generation();
+        self.append(&LogRecord::Checkpoint { at: Lsn::ZERO })
     }
 
     fn request(&self, upto: Lsn) {
@@ -429,7 +446,7 @@ impl Log {
         end_offset: u32,
         shadow: Option<u32>,
     ) -> Result<()> {
-        let (start, buffer) = self.frame(file, first, last, end_offset, shadow);
+        let (start, buffer) = self.frame(file, first, last, end_offset, shadow).await;
         let bytes = buffer.len() as u64;
         let context = Context {
             purpose: Purpose::LogWrite,
@@ -440,7 +457,9 @@ impl Log {
         Ok(())
     }
 
-    fn frame(
+    /// The bytes of units `first..=last` and of a shadow, and where in the file they go. Only the writer changes what this looks at, so
+    /// others may run in between.
+    async fn frame(
         &self,
         file: &File,
         first: u32,
@@ -448,8 +467,7 @@ impl Log {
         end_offset: u32,
         shadow: Option<u32>,
     ) -> (u64, plimsoll_io::Buffer) {
-        let state = self.state.borrow();
-        let framing = state.header.framing;
+        let framing = self.framing();
         let unit_bytes = framing.unit_bytes() as u64;
         let alignment = u64::from(file.opened().alignment_bytes).max(unit_bytes);
         // On a device with larger blocks the neighbours in the same block are written again as they are.
@@ -457,31 +475,21 @@ impl Log {
         let units_end = u64::from(last + 1 + u32::from(shadow.is_some())) * unit_bytes;
         let end = units_end.next_multiple_of(alignment);
         let mut buffer = file.allocate((end - start) as usize);
-        buffer.fill(0);
-        let payload = &state
-            .buffers
-            .front()
-            .expect("a generation is being written")
-            .payload;
         let time = LogTime::from_utc_ns(self.handle.clock().anchor().utc_ns);
-        let generation = state.header.generation;
-        for index in (start / unit_bytes) as u32..=last {
-            let at = (u64::from(index) * unit_bytes - start) as usize;
-            let unit = &mut buffer[at..at + unit_bytes as usize];
-            framing.encode(
-                unit,
-                generation,
-                index,
-                state.flush,
-                unit_payload(framing, payload, index, end_offset),
-                time,
-            );
-        }
-        if let Some(shadowed) = shadow {
-            let at = (u64::from(last + 1) * unit_bytes - start) as usize;
-            let unit = &mut buffer[at..at + unit_bytes as usize];
-            let content = unit_payload(framing, payload, shadowed, end_offset);
-            framing.encode(unit, generation, shadowed, state.flush, content, time);
+        let first_unit = (start / unit_bytes) as u32;
+        for (unit, index) in buffer.chunks_exact_mut(unit_bytes as usize).zip(first_unit..) {
+            let content = if index <= last { Some(index) } else { shadow };
+            unit.fill(0);
+            if let Some(content) = content.filter(|_| index <= last + 1) {
+                let state = self.state.borrow();
+                let payload = &state.buffers.front().expect("a generation is written").payload;
+                let content_bytes = unit_payload(framing, payload, content, end_offset);
+                let generation = state.header.generation;
+                framing.encode(unit, generation, content, state.flush, content_bytes, time);
+            }
+            if index % UNITS_BETWEEN_BREATHS == 0 {
+                self.handle.breathe().await;
+            }
         }
         (start, buffer)
     }

@@ -90,18 +90,23 @@ pub async fn write_database(
         ..options.context
     };
     let file = files.open(path, OpenMode::Create, context).await?;
-    let written = fill(&file, handle, database, options, context).await;
+    let mut written = fill(&file, handle, database, options, context).await;
     let closed = file.close(context).await;
+    if written.is_ok() {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        written = match closed {
+            Ok(()) => files
+                .sync_directory(directory.unwrap_or(Path::new(".")), context)
+                .await
+                .map_err(Into::into),
+            Err(error) => Err(error.into()),
+        };
+    }
     if let Err(error) = written {
         // The first error is the one to report; a file that cannot be deleted either is still no database.
         let _ = files.delete(path, context).await;
         return Err(error);
     }
-    closed?;
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    files
-        .sync_directory(directory.unwrap_or(Path::new(".")), context)
-        .await?;
     Ok(WriteReport {
         bytes: database.file_bytes(),
         elapsed_ns: handle.now() - started,

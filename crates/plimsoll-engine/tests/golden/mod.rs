@@ -1,5 +1,11 @@
 //! Opens the golden files of `tests/golden/ese` and, where it is present, the shared folder with databases made by Windows.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "golden files lie on the real disk"
+)]
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 

@@ -24,6 +24,19 @@ use plimsoll_io::{
 pub const DATA: &str = "/data";
 pub const LOG: &str = "/log";
 
+/// The first seed of a simulation: the usual one, or far from all others where `PLIMSOLL_SEED` says (`make simulate SEED=n`).
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the seeds to try are chosen from outside"
+)]
+pub fn first_seed(usual: u64) -> u64 {
+    let wanted = std::env::var("PLIMSOLL_SEED").ok();
+    wanted.map_or(usual, |text| {
+        let seed: u64 = text.parse().expect("PLIMSOLL_SEED is a number");
+        seed * 1_000_000 + usual
+    })
+}
+
 /// What varies between test worlds.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -33,6 +46,8 @@ pub struct Setup {
     pub cache_frames: u64,
     pub databases: u8,
     pub checkpoint_generations: u64,
+    pub waypoint_generations: u32,
+    pub circular: bool,
 }
 
 impl Default for Setup {
@@ -44,6 +59,8 @@ impl Default for Setup {
             cache_frames: 96,
             databases: 1,
             checkpoint_generations: 2,
+            waypoint_generations: 0,
+            circular: true,
         }
     }
 }
@@ -61,7 +78,7 @@ pub fn options(setup: &Setup) -> InstanceOptions {
         log: LogNames::new(LOG, "E00"),
         databases: (1..=setup.databases).map(database_path).collect(),
         framing: setup.framing,
-        circular: true,
+        circular: setup.circular,
         hold_checkpoint: false,
         log_buffer_bytes: 64 * 1024,
         cache_bytes_min: 0,
@@ -70,7 +87,7 @@ pub fn options(setup: &Setup) -> InstanceOptions {
         version_store_bytes_max: 16 << 20,
         page_images: setup.page_images,
         extension_pages: 64,
-        waypoint_generations: 0,
+        waypoint_generations: setup.waypoint_generations,
         writes_outstanding_max: 8,
     }
 }

@@ -1,6 +1,12 @@
 //! A real process on real files, killed with SIGKILL under load, over and over on the same databases. The child is this very test program: it works
 //! and prints the serial number of every commit that was acknowledged as durable; the parent reads, kills, recovers and looks for each of them.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a real process on real files"
+)]
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -32,7 +38,13 @@ fn run_really<T: 'static, F: Future<Output = T> + 'static>(work: impl FnOnce(Fil
     let disk: Rc<dyn Disk> = RealDisk::open(options, clock.clone()).unwrap();
     let executor = Executor::new(clock, disk.clone());
     let handle = executor.handle();
-    executor.run(work(Files::new(disk), handle)).unwrap()
+    let result = executor.run(work(Files::new(disk.clone()), handle)).unwrap();
+    for remark in disk.facts().remarks {
+        if remark.contains("was locked for") {
+            println!("{remark}");
+        }
+    }
+    result
 }
 
 fn really(directory: &Path) -> InstanceOptions {

@@ -9,3 +9,5 @@ mod killed;
 mod once_found;
 mod same_bytes;
 mod torn_pages;
+mod undo;
+mod waypoint;

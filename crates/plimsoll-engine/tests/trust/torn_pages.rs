@@ -109,7 +109,7 @@ fn setup_of(size: PageSize, page_images: bool) -> Setup {
 
 #[test]
 fn with_images_no_tear_loses_anything_even_on_the_largest_pages() {
-    for seed in 0..10 {
+    for seed in first_seed(0)..first_seed(10) {
         for size in [PageSize::KIB_4, PageSize::KIB_32] {
             if let Some(torn) = torn_world(seed, setup_of(size, true), 512) {
                 recover(&torn).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -120,7 +120,7 @@ fn with_images_no_tear_loses_anything_even_on_the_largest_pages() {
 
 #[test]
 fn without_images_a_disk_that_writes_whole_pages_loses_nothing() {
-    for seed in 0..10 {
+    for seed in first_seed(0)..first_seed(10) {
         let setup = setup_of(PageSize::KIB_4, false);
         if let Some(torn) = torn_world(seed, setup, 4096) {
             recover(&torn).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -131,7 +131,7 @@ fn without_images_a_disk_that_writes_whole_pages_loses_nothing() {
 #[test]
 fn without_images_every_torn_page_is_named_and_no_sound_one_accused() {
     let (mut named, mut sound) = (0, 0);
-    for seed in 0..30 {
+    for seed in first_seed(0)..first_seed(30) {
         let setup = setup_of(PageSize::KIB_4, false);
         let Some(torn) = torn_world(seed, setup, 512) else {
             continue;

@@ -1,13 +1,16 @@
 //! Opening files: directly, not following symbolic links when writing, locked against a second writer, and measured.
 //!
 //! The lock is flock(2) on the open file: it excludes other processes and other opens within this process, and it ends
-//! with the last descriptor, also when the process is killed.
+//! with the last descriptor, also when the process is killed. The kernel may drop that last one a little after the process has
+//! ended: a ring of io_uring is taken down in the background with the files of its transfers. Hence opening asks for the lock for a
+//! while before it says that somebody else holds it, and remarks on how long it took.
 
 use std::ffi::CString;
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::{Geometry, last_errno};
 use crate::blockdevice::{self, Identity};
@@ -15,6 +18,10 @@ use crate::{DiskError, DiskErrorKind, OpenMode};
 
 /// Owner reads and writes, others read; the user's umask takes from it.
 const NEW_FILE_PERMISSIONS: libc::c_uint = 0o644;
+
+/// How long a lock is asked for. Opening is done by a worker: nobody but who opens waits.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_ASKED_EVERY: Duration = Duration::from_millis(5);
 
 /// Whether the page cache may stand between us and the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,10 +83,19 @@ impl OpenFile {
                 .because("it is neither a file nor a block device"));
         }
         let (fd, direct) = open_descriptor(path, mode, rules)?;
+        let mut waited = Duration::ZERO;
         if mode != OpenMode::Read {
-            lock(&fd).map_err(|errno| DiskError::from_errno(errno, doing, path))?;
+            waited = lock_patiently(&fd).map_err(|errno| DiskError::from_errno(errno, doing, path))?;
         }
-        Self::measure(fd, path, mode, direct)
+        let mut file = Self::measure(fd, path, mode, direct)?;
+        if !waited.is_zero() {
+            file.remarks.push(format!(
+                "{} was locked for {} ms more when it was opened, as by a process that was just killed",
+                path.display(),
+                waited.as_millis()
+            ));
+        }
+        Ok(file)
     }
 
     fn open_device(path: &Path, mode: OpenMode, rules: &OpenRules) -> Result<Self, DiskError> {
@@ -199,6 +215,20 @@ fn system_open(path: &Path, flags: libc::c_int) -> Result<OwnedFd, i32> {
     }
     // SAFETY: the descriptor was just opened and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Takes the lock; answers how long somebody else held it.
+fn lock_patiently(fd: &OwnedFd) -> Result<Duration, i32> {
+    let asked_first = Instant::now();
+    let mut waited = Duration::ZERO;
+    loop {
+        match lock(fd) {
+            Err(libc::EWOULDBLOCK) if waited < LOCK_PATIENCE => std::thread::sleep(LOCK_ASKED_EVERY),
+            Err(errno) => return Err(errno),
+            Ok(()) => return Ok(waited),
+        }
+        waited = asked_first.elapsed();
+    }
 }
 
 fn lock(fd: &OwnedFd) -> Result<(), i32> {

@@ -37,6 +37,35 @@ fn another_process_locks_a_file() {
     assert_eq!(kind_of(result), None, "the lock ended with its process");
 }
 
+/// After a kill the kernel may hold files a little longer than the process lived. Who starts again at once must not be told that somebody else
+/// is at work, but the wait is part of the record.
+#[test]
+fn a_lock_that_ends_soon_is_waited_for() {
+    let place = Place::new("short-lock");
+    let path = place.root().join("database");
+    fs::write(&path, vec![0; 4096]).expect("the folder is ours");
+    let mut other = Command::new("flock")
+        .args(["--exclusive", "--no-fork"])
+        .arg(&path)
+        .args(["sh", "-c", "echo locked; exec sleep 0.2"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("util-linux is installed");
+    let mut said = [0; 6];
+    let mut output = other.stdout.take().expect("the output is a pipe");
+    std::io::Read::read_exact(&mut output, &mut said).expect("the other process has the lock");
+    let machine = Machine::by(Method::Threads);
+    let files = machine.files();
+    let result = machine.run(async move { files.open(path, OpenMode::Write, CONTEXT).await });
+    other.wait().expect("it is our child");
+    assert_eq!(kind_of(result), None, "it was free within the second");
+    let remarks = machine.disk.facts().remarks;
+    assert!(
+        remarks.iter().any(|remark| remark.contains("was locked for")),
+        "{remarks:?}"
+    );
+}
+
 /// A symbolic link in a database folder could lead a write anywhere; reading through one harms nobody.
 #[test]
 fn links_are_followed_for_reading_only() {
