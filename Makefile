@@ -19,7 +19,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
-	@echo "  options: DIR=where the demo works ($(DIR)), KEEP=1 keeps its databases, SEED=n for simulate"
+	@echo "  options: DIR=where the demo works ($(DIR)), KEEP=1 keeps its databases, SEED=n for simulate, KILLS=n for crash"
 
 setup: $(VENV)/.native ## install what is needed into .tools and .venv, and build the native part
 
@@ -48,14 +48,25 @@ slow: $(VENV)/.native $(VENV)/.dev ## everything that takes longer than ten seco
 	cargo test --workspace --locked -- --include-ignored
 	$(BIN)/pytest -q
 
-simulate: ## simulation tests with another seed: make simulate SEED=7
-	PLIMSOLL_SEED=$(SEED) cargo test --workspace --locked simulat -- --include-ignored
+# Tests are named in full here, and a name that selects nothing is an error: `tests/rust_tests.py`.
+SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowledged \
+	model::a_swarm_of_sessions_leaves_what_the_model_says_on_small_pages \
+	model::every_page_size_and_both_framings_agree_with_the_model \
+	engine_leaves::recovery_leaves_sound_files engine_leaves::a_clean_stop_leaves_a_sound_database \
+	every_sync_matters::with_every_sync_done_nothing_is_lost_and_every_sync_is_known \
+	trust::abandoned::an_abandoned_operation_has_happened_or_not_and_nobody_hangs \
+	trust::torn_pages::with_images_no_tear_loses_anything_even_on_the_largest_pages \
+	trust::torn_pages::without_images_a_disk_that_writes_whole_pages_loses_nothing
+CRASHES := trust::killed::many_kills_lose_nothing_acknowledged
 
-crash: ## kill the engine under load and recover, over and over
-	cargo test --workspace --locked -- --include-ignored crash kill
+simulate: ## 10,000 power cuts and the other simulations with another seed: make simulate SEED=7
+	PLIMSOLL_SEED=$(SEED) $(PYTHON) tests/rust_tests.py plimsoll-engine --release $(SIMULATIONS)
 
-planted: ## plant bugs in a copy of the engine: every one must be found
-	$(PYTHON) tests/planted/engine_bugs.py
+crash: ## kill a real process under load and recover, over and over: KILLS=n (20)
+	$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(CRASHES)
+
+planted: ## plant bugs in a copy of the engine: every one must be found; BUGS=word for some
+	$(PYTHON) tests/planted/run.py $(BUGS)
 
 bench: ## measure the project's own speed into docs/benchmarks.md (long, wants fio and root); ONLY=section, QUICK=1 only tries it
 	$(PYTHON) bench/run.py $(if $(filter 1,$(QUICK)),--quick) $(if $(ONLY),--only $(ONLY))

@@ -1,0 +1,155 @@
+"""Plants bugs in a copy of the engine and looks which tests find them: `make planted`, or `tests/planted/run.py WORD...` for some of them.
+
+A bug nobody finds is a hole in the tests. All bugs are planted in one copy, each behind a name, so that the copy is built once; a run with
+`PLANTED=name` has that bug alone. The product's own sources know nothing of this.
+
+Each bug names the test that must find it, the narrowest there is, so that a test that loses its teeth is found out even if a larger one would
+still bite. `--search` runs every test of the programs below instead, and prints who finds what.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from engine_bugs import BUGS, Bug
+
+ROOT = Path(__file__).resolve().parents[2]
+COPY = ROOT / "target" / "planted"
+SOURCES = Path("crates/plimsoll-engine/src")
+# The programs that must find the bugs among them.
+PROGRAMS = ("every_io_fails", "model", "other_io_fails", "power_cut", "trust")
+SECONDS_MAX = 240
+SWITCH = """
+/// Whether the bug of this name is planted.
+pub(crate) fn planted(name: &str) -> bool {
+    static NAME: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    NAME.get_or_init(|| std::env::var("PLANTED").unwrap_or_default()) == name
+}
+"""
+
+
+def planted_texts() -> dict[Path, str]:
+    """Every file of the copy that differs from the original; stops if a bug no longer fits the sources."""
+    texts: dict[Path, str] = {}
+    misfits = []
+    for bug in BUGS:
+        path = SOURCES / bug.file
+        text = texts.get(path) or (ROOT / path).read_text()
+        places = text.count(bug.sound)
+        if places != 1:
+            misfits.append(f"{bug.name}: {bug.file} holds {places} times\n{bug.sound}")
+        # Two bugs may share a place: the second is planted in what the first made of it.
+        texts[path] = text.replace(bug.sound, bug.broken.replace("PLANTED", f'crate::planted("{bug.name}")'), 1)
+    if misfits:
+        sys.exit("these bugs do not fit the engine any more; each place must be there once:\n\n" + "\n\n".join(misfits))
+    library = SOURCES / "lib.rs"
+    texts[library] = texts.get(library, (ROOT / library).read_text()) + SWITCH
+    return texts
+
+
+def plant() -> None:
+    """Brings the copy up to date, leaving alone what has not changed, so that only what has is built again."""
+    names = ["Cargo.toml", "Cargo.lock", *(str(path.relative_to(ROOT)) for path in (ROOT / "crates").rglob("*"))]
+    planted = planted_texts()
+    wanted: dict[Path, bytes] = {}
+    for name in map(Path, names):
+        if (ROOT / name).is_file():
+            wanted[name] = planted[name].encode() if name in planted else (ROOT / name).read_bytes()
+    for old in COPY.rglob("*"):
+        if old.is_file() and old.relative_to(COPY) not in wanted:
+            old.unlink()
+    for name, content in wanted.items():
+        path = COPY / name
+        if not path.is_file() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def build() -> dict[str, Path]:
+    """Builds the test programs of the copy; returns where they are."""
+    command = [
+        "cargo",
+        "test",
+        "--locked",
+        "--no-run",
+        "--message-format=json-render-diagnostics",
+        "-p",
+        "plimsoll-engine",
+    ]
+    for program in PROGRAMS:
+        command += ["--test", program]
+    target = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target" / "planted-build")}
+    done = subprocess.run(command, cwd=COPY, env=target, stdout=subprocess.PIPE, text=True, check=True)
+    built = {}
+    for message in map(json.loads, done.stdout.splitlines()):
+        if message["reason"] == "compiler-artifact" and message["executable"]:
+            built[message["target"]["name"]] = Path(message["executable"])
+    return built
+
+
+def run(program: Path, bug: str, test: str | None) -> tuple[bool, str]:
+    """Runs one test, or all of a program, with a bug; answers whether it passes and what it said."""
+    command = [str(program), *([test, "--exact", "--include-ignored"] if test else [])]
+    env = os.environ | {"PLANTED": bug, "RUST_BACKTRACE": "0"}
+    place = COPY / "crates" / "plimsoll-engine"
+    with subprocess.Popen(
+        command, cwd=place, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return False, f"it does not end within {SECONDS_MAX} s"
+    if test and "running 1 test" not in said:
+        sys.exit(f"{program.name} has no test {test}")
+    return process.returncode == 0, said
+
+
+def verdict_on(bug: Bug, programs: dict[str, Path], search: bool) -> str | None:
+    """Who finds a bug, or None."""
+    if not search:
+        passed, _ = run(programs[bug.program], bug.name, bug.test)
+        return None if passed else f"{bug.program}: {bug.test}"
+    finders = []
+    for name, program in programs.items():
+        passed, said = run(program, bug.name, None)
+        failed = re.findall(r"^    (\S+)$", said.partition("\nfailures:\n")[2].rpartition("failures:")[2], re.MULTILINE)
+        finders += [f"{name}: {test}" for test in failed or ([] if passed else [said.strip()[-100:]])]
+    return "; ".join(finders) or None
+
+
+def main() -> None:
+    """Plants, builds, and prints who finds what; fails if a bug goes unnoticed or the sound copy fails."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("words", nargs="*", help="only bugs whose name holds one of these")
+    parser.add_argument("--search", action="store_true", help="look for all tests that find a bug")
+    chosen = parser.parse_args()
+    bugs = [bug for bug in BUGS if not chosen.words or any(word in bug.name for word in chosen.words)]
+    if not bugs:
+        sys.exit(f"no bug is called anything like {' or '.join(chosen.words)}")
+    plant()
+    programs = build()
+    for program, test in sorted({(bug.program, bug.test) for bug in bugs}):
+        passed, said = run(programs[program], "", test)
+        if not passed:
+            sys.exit(f"without a bug {program}: {test} fails:\n{said}")
+    unnoticed = []
+    for bug in bugs:
+        started = time.monotonic()
+        finder = verdict_on(bug, programs, chosen.search)
+        print(f"{bug.name}: {finder or 'NOBODY NOTICES'} ({time.monotonic() - started:.0f} s)", flush=True)
+        if finder is None:
+            unnoticed.append(bug.name)
+    if unnoticed:
+        sys.exit(f"{len(unnoticed)} of {len(bugs)} bugs go unnoticed: {', '.join(unnoticed)}")
+    print(f"all {len(bugs)} bugs are found")
+
+
+if __name__ == "__main__":
+    main()
