@@ -2,6 +2,8 @@
 //!
 //! For looking at the model by hand; the product goes through its Python door.
 
+#![expect(clippy::disallowed_methods, reason = "it measures on the real clock")]
+
 use std::io::Read;
 
 use plimsoll_array::source::{SimulationSpec, simulate};

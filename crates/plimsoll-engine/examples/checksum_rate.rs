@@ -5,6 +5,8 @@
 //! `RUSTFLAGS="-C target-cpu=x86-64-v3"` to give the obvious loop the newer instructions too. Repeats are interleaved and the median
 //! counts. A number as the only argument says how many repeats instead of the usual ones.
 
+#![expect(clippy::disallowed_methods, reason = "it measures on the real clock")]
+
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -2,6 +2,11 @@
 //!
 //! `deep_file PATH`
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it asks for a length before there is a disk"
+)]
+
 use std::path::PathBuf;
 use std::rc::Rc;
 

@@ -1,5 +1,7 @@
 //! How fast one core makes prepared pages, per page size and kind of plan. Build with `--release`.
 
+#![expect(clippy::disallowed_methods, reason = "it measures on the real clock")]
+
 use std::time::Instant;
 
 use plimsoll_engine::PageSize;
