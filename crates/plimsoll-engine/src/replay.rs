@@ -8,14 +8,17 @@
 //! file already; older — an earlier write was lost; between — the log does not explain the page. The last two, and pages that fail their checks,
 //! are collected as damage. A page image or a record that makes the page anew mends it.
 //!
-//! Redo mostly reads: pages flushed before the stop are found up to date. The pages of a run of records are therefore read ahead, many at once.
+//! Redo mostly reads: pages flushed before the stop are found up to date. Pages are therefore read ahead of their records, many at once.
 
-use std::cell::{Cell, RefCell};
+mod ahead;
+
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use plimsoll_io::{Context, Files, Handle, JoinHandle, Permits, Purpose};
 
+use self::ahead::ReadAhead;
 use crate::PageNumber;
 use crate::btree::Tree;
 use crate::cache::writeback::{WriteAhead, Writeback};
@@ -31,12 +34,8 @@ use crate::store::Databases;
 use crate::transaction::UndoEntry;
 use crate::versions::RowKey;
 
-/// Records whose pages are read ahead together.
-const READ_AHEAD_RECORDS: usize = 256;
-/// Reads under way at once.
-const READ_AHEAD_READS: usize = 64;
 /// Writes under way at once.
-const WRITES_OUTSTANDING_MAX: usize = 16;
+const WRITES_OUTSTANDING_MAX: usize = 64;
 /// Deleted rows remembered for tidying after activation.
 const LEFTOVERS_MAX: usize = 100_000;
 
@@ -74,6 +73,7 @@ pub struct Replayer {
     cache: Rc<Cache>,
     databases: Rc<Databases>,
     writeback: Rc<Writeback>,
+    ahead: ReadAhead,
     stopping: Rc<Cell<bool>>,
     cleaner: JoinHandle<()>,
     unfinished: BTreeMap<u64, Vec<UndoEntry>>,
@@ -108,6 +108,7 @@ impl Replayer {
             log: WriteAhead::replay(),
             handle: handle.clone(),
             permits: Permits::new(WRITES_OUTSTANDING_MAX),
+            writes_max: WRITES_OUTSTANDING_MAX,
             waypoint_generations: Cell::new(0),
             purpose: Purpose::Redo,
         });
@@ -115,6 +116,7 @@ impl Replayer {
         let cleaner = writeback.clone();
         let cleaner = handle.spawn(cleaner.clean_until(open.clone(), depth_generations, stopping.clone()));
         Replayer {
+            ahead: ReadAhead::new(handle.clone(), cache.clone(), open.clone()),
             handle,
             cache,
             databases: open,
@@ -168,21 +170,9 @@ impl Replayer {
             LogReader::check_chain(last, &generation.header, &generation.path)?;
         }
         let records: Vec<(Lsn, LogRecord)> = generation.records(from).collect::<Result<_>>()?;
-        for run in records.chunks(READ_AHEAD_RECORDS) {
-            self.writeback.log.check()?;
-            let _pages = self.read_ahead(run).await;
-            for (index, (start, record)) in run.iter().enumerate() {
-                let end = run
-                    .get(index + 1)
-                    .map_or(Lsn::new(start.generation, start.offset + 1), |(next, _)| *next);
-                // A page written back while this record waits for another page has to be redone from this record on.
-                self.writeback.log.set_replayed(*start);
-                self.redo(*start, end, record).await?;
-                if index % 16 == 15 {
-                    self.handle.yield_now().await;
-                }
-            }
-        }
+        let redone = self.redo_all(&records).await;
+        self.ahead.finish().await;
+        redone?;
         self.writeback.log.set_replayed(generation.end());
         self.statistics.generations += 1;
         self.statistics.bytes += generation.payload.len() as u64;
@@ -191,33 +181,22 @@ impl Replayer {
         Ok(())
     }
 
-    /// Reads the pages that records will need, many at once, and holds on to a cache-friendly number of them.
-    async fn read_ahead(&self, run: &[(Lsn, LogRecord)]) -> Vec<Rc<Frame>> {
-        let wanted: BTreeSet<PageKey> = run.iter().flat_map(|(_, record)| pages_read_by(record)).collect();
-        let room = self.cache.limits().frames_max / 4;
-        let reads = Rc::new(Permits::new(READ_AHEAD_READS));
-        let found: Rc<RefCell<Vec<Rc<Frame>>>> = Rc::default();
-        let mut joins = Vec::new();
-        for key in wanted.into_iter().take(room) {
-            let Some(database) = self.databases.get(key.database) else {
-                continue;
-            };
-            if key.page > database.pages_owned() || self.cache.peek(key).is_some() {
-                continue;
+    async fn redo_all(&mut self, records: &[(Lsn, LogRecord)]) -> Result<()> {
+        for (index, (start, record)) in records.iter().enumerate() {
+            self.ahead.advance(records);
+            let end = records
+                .get(index + 1)
+                .map_or(Lsn::new(start.generation, start.offset + 1), |(next, _)| *next);
+            // A page written back while this record waits for another page has to be redone from this record on.
+            self.writeback.log.set_replayed(*start);
+            self.redo(*start, end, record).await?;
+            self.ahead.release(record);
+            if index % 16 == 15 {
+                self.writeback.log.check()?;
+                self.handle.yield_now().await;
             }
-            let (cache, reads, found) = (self.cache.clone(), reads.clone(), found.clone());
-            joins.push(self.handle.spawn(async move {
-                let _permit = reads.acquire().await;
-                // What cannot be read is judged when its record is redone.
-                if let Ok(frame) = cache.load(&database, key.page, Purpose::Redo).await {
-                    found.borrow_mut().push(frame);
-                }
-            }));
         }
-        for join in joins {
-            join.await;
-        }
-        found.take()
+        Ok(())
     }
 
     async fn redo(&mut self, start: Lsn, end: Lsn, record: &LogRecord) -> Result<()> {
@@ -310,7 +289,15 @@ impl Replayer {
         if page == 0 || page > database.pages_owned() {
             return Ok(Err(PageDamage::Link("the log names a page outside the file")));
         }
-        match self.cache.load(database, page, Purpose::Redo).await {
+        let key = PageKey {
+            database: database.number(),
+            page,
+        };
+        let loaded = match self.ahead.arrival(key).await {
+            Ok(()) => self.cache.load(database, page, Purpose::Redo).await,
+            Err(error) => Err(error),
+        };
+        match loaded {
             Ok(frame) => Ok(Ok(frame)),
             Err(EngineError::DamagedPage { damage, .. }) => Ok(Err(damage)),
             Err(error) => Err(error),
@@ -595,28 +582,6 @@ fn mismatch(page: &PageView<'_>, row: &RowRecord) -> Option<PageDamage> {
             (!same).then_some(PageDamage::Link("the log deletes another row than the page has"))
         }
         _ => None,
-    }
-}
-
-fn pages_read_by(record: &LogRecord) -> Vec<PageKey> {
-    match record {
-        LogRecord::Row(row) => vec![PageKey {
-            database: row.database,
-            page: row.page,
-        }],
-        LogRecord::Structure(structure) => structure
-            .pages
-            .iter()
-            .map(|edits| PageKey {
-                database: structure.database,
-                page: edits.page,
-            })
-            .collect(),
-        LogRecord::Image(image) => vec![PageKey {
-            database: image.database,
-            page: image.page,
-        }],
-        _ => Vec::new(),
     }
 }
 

@@ -125,6 +125,8 @@ pub struct Writeback {
     pub handle: Handle,
     /// Writes under way at once.
     pub permits: Permits,
+    /// As many as this.
+    pub writes_max: usize,
     /// Pages changed in the newest generations of the durable log, as many as this, are not written yet.
     pub waypoint_generations: Cell<u32>,
     /// Purpose its writes are labelled with: redo during recovery.
@@ -171,9 +173,22 @@ impl Writeback {
 
     /// Starts writing the dirty run around `key`; returns once the write is under way, or false if there is nothing to write.
     pub async fn start_write(self: &Rc<Self>, database: &Rc<Database>, key: PageKey) -> Result<bool> {
+        self.start_run(database, key, false).await
+    }
+
+    /// The same; a victim is not in the replacement order and comes back to it, in any case, when that is done.
+    async fn start_run(
+        self: &Rc<Self>,
+        database: &Rc<Database>,
+        key: PageKey,
+        is_victim: bool,
+    ) -> Result<bool> {
         let permit = self.permits.acquire().await;
         let run = self.run_around(database, key);
+        let victim = is_victim.then(|| self.cache.peek(key)).flatten();
+        let put_back = move |cache: &Cache| victim.iter().for_each(|frame| cache.keep_frame(frame));
         if run.is_empty() {
+            put_back(&self.cache);
             return Ok(false);
         }
         run.iter().for_each(|frame| frame.writing.set(true));
@@ -182,6 +197,8 @@ impl Writeback {
             let result = this.write_run(&database, &run).await;
             run.iter().for_each(|frame| frame.writing.set(false));
             drop(run);
+            put_back(&this.cache);
+            drop(put_back);
             drop(permit);
             if let Err(error) = result {
                 this.log.fail(&error);
@@ -235,12 +252,23 @@ impl Writeback {
         copied
     }
 
-    /// Frees frames until enough are available, writing dirty victims. Returns whether it had to stop for lack of victims.
+    /// Frees frames until enough are available, writing dirty victims, several at once. Returns whether it had to stop for lack of victims.
     pub async fn free_frames(self: &Rc<Self>, databases: &Databases) -> Result<bool> {
         while self.cache.available() < self.cache.limits.available_stop {
             // When nothing can be written any more, the same dirty victim would come up for ever.
             self.log.check()?;
+            let freed = self.cache.freed.notified();
+            let wanted = self.cache.limits.available_stop - self.cache.available();
+            if self.writes_under_way() >= wanted.min(self.writes_max) {
+                // A dirty victim is written and dropped when its turn comes again.
+                freed.await;
+                continue;
+            }
             let Some(frame) = self.cache.next_victim() else {
+                if self.writes_under_way() > 0 {
+                    freed.await;
+                    continue;
+                }
                 return Ok(true);
             };
             if !frame.is_dirty() {
@@ -248,27 +276,29 @@ impl Writeback {
                 self.cache.freed.notify_all();
                 continue;
             }
-            self.cache.keep_frame(&frame);
             let key = frame.key;
+            let Some(database) = databases.get(key.database) else {
+                self.cache.keep_frame(&frame);
+                return Ok(true);
+            };
             if self.is_behind_waypoint(&frame) {
                 // Whoever waits for a frame appends nothing, so the waypoint would never move by itself.
+                self.cache.keep_frame(&frame);
                 drop(frame);
                 self.log.begin_generation().await?;
                 continue;
             }
             drop(frame);
-            let Some(database) = databases.get(key.database) else {
-                return Ok(true);
-            };
-            // A dirty victim is written and dropped when its turn comes again.
-            let freed = self.cache.freed.notified();
-            if !self.start_write(&database, key).await? {
+            if !self.start_run(&database, key, true).await? {
                 // It may not be written yet; another pass will find it or others.
                 return Ok(true);
             }
-            freed.await;
         }
         Ok(false)
+    }
+
+    fn writes_under_way(&self) -> usize {
+        self.writes_max - self.permits.free()
     }
 
     /// Starts writes of up to `count` of the pages that hold the checkpoint before `target`.

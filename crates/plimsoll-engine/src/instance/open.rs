@@ -297,6 +297,7 @@ pub(super) async fn activate(
         log: WriteAhead::Live(log),
         handle,
         permits: Permits::new(options.writes_outstanding_max),
+        writes_max: options.writes_outstanding_max,
         waypoint_generations: Cell::new(options.waypoint_generations),
         purpose: Purpose::DatabaseWrite,
     });

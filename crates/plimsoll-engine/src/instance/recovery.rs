@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use plimsoll_io::{Context, Files, Handle, Purpose, Random};
+use plimsoll_io::{Context, Files, Handle, JoinHandle, Purpose, Random};
 
 use super::open::{activate, check_stream, close_all, needs_recovery, open_databases, redo_start};
 use super::{Instance, InstanceOptions, RecoveryReport};
@@ -102,6 +102,11 @@ impl Recovery {
             return Ok(false);
         };
         let generation: Generation = self.reader.read_generation(&file.path).await?;
+        self.feed(generation).await?;
+        Ok(true)
+    }
+
+    async fn feed(&mut self, generation: Generation) -> Result<()> {
         check_stream(self.signature, &generation, self.databases[0].path())?;
         let from = if self.next == self.start.generation {
             self.start.offset
@@ -110,7 +115,7 @@ impl Recovery {
         };
         self.replayer.feed(generation, from).await?;
         self.next += 1;
-        Ok(true)
+        Ok(())
     }
 
     /// The file of the next generation. Closed generations stay where they are, so the directory is looked at again only for others.
@@ -123,10 +128,43 @@ impl Recovery {
         Ok(found.cloned())
     }
 
-    /// Feeds every generation there is.
+    /// Feeds every generation there is. While one is redone the next is read.
     pub async fn feed_all(&mut self) -> Result<()> {
+        let files = self.reader.generations().await?;
+        let mut following = None;
+        for index in 0..files.len() {
+            if files[index].generation != self.next {
+                continue;
+            }
+            let reading = match following.take() {
+                Some(reading) => reading,
+                None => self.start_reading(&files[index]),
+            };
+            let generation = reading.await?;
+            if generation.header.generation != self.next {
+                // The writer has closed it and begun another under its name.
+                break;
+            }
+            let next_file = files.get(index + 1);
+            following = next_file
+                .filter(|file| file.generation == self.next + 1)
+                .map(|file| self.start_reading(file));
+            let fed = self.feed(generation).await;
+            if let (Err(_), Some(reading)) = (&fed, following.take()) {
+                // Nothing may touch the files when this has returned.
+                let _ = reading.await;
+            }
+            fed?;
+        }
+        // What was begun meanwhile, and anything that was renamed.
         while self.feed_next().await? {}
         Ok(())
+    }
+
+    fn start_reading(&self, file: &GenerationFile) -> JoinHandle<Result<Generation>> {
+        let (reader, path) = (self.reader.clone(), file.path.clone());
+        self.handle
+            .spawn(async move { reader.read_generation(&path).await })
     }
 
     /// Makes what was redone durable and closes the files; a later [`Recovery::begin`] goes on from there.

@@ -16,7 +16,7 @@ use super::record::LogRecord;
 use super::{GENERATION_BYTES, HEADER_BYTES, Lsn};
 use crate::error::{EngineError, Result};
 
-/// Bytes of one read; with the header read apart a generation takes a handful.
+/// Bytes of one read; with the header read apart a generation takes a handful, all under way at once.
 const READ_BYTES: usize = 256 * 1024;
 
 /// One generation, read and checked.
@@ -211,14 +211,24 @@ impl LogReader {
     async fn read_open_generation(&self, file: &File) -> Result<Generation> {
         let header = self.header_of(file).await?;
         let mut bytes = vec![0; GENERATION_BYTES as usize];
-        let mut offset = HEADER_BYTES;
-        while offset < bytes.len() {
-            let count = READ_BYTES.min(bytes.len() - offset);
-            let buffer = file
-                .read(offset as u64, file.allocate(count), self.context)
-                .await?;
-            bytes[offset..offset + count].copy_from_slice(&buffer);
-            offset += count;
+        let places: Vec<usize> = (HEADER_BYTES..bytes.len()).step_by(READ_BYTES).collect();
+        let reads: Vec<_> = places
+            .iter()
+            .map(|&offset| {
+                let count = READ_BYTES.min(GENERATION_BYTES as usize - offset);
+                file.read(offset as u64, file.allocate(count), self.context)
+            })
+            .collect();
+        let mut first_error = None;
+        // All are waited for even after an error: the file is closed next.
+        for (offset, read) in places.into_iter().zip(reads) {
+            match read.await {
+                Ok(buffer) => bytes[offset..offset + buffer.len()].copy_from_slice(&buffer),
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        if let Some(error) = first_error {
+            return Err(error.into());
         }
         judge(file.path(), header, &bytes)
     }
