@@ -10,6 +10,7 @@ mod buffer;
 mod clock;
 #[doc(hidden)]
 pub mod conformance;
+mod counting;
 mod disk;
 mod error;
 mod executor;
@@ -33,6 +34,7 @@ mod uring;
 
 pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferHome};
 pub use clock::{Clock, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, UtcAnchor};
+pub use counting::CountingAllocator;
 pub use disk::{
     Action, Answer, Completion, Context, Disk, DiskFacts, Durability, Entry, FileId, InstanceId, OpenMode,
     Opened, Operation, Outcome, Purpose,
