@@ -20,7 +20,7 @@ def engine(directory: Path, quick: bool) -> list[Figure]:
     size = "16m" if quick else "1g"
     fio(scratch, "write", 1 << 20, 4, size=size)
     rounds, ram, raw = (1 if quick else 5), [], []
-    more = {"cache_mib": 4, "seconds": 0.3} if quick else {"cache_mib": 64, "seconds": 5}
+    more = {"cache_mib": 4, "seconds": 0.3, "touched_mib": 64} if quick else {"cache_mib": 64, "seconds": 5}
     for _ in range(rounds):
         ram.append(ours("ram_engine", more))
         seconds = 1 if quick else 4
@@ -83,6 +83,29 @@ def checksum(quick: bool) -> list[Figure]:
                 command,
                 load,
                 data={"columns": "page bytes, counting, kernel, ratio, copy and sum (GB/s)", "rows": rows},
+            )
+        )
+    return found
+
+
+def durable_writes(directory: Path, quick: bool) -> list[Figure]:
+    """The two ways to make a log write durable, one write at a time."""
+    found = []
+    for size in (512 * 8, 64 << 10):
+        load = load_average()
+        more = {"bytes": size, "batches": 2 if quick else 40}
+        one = ours("durable_write", {"directory": directory, **more})
+        flag, sync = one["flag_us_median"], one["sync_us_median"]
+        found.append(
+            Figure(
+                "Durable log writes",
+                f"{size >> 10} KiB: RWF_DSYNC against write and fdatasync, µs",
+                f"{flag:.0f} against {sync:.0f} (p99 {one['flag_us_p99']:.0f} against {one['sync_us_p99']:.0f})",
+                "reported",
+                None,
+                "target/release/durable_write directory=DIRECTORY " + " ".join(f"{k}={v}" for k, v in more.items()),
+                load,
+                data=one,
             )
         )
     return found

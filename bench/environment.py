@@ -28,6 +28,11 @@ def load_average() -> float:
     return os.getloadavg()[0]
 
 
+def load_averages() -> list[float]:
+    """Over one minute, five and fifteen."""
+    return [round(value, 2) for value in os.getloadavg()]
+
+
 def record(directory: Path) -> dict[str, object]:
     """Everything about the machine that a reader of the figures needs."""
     mount = _told("findmnt", "-no", "SOURCE,FSTYPE,OPTIONS", "-T", str(directory)).split()
@@ -51,5 +56,5 @@ def record(directory: Path) -> dict[str, object]:
         "device": device,
         "device_facts": facts,
         "fio": _told("fio", "--version"),
-        "load_average_before": os.getloadavg(),
+        "load_average_before": load_averages(),
     }

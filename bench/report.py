@@ -5,6 +5,17 @@ from typing import Any
 
 from figure import Figure
 
+_WHOLE = (
+    "A file of 1 GiB with direct I/O on both sides, the same block size and depth, pairs in turns. The figure that counts is the one-sided lower "
+    "90 % bound of the median of the pairs' ratios."
+)
+_CONTEST = (
+    "The same operations on the same records. SQLite: write-ahead log, `synchronous` FULL for durable commits and NORMAL for lazy ones, one "
+    "connection per session; redb: immediate durability or none, and then every 256th commit durable, because it holds lazy ones in memory without "
+    "a limit. Every store has 64 MiB of cache and its process lives in a memory cgroup of 128 MiB, page cache of the kernel included. The time "
+    "until everything is synced and closed counts. Sessions of this engine are tasks of one thread, those of the others threads."
+)
+
 #: Order of the sections in the document and what a reader must know of each.
 ORDER = {
     "engine": "Everything the process does while the 2010 mix runs on a memory disk that answers at once, with a prepared database 32 times the "
@@ -12,8 +23,11 @@ ORDER = {
     "device. Processor time is that of the whole process as the kernel counts it; neighbours written together are one I/O.",
     "checksum": "Pages in the processor's cache, 21 interleaved repeats, medians. The loop it is compared with counts the bits of every 32-bit "
     "word; the kernel chooses its instructions at run time, the loop is compiled for the level named.",
-    "sequential": "Files of 1 GiB with direct I/O on both sides, the same block size and depth, pairs in turns. The figure that counts is the "
-    "one-sided lower 90 % bound of the median of the pairs' ratios.",
+    "durable_writes": "One durable write at a time onto blocks that were written before, as the log does it, the two ways in turns; the time "
+    "of every write. The engine asks for RWF_DSYNC and falls back to fdatasync where the kernel refuses it.",
+    "verify": _WHOLE,
+    "backup": _WHOLE,
+    "prepare": _WHOLE + " Both sides begin with a new file and end when it is on stable storage.",
     "power_cuts": "The slow set of `tests/power_cut.rs`: every cut is followed by recovery, and every round by a comparison of the whole content.",
     "sparse": "Pages are made from their numbers when read; only differences are kept. Reads and writes of pages take 12 ms, log writes 1 ms.",
     "redo": "The mix runs with the checkpoint held behind; then the power fails, everything unsynced is lost, and the databases are recovered. "
@@ -25,10 +39,10 @@ ORDER = {
     "writes as many bytes at a time as a log flush and waits for each. fio has no transactions, no cache and no order of log before pages.",
     "arrivals": "Poisson arrivals of the 2010 mix, everything on one processor. The generator's own delay is the time between an arrival's due time and "
     "the moment it is noticed, where no full pool held it up.",
-    "contest": "The same operations on the same records. SQLite: write-ahead log, `synchronous` FULL for durable commits and NORMAL for lazy ones, "
-    "one connection per session; redb: immediate durability or none, and then every 256th commit durable, because it holds lazy ones in memory without a limit. Every store has 64 MiB of cache and its process lives in a memory "
-    "cgroup of 128 MiB, page cache of the kernel included. The time until everything is synced and closed counts. Sessions of this engine are tasks "
-    "of one thread, those of the others threads.",
+    "contest_outside_durable": _CONTEST,
+    "contest_outside_lazy": _CONTEST,
+    "contest_inside_durable": _CONTEST,
+    "contest_inside_lazy": _CONTEST,
 }
 
 HEAD = """# Benchmarks
@@ -64,5 +78,10 @@ def _environment(told: dict[str, Any]) -> str:
     return (
         f"Measured {told['measured_at']} at commit {told['commit']} ({told['build']}; {told['rustc']}) on {told['processor']}, "
         f"{told['processors']} processors, {told['memory_kib'] // 1048576} GiB, Linux {told['kernel']}, {told['file_system']} on "
-        f"{told['device']} ({facts}), {told['fio']}."
+        f"{told['device']} ({facts}), {told['fio']}; "
+        f"load average before {_loads(told['load_average_before'])}, after {_loads(told.get('load_average_after', []))}."
     )
+
+
+def _loads(averages: list[float]) -> str:
+    return "/".join(f"{value:.1f}" for value in averages) or "not noted"

@@ -1,13 +1,14 @@
 """Measures everything the project promises about its own speed and writes docs/benchmarks.md with the record beside it.
 
-    python3 bench/run.py [--directory DIR] [--quick] [--only SECTION ...] [--seconds N]
+    python3 bench/run.py [--directory DIR] [--quick] [--built] [--only SECTION ...] [--seconds N]
 
 The long form takes about an hour on two processors and wants root for the memory cgroup of the contest. `--only` measures some sections and
-keeps the record of the others. `--quick` tries every program on tiny inputs in seconds, checks that its figures make sense, and writes nothing.
+keeps the record of the others, so that a long measurement can be made in pieces when the machine is quiet. `--quick` tries every program on tiny inputs in seconds, checks that its figures make sense, and writes nothing.
 Only the standard library is used, so that it runs before anything is installed.
 """
 
 import argparse
+import functools
 import json
 import math
 import re
@@ -36,19 +37,32 @@ def sections(arguments: argparse.Namespace) -> dict[str, Callable[[], list[Figur
     chosen: dict[str, Callable[[], list[Figure]]] = {
         "engine": lambda: engine_cost.engine(directory, quick),
         "checksum": lambda: engine_cost.checksum(quick),
-        "sequential": lambda: sequential.figures(directory, quick),
+        "durable_writes": lambda: engine_cost.durable_writes(directory, quick),
+        "verify": lambda: sequential.verify(directory, quick),
+        "backup": lambda: sequential.backup(directory, quick),
+        "prepare": lambda: sequential.prepare(directory, quick),
         "power_cuts": lambda: virtual_time.power_cuts(arguments.wall_seconds),
         "sparse": lambda: virtual_time.sparse_day(quick, arguments.wall_seconds),
         "redo": lambda: virtual_time.redo(quick),
         "reads_against_fio": lambda: loads.reads(directory, quick),
         "mix_beside_fio": lambda: loads.mix(directory, quick),
         "arrivals": lambda: loads.arrivals(quick),
-        "contest": lambda: contest.quick(directory) if quick else contest.figures(directory, arguments.seconds),
     }
     if quick:
-        # `make slow` runs the power cuts themselves.
-        del chosen["power_cuts"]
+        return chosen_when_quick(chosen, directory)
+    for inside in (False, True):
+        for durable in (True, False):
+            name = f"contest_{'inside' if inside else 'outside'}_{'durable' if durable else 'lazy'}"
+            chosen[name] = functools.partial(contest.figures, directory, arguments.seconds, inside, durable)
     return chosen
+
+
+def chosen_when_quick(
+    chosen: dict[str, Callable[[], list[Figure]]], directory: Path
+) -> dict[str, Callable[[], list[Figure]]]:
+    """`make slow` runs the power cuts themselves; the other stores are not built."""
+    left = {name: section for name, section in chosen.items() if name != "power_cuts"}
+    return {**left, "contest": lambda: contest.quick(directory)}
 
 
 def sane(figure: Figure) -> bool:
@@ -62,6 +76,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--directory", type=Path, default=ROOT / "target" / "bench-data")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--built", action="store_true", help="the programs are built already")
     parser.add_argument("--only", nargs="+", metavar="SECTION")
     parser.add_argument("--seconds", type=float, default=5, help="of each run of the contest")
     parser.add_argument(
@@ -86,25 +101,27 @@ def main() -> int:
 
 def measure(arguments: argparse.Namespace, chosen: dict[str, Callable[[], list[Figure]]]) -> int:
     """Builds, measures section by section, and records each as soon as it is there."""
-    build(*([] if arguments.quick else ["peers"]))
+    if not arguments.built:
+        build(*([] if arguments.quick else ["peers"]))
     strange = []
     for name, section in chosen.items():
+        before = environment.record(arguments.directory)
         figures = section()
         for figure in figures:
             print(f"{figure.section}: {figure.name}: {figure.value} [{figure.bar}]", flush=True)
         strange += [figure.name for figure in figures if not sane(figure)]
         if not arguments.quick:
-            keep(name, figures, arguments.directory)
+            keep(name, figures, before)
     if strange:
         print(f"no sane figure: {', '.join(strange)}", file=sys.stderr)
     return 1 if strange else 0
 
 
-def keep(name: str, figures: list[Figure], directory: Path) -> None:
+def keep(name: str, figures: list[Figure], before: dict[str, object]) -> None:
     """Replaces one section of the record and writes the document anew."""
     recorded = json.loads(RECORD.read_text()) if RECORD.is_file() else {}
     recorded[name] = {
-        "environment": environment.record(directory),
+        "environment": {**before, "load_average_after": environment.load_averages()},
         "figures": [figure.plain() for figure in figures],
     }
     RECORD.write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n")

@@ -1,7 +1,9 @@
 """Reading and writing whole files against fio: verify, backup, prepare."""
 
+import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from environment import load_average
@@ -42,53 +44,73 @@ def _fio_rate(path: Path, pattern: str, block_bytes: int, depth: int, size: int,
     return measure
 
 
-def figures(directory: Path, quick: bool) -> list[Figure]:
-    """All three, each interleaved with fio on the same file."""
-    size, pairs = (48 << 20, 1) if quick else (1 << 30, 13)
+@contextmanager
+def _folder(directory: Path) -> Iterator[Path]:
     folder = directory / "sequential"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    database = folder / "priv0001.edb"
-    prepare = TARGET / "examples" / "prepare_file"
+    yield folder
+    shutil.rmtree(folder)
+
+
+def _size_and_pairs(quick: bool) -> tuple[int, int]:
+    return (48 << 20, 1) if quick else (1 << 30, 13)
+
+
+def prepare(directory: Path, quick: bool) -> list[Figure]:
+    """Making a prepared database, interleaved with fio writing as much."""
+    size, pairs = _size_and_pairs(quick)
     block, depth = PREPARE
-    spare = folder / "spare.edb"
-
-    def prepare_rate() -> float:
-        spare.unlink(missing_ok=True)
-        line = run([prepare, spare, "32768", f"bytes={size}", f"block={block}", f"depth={depth}"])
-        words = dict(part.strip('{}," ').split('": ') for part in line.strip().split(', "'))
-        spare.unlink()
-        return float(words["bytes"]) / float(words["seconds"]) / (1 << 20)
-
-    found = []
     load = load_average()
-    fio_file = folder / "fio"
-    write = _fio_rate(fio_file, "write", block, depth, size, end_fsync=1, unlink=1)
-    command = f"prepare_file FILE 32768 bytes={size} block={block} depth={depth}; fio --rw=write --end_fsync=1"
-    found.append(_figure("prepare", compare(pairs, prepare_rate, write), WRITE_RATIO_MIN, command, load))
+    with _folder(directory) as folder:
+        spare = folder / "spare.edb"
 
+        def rate() -> float:
+            line = run([TARGET / "examples" / "prepare_file", spare, "32768", f"bytes={size}", f"block={block}",
+                        f"depth={depth}"])  # fmt: skip
+            spare.unlink()
+            told = json.loads(line)
+            return float(told["bytes"]) / float(told["seconds"]) / (1 << 20)
+
+        write = _fio_rate(folder / "fio", "write", block, depth, size, end_fsync=1, unlink=1)
+        command = f"prepare_file FILE 32768 bytes={size} block={block} depth={depth}; fio --rw=write --end_fsync=1"
+        return [_figure("prepare", compare(pairs, rate, write), WRITE_RATIO_MIN, command, load)]
+
+
+def _prepared(folder: Path, size: int) -> Path:
     ours("contest", {"store": "engine", "action": "prepare", "directory": folder, "database_bytes": size})
+    return folder / "priv0001.edb"
+
+
+def verify(directory: Path, quick: bool) -> list[Figure]:
+    """Verifying every page of a cold file, interleaved with fio reading it."""
+    size, pairs = _size_and_pairs(quick)
     block, depth = VERIFY
     load = load_average()
+    with _folder(directory) as folder:
+        database = _prepared(folder, size)
 
-    def verify_rate() -> float:
-        line = run([TARGET / "examples" / "verify_file", str(VERIFY[0]), str(VERIFY[1]), database])
-        return float(line.partition("mib_per_s=")[2].split()[0])
+        def rate() -> float:
+            line = run([TARGET / "examples" / "verify_file", block, depth, database])
+            return float(line.partition("mib_per_s=")[2].split()[0])
 
-    length = database.stat().st_size
-    read = _fio_rate(database, "read", block, depth, length)
-    command = f"verify_file {block} {depth} FILE; fio --rw=read"
-    found.append(_figure("verify", compare(pairs, verify_rate, read), READ_RATIO_MIN, command, load))
+        read = _fio_rate(database, "read", block, depth, database.stat().st_size)
+        command = f"verify_file {block} {depth} FILE; fio --rw=read"
+        return [_figure("verify", compare(pairs, rate, read), READ_RATIO_MIN, command, load)]
 
+
+def backup(directory: Path, quick: bool) -> list[Figure]:
+    """Streaming a database out as a backup does, interleaved with fio reading it."""
+    size, pairs = _size_and_pairs(quick)
     block, depth = BACKUP
     load = load_average()
+    with _folder(directory) as folder:
+        database = _prepared(folder, size)
 
-    def backup_rate() -> float:
-        rate: float = ours("backup_file", {"directory": folder, "read_bytes": BACKUP[0]})["mib_per_s"]
-        return rate
+        def rate() -> float:
+            found: float = ours("backup_file", {"directory": folder, "read_bytes": block})["mib_per_s"]
+            return found
 
-    read = _fio_rate(database, "read", block, depth, length)
-    command = f"backup_file directory=FOLDER read_bytes={block}; fio --rw=read --iodepth={depth}"
-    found.append(_figure("backup", compare(pairs, backup_rate, read), READ_RATIO_MIN, command, load))
-    shutil.rmtree(folder)
-    return found
+        read = _fio_rate(database, "read", block, depth, database.stat().st_size)
+        command = f"backup_file directory=FOLDER read_bytes={block}; fio --rw=read --iodepth={depth}"
+        return [_figure("backup", compare(pairs, rate, read), READ_RATIO_MIN, command, load)]

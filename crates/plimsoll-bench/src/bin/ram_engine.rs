@@ -2,7 +2,7 @@
 //!
 //! The disk holds a prepared database `ratio` times the cache. The 2010 mix runs at full speed until the cache is full and warm, then for
 //! `seconds`. Everything the process does in that time is counted: transactions, the load that makes them up, log, write-back, checksums,
-//! and the copying that stands for the disk. Prints one line of JSON.
+//! and the copying that stands for the disk. Memory that the files grow into is touched before. Prints one line of JSON.
 
 use std::rc::Rc;
 
@@ -22,6 +22,7 @@ struct Setting {
     ratio: u64,
     seconds: f64,
     sessions: u64,
+    touched_bytes: u64,
 }
 
 fn main() -> Result<(), String> {
@@ -31,6 +32,7 @@ fn main() -> Result<(), String> {
         ("ratio", "32"),
         ("seconds", "10"),
         ("sessions", &*SESSIONS_2010.to_string()),
+        ("touched_mib", "1536"),
     ];
     let arguments = Arguments::read(&known, std::env::args().skip(1))?;
     let setting = Setting {
@@ -38,6 +40,7 @@ fn main() -> Result<(), String> {
         ratio: arguments.number("ratio")?,
         seconds: arguments.decimal("seconds")?,
         sessions: arguments.number("sessions")?,
+        touched_bytes: arguments.number("touched_mib")? << 20,
     };
     let clock = Rc::new(Clock::real());
     let disk = MemoryDisk::new(clock.clone(), Random::from_seed(1), MemoryOptions::ram());
@@ -48,6 +51,18 @@ fn main() -> Result<(), String> {
     let line = executor.run(measure(setting, files, handle, counted));
     println!("{}", line.map_err(|stalled| stalled.to_string())??);
     Ok(())
+}
+
+/// Touches memory and gives it back to the program's allocator, for the files to grow into: what the kernel (and the host of a virtual machine)
+/// takes to hand out a page for the first time is no part of a device. What is returned keeps the allocator from giving it back.
+fn touch_memory(bytes: u64) -> Vec<Box<[u8]>> {
+    let piece_bytes = 32 << 10;
+    let mut pieces: Vec<Box<[u8]>> = (0..bytes / piece_bytes)
+        .map(|_| vec![1; piece_bytes as usize].into())
+        .collect();
+    // The last one lies at the end of the heap.
+    pieces.drain(..pieces.len().saturating_sub(1));
+    pieces
 }
 
 async fn measure(
@@ -68,6 +83,7 @@ async fn measure(
     written.map_err(|error| text(&error))?;
     let tree = record_tree(&files, &handle, &path).await;
     let (instance, _) = field.open(&files, &handle).await.map_err(|error| text(&error))?;
+    let _keeps_the_heap = touch_memory(setting.touched_bytes);
     let load = Load::new(instance.clone(), handle.clone(), prepared, tree);
     let sessions = load.start(setting.sessions, MIX_2010, Pace::Sluggish(0.0), 1);
     let cache = &instance.store().cache;
