@@ -27,7 +27,7 @@ fn instance(directory: &str, number: u64) -> Value {
     };
     let home = format!("{directory}/instance{number}");
     json!({
-        "name": format!("instance{number}"), "target": "disk", "backend": "engine", "directory": home,
+        "name": format!("instance{number}"), "target": "disk", "backend": "engine", "unfinished": false, "directory": home,
         "log_directory": home, "page_bytes": 32768, "databases": [database(1), database(2)],
         "cache_bytes_min": MIB, "cache_bytes_max": CACHE_BYTES_MAX, "checkpoint_depth_bytes": 20 * MIB,
         "circular_log": true, "log_framing": "sector_512", "page_images": false, "copies_count": 2,
@@ -44,7 +44,7 @@ fn spec(directory: &str, instances: u64) -> Value {
         .map(|number| format!("instance{number}"))
         .collect();
     json!({
-        "schema_version": 1, "seed": 1, "sample_interval_ms": 500, "hung_after_ms": 30000, "io_method": "auto",
+        "schema_version": 1, "seed": 1, "sample_interval_ms": 500, "hung_after_ms": 30000, "io_method": "auto", "destroy_serials": [],
         "hosts": [{"name": "local"}],
         "targets": [{"name": "disk", "host": "local", "path": directory}],
         "instances": numbers.map(|number| instance(directory, number)).collect::<Vec<_>>(),
