@@ -33,6 +33,12 @@ def load_averages() -> list[float]:
     return [round(value, 2) for value in os.getloadavg()]
 
 
+def _commit() -> str:
+    """What was measured; the page and the record being written do not count as changes."""
+    changed = _told("git", "status", "--porcelain", "--", ".", ":!docs/benchmarks.md", ":!docs/benchmarks.json")
+    return _told("git", "rev-parse", "--short=12", "HEAD") + ("-dirty" if changed else "")
+
+
 def record(directory: Path) -> dict[str, object]:
     """Everything about the machine that a reader of the figures needs."""
     mount = _told("findmnt", "-no", "SOURCE,FSTYPE,OPTIONS", "-T", str(directory)).split()
@@ -44,7 +50,7 @@ def record(directory: Path) -> dict[str, object]:
     memory = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))
     return {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _told("git", "describe", "--always", "--dirty", "--abbrev=12"),
+        "commit": _commit(),
         "build": "cargo release: optimised, thin LTO, no debug assertions",
         "rustc": _told("rustc", "--version"),
         "processor": _processor(),
