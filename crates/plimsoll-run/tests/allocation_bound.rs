@@ -44,7 +44,7 @@ fn spec(directory: &str, instances: u64) -> Value {
         .map(|number| format!("instance{number}"))
         .collect();
     json!({
-        "schema_version": 1, "seed": 1, "sample_interval_ms": 500, "hung_after_ms": 30000, "io_method": "auto", "destroy_serials": [],
+        "schema_version": 1, "seed": 1, "sample_interval_ms": 500, "hung_after_ms": 30000, "io_method": "auto", "destroy_serials": [], "max_iops": null, "max_mib_per_s": null,
         "hosts": [{"name": "local"}],
         "targets": [{"name": "disk", "host": "local", "path": directory}],
         "instances": numbers.map(|number| instance(directory, number)).collect::<Vec<_>>(),
