@@ -130,7 +130,7 @@ impl Recovery {
 
     /// Feeds every generation there is. While one is redone the next is read.
     pub async fn feed_all(&mut self) -> Result<()> {
-        let files = self.reader.generations().await?;
+        let files = self.known.clone();
         let mut following = None;
         for index in 0..files.len() {
             if files[index].generation != self.next {
