@@ -122,6 +122,9 @@ PLAN_FIELDS = {
         default=config.ARRIVALS["sessions_max"],
         meaning="open transactions at once, over all loads that arrive by a schedule",
     ),
+    "jetstress_fields": Field(
+        ListOf(Text()), default=[], meaning="fields of a JetstressConfig.xml that mean nothing here, kept for its export"
+    ),
     "host": Field(Tables(HOST_FIELDS, unique="name"), default=[], meaning="machines"),
     "target": Field(Tables(TARGET_FIELDS, 1, unique="name"), required=True, meaning="storage under test"),
     "instance": Field(Tables(INSTANCE_FIELDS, 1, unique="name"), required=True, meaning="engine instances"),

@@ -155,3 +155,27 @@ def _text(
     except InputError as error:
         course.stop_with(course.EXIT_USAGE, f"these answers make no plan\n{error}")
     return text
+
+
+@plan.command("export", context_settings={"help_option_names": ["-h", "--help"]})
+def export(
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("JetstressConfig.xml"),
+) -> None:
+    """Write a plan as a JetstressConfig.xml, with every field that an import kept."""
+    from plimsoll.compat.jetstress_export import export_config
+    from plimsoll.sizing.mistakes import InputError
+
+    try:
+        text, remarks = export_config(plan_file)
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except InputError as error:
+        course.stop_with(course.EXIT_USAGE, str(error))
+    except FileExistsError:
+        course.stop_with(course.EXIT_USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
+    except OSError as error:
+        course.stop_with(course.EXIT_USAGE, f"{out}: {(error.strerror or str(error)).lower()}")
+    for remark in remarks:
+        course.say(f"note: {remark}")
+    print(out)
