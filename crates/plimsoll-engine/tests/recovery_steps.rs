@@ -9,7 +9,7 @@ use std::rc::Rc;
 use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Recovery;
 use plimsoll_engine::log::names::LogNames;
-use plimsoll_io::{Clock, Loss, MemoryDisk, MemoryOptions, Random};
+use plimsoll_io::{Clock, Disk, Loss, MemoryDisk, MemoryOptions, Random};
 use support::*;
 
 fn setup() -> Setup {
@@ -127,6 +127,20 @@ fn a_pause_moves_the_start_of_redo_forward() {
         let (instance, _) = recovery.activate(&mut Random::from_seed(1)).await.unwrap();
         audit(&instance, &field, &books).await.unwrap();
         instance.close().await.unwrap();
+    })
+    .unwrap();
+}
+
+/// Whoever gives up tries again at once, and must not find the databases locked by what was given up.
+#[test]
+fn when_a_recovery_is_abandoned_nobody_holds_its_files() {
+    let (disk, _, _) = crashed(5);
+    let world = disk.clone();
+    run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
+        let mut recovery = begin(&files, &handle).await;
+        assert!(recovery.feed_next().await.unwrap());
+        recovery.abandon().await;
+        assert_eq!(world.in_flight(), 0, "its files are still being closed");
     })
     .unwrap();
 }

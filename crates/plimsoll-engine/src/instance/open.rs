@@ -64,7 +64,7 @@ impl Instance {
         if dirty {
             let mut recovery = Recovery::with_databases(files, handle, options, databases).await?;
             if let Err(error) = recovery.feed_all().await {
-                recovery.abandon().await;
+                recovery.stop().await;
                 return Err(error);
             }
             return recovery.activate_open(random).await;

@@ -188,8 +188,15 @@ impl Recovery {
         noted
     }
 
-    /// Stops without keeping anything but what happens to be written.
+    /// Stops without keeping anything but what happens to be written, and closes the files: when this returns nobody holds them.
     pub async fn abandon(self) {
+        let databases = self.databases.clone();
+        self.stop().await;
+        close_all(&databases).await;
+    }
+
+    /// Stops; the databases stay open.
+    pub(super) async fn stop(self) {
         self.replayer.abandon().await;
     }
 
