@@ -1,10 +1,11 @@
-//! A run on the disks of this machine, in real time.
+//! A run on the disks of this machine, in real time; or on a modelled array, if the spec describes one.
 
 use std::rc::Rc;
 
 use plimsoll_io::{Caching, Clock, Method, MethodChoice, RealDisk, RealDiskOptions};
 
 use crate::RunError;
+use crate::modelled::execute_modelled;
 use crate::outcome::RunOutcome;
 use crate::run::execute;
 use crate::setting::{Output, StopSignal};
@@ -37,11 +38,14 @@ fn options_for(name: &str, destroy_serials: &[String]) -> Result<RealDiskOptions
     })
 }
 
-/// Carries out a run on real storage; blocks the calling thread until it is over.
+/// Carries out a run on real storage, or on the array the spec describes; blocks the calling thread until it is over.
 ///
 /// # Errors
 /// When the way of doing I/O that was asked for does not exist here. All later errors are part of the outcome.
-pub fn execute_live(spec: RunSpec, output: Output, stop: StopSignal) -> Result<RunOutcome, RunError> {
+pub fn execute_live(mut spec: RunSpec, output: Output, stop: StopSignal) -> Result<RunOutcome, RunError> {
+    if let Some(modelled) = spec.modelled.take() {
+        return execute_modelled(spec, &modelled, output, stop);
+    }
     let clock = Rc::new(Clock::real());
     let disk = RealDisk::open(
         options_for(&spec.io_method, &spec.destroy_serials)?,

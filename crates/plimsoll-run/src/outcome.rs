@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use plimsoll_array::ArrayReport;
 use plimsoll_io::{Nanos, UtcAnchor};
 
 use crate::RunError;
@@ -70,6 +71,9 @@ pub struct PhaseResult {
     pub calibrations: Vec<Calibration>,
     /// What a search found.
     pub search: Option<SearchResult>,
+    /// What a modelled array counted; absent on real storage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayReport>,
 }
 
 /// A phase that was begun.

@@ -11,16 +11,28 @@ use crate::RunError;
 use crate::error_watch::ErrorWatch;
 use crate::events::Level;
 use crate::host::HostWatch;
+use crate::modelled::PhaseWatch;
 use crate::outcome::{
     Anchor, Ending, ErrorReport, OUTCOME_SCHEMA_VERSION, PhaseOutcome, PhaseResult, RunOutcome,
 };
 use crate::phase;
+use crate::processors::Processors;
 use crate::recorder::{PhaseFigures, Recorder};
 use crate::sampler::Sampler;
 use crate::setting::{Output, Setting, StopSignal};
 use crate::spec::{PhaseAction, PhaseSpec, RunSpec};
 use crate::stage::Stage;
 use crate::stalls::{Stall, StallBook};
+
+/// What a run works on.
+pub struct Storage {
+    /// The disk.
+    pub disk: Rc<dyn Disk>,
+    /// Counts by phase, if the storage is modelled.
+    pub watch: Option<Rc<dyn PhaseWatch>>,
+    /// What the host charges for transactions.
+    pub processors: Processors,
+}
 
 /// Carries out a run on a disk and returns when it is over. Whatever goes wrong is part of the outcome.
 pub fn execute(
@@ -30,6 +42,27 @@ pub fn execute(
     output: Output,
     stop: StopSignal,
 ) -> RunOutcome {
+    let storage = Storage {
+        disk,
+        watch: None,
+        processors: Processors::new(1, 0),
+    };
+    execute_on(spec, clock, storage, output, stop)
+}
+
+/// The same on storage of any kind.
+pub fn execute_on(
+    spec: RunSpec,
+    clock: Rc<Clock>,
+    storage: Storage,
+    output: Output,
+    stop: StopSignal,
+) -> RunOutcome {
+    let Storage {
+        disk,
+        watch: array,
+        processors,
+    } = storage;
     let spec = Rc::new(spec);
     let recorder = Rc::new(Recorder::default());
     let watch = Rc::new(ErrorWatch::new(clock.clone(), recorder.clone(), output.clone()));
@@ -44,18 +77,19 @@ pub fn execute(
         files: Files::new(spared.clone()),
         disk: recorded,
         handle: executor.handle(),
+        processors: Rc::new(processors),
         recorder,
         stalls,
         output,
         stop,
         phase: None,
     };
-    let mut course = Course::new(&clock);
+    let mut course = Course::new(&clock, array);
     let ended = executor.run(follow_plan(Stage::new(spec, setting), course, host));
     let error;
     (course, error) = match ended {
         Ok((course, result)) => (course, result.err()),
-        Err(stalled) => (Course::new(&clock), Some(RunError::Stalled(stalled))),
+        Err(stalled) => (Course::new(&clock, None), Some(RunError::Stalled(stalled))),
     };
     course.anchors.push(clock.anchor().into());
     // Asked at the end, because a disk learns of fallbacks when files are opened.
@@ -112,11 +146,13 @@ struct Course {
     phases: Vec<PhaseOutcome>,
     stalls: Vec<Stall>,
     figures: Vec<PhaseFigures>,
+    array: Option<Rc<dyn PhaseWatch>>,
 }
 
 impl Course {
-    fn new(clock: &Clock) -> Course {
+    fn new(clock: &Clock, array: Option<Rc<dyn PhaseWatch>>) -> Course {
         Course {
+            array,
             anchors: vec![clock.anchor().into()],
             phases: Vec::new(),
             stalls: Vec::new(),
@@ -211,6 +247,9 @@ fn stay(stage: &Stage, phase: &PhaseSpec) -> Vec<String> {
 fn enter_phase(stage: &mut Stage, sampler: &Sampler, course: &mut Course, number: usize, phase: &PhaseSpec) {
     sampler.close_sample();
     course.begin_phase(stage, number as u32);
+    if let Some(array) = &course.array {
+        array.begin();
+    }
     let anchor: Anchor = stage.setting.clock().anchor().into();
     course.anchors.push(anchor);
     course.phases.push(PhaseOutcome {
@@ -238,6 +277,7 @@ fn finish_phase(course: &mut Course, stage: &Stage, phase: &PhaseSpec, complete:
         outcome.end_ns = stage.setting.handle.now();
         outcome.complete = complete;
         outcome.result = found;
+        outcome.result.array = course.array.as_ref().map(|array| array.report());
     }
 }
 

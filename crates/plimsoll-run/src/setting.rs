@@ -10,6 +10,7 @@ use plimsoll_measure::Row;
 
 use crate::RunError;
 use crate::events::{Event, Level};
+use crate::processors::Processors;
 use crate::recorder::Recorder;
 use crate::stalls::StallBook;
 
@@ -52,6 +53,8 @@ pub struct Setting {
     pub disk: Rc<Recorded<Rc<dyn Disk>>>,
     /// Tasks, timers, time.
     pub handle: Handle,
+    /// What a modelled host charges for its transactions; nothing on a real one.
+    pub processors: Rc<Processors>,
     /// Where figures go.
     pub recorder: Rc<Recorder>,
     /// Where long transactions are kept.

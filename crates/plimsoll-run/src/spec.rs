@@ -12,6 +12,7 @@ use plimsoll_engine::PageSize;
 use plimsoll_workload::{Habits, Locality, Mix};
 
 use crate::RunError;
+use crate::modelled::ModelledSpec;
 
 pub use load::{CriterionSpec, LoadSpec, SearchSpec, SpacingSpec, StatisticSpec, TargetIopsSpec};
 
@@ -38,6 +39,8 @@ pub struct RunSpec {
     pub max_mib_per_s: Option<f64>,
     /// Serials of the block devices that may be overwritten, as the user has typed them.
     pub destroy_serials: Vec<String>,
+    /// A modelled array in the place of real storage; absent: the disks of this machine.
+    pub modelled: Option<ModelledSpec>,
     /// Machines; this version runs on one.
     pub hosts: Vec<HostSpec>,
     /// Places to put databases.

@@ -151,6 +151,7 @@ impl Gate {
 
     async fn transaction(&self, place: LoadPlace, mut step: Step) -> Result<(), RunError> {
         loop {
+            self.shared.setting.processors.transaction(self.handle()).await;
             let result = place.backend.execute(place.database, &step.operation).await?;
             let finished = self.handle().now();
             let response_ns = finished.saturating_sub(step.intended);

@@ -75,6 +75,7 @@ impl Customer {
             if !self.shared.wanted() {
                 break;
             }
+            self.shared.setting.processors.transaction(&handle).await;
             let result = place.backend.execute(place.database, &step.operation).await?;
             let finished = handle.now();
             let response_ns = finished.saturating_sub(step.intended);

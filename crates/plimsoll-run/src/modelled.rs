@@ -1,0 +1,115 @@
+//! A run on a modelled array, in virtual time: the engine and the load are the real ones, the storage is not there.
+//!
+//! Prepared databases are kept sparsely, so that preparing takes no time and a terabyte little memory. The array counts
+//! anew at the beginning of each phase, and what it counted is part of the phase's result. Same spec, same bytes.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use serde::Deserialize;
+
+use plimsoll_array::{Array, ArrayReport, ArraySpec, ModelledDisk};
+use plimsoll_engine::prepare::PreparedContent;
+use plimsoll_io::{Clock, MemoryDisk, MemoryOptions, Nanos, Random};
+
+use crate::RunError;
+use crate::backend::prepared_database;
+use crate::outcome::RunOutcome;
+use crate::processors::Processors;
+use crate::run::{Storage, execute_on};
+use crate::setting::{Output, StopSignal};
+use crate::spec::{BackendKind, RunSpec};
+
+/// The storage of a modelled run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelledSpec {
+    /// The array.
+    pub array: ArraySpec,
+    /// Which volume the files of a directory lie on.
+    pub places: Vec<PlaceSpec>,
+    /// Processors of the modelled host.
+    pub processor_count: u32,
+    /// How long a transaction occupies one of them.
+    pub transaction_processor_ns: Nanos,
+}
+
+/// A directory and its volume.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlaceSpec {
+    /// The directory.
+    pub directory: PathBuf,
+    /// The volume, counted from 0.
+    pub volume: u32,
+}
+
+/// Storage that can tell what it did in a phase.
+pub trait PhaseWatch {
+    /// A phase begins: count anew.
+    fn begin(&self);
+    /// What was counted since.
+    fn report(&self) -> ArrayReport;
+}
+
+impl PhaseWatch for ModelledDisk<Rc<MemoryDisk>> {
+    fn begin(&self) {
+        self.reset_counters();
+    }
+
+    fn report(&self) -> ArrayReport {
+        ModelledDisk::report(self)
+    }
+}
+
+/// Carries out a run on its modelled array.
+///
+/// # Errors
+/// When the array cannot be built or carries what it cannot hold. All later errors are part of the outcome.
+pub fn execute_modelled(
+    mut spec: RunSpec,
+    modelled: &ModelledSpec,
+    output: Output,
+    stop: StopSignal,
+) -> Result<RunOutcome, RunError> {
+    let clock = Rc::new(Clock::simulated());
+    let random = Random::from_seed(spec.seed);
+    let memory = MemoryDisk::new(clock.clone(), random.child("memory"), MemoryOptions::ram());
+    load_databases(&memory, &mut spec)?;
+    let array = Array::new(&modelled.array, &random.child("array"))
+        .map_err(|errors| RunError::Spec(errors.to_string()))?;
+    let places = modelled.places.iter();
+    let folders = places
+        .map(|place| (place.directory.clone(), place.volume))
+        .collect();
+    let disk = Rc::new(ModelledDisk::new(memory, clock.clone(), array, folders));
+    let storage = Storage {
+        watch: Some(disk.clone()),
+        processors: Processors::new(modelled.processor_count, modelled.transaction_processor_ns),
+        disk,
+    };
+    Ok(execute_on(spec, clock, storage, output, stop))
+}
+
+/// Puts every database of the spec in place as a rule, as if it had been prepared.
+fn load_databases(memory: &MemoryDisk, spec: &mut RunSpec) -> Result<(), RunError> {
+    for number in 0..spec.instances.len() {
+        let instance = &spec.instances[number];
+        if instance.backend != BackendKind::Engine {
+            return Err(RunError::Spec(format!(
+                "instance {} is raw files, which a modelled array cannot hold sparsely; write backend = \"engine\"",
+                instance.name
+            )));
+        }
+        memory.create_directory(&instance.directory);
+        memory.create_directory(&instance.log_directory);
+        for position in 0..instance.databases.len() {
+            let prepared = Rc::new(prepared_database(&spec.instances[number], position)?);
+            let path = spec.instances[number].database_path(position);
+            memory.load_sparse(path, prepared.file_bytes(), PreparedContent::sparse(&prepared));
+            spec.instances[number].databases[position].existing_records = Some(prepared.records());
+        }
+        spec.instances[number].unfinished = false;
+    }
+    Ok(())
+}
