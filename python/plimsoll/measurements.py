@@ -79,6 +79,7 @@ def summarize(run_folder: Path) -> dict[str, Any]:
             "io": {"method": outcome["io_method"], "remarks": outcome["io_remarks"]},
             "debug_build": outcome["debug_build"],
             "virtual_time": outcome["virtual_time"],
+            **measured.array(),
         }
 
 
@@ -118,6 +119,11 @@ class Measurements:
     def devices(self, kind: str) -> list[dict[str, Any]]:
         """What the disks under the instances did in the phases of a kind."""
         return device_rates(self._rows, self._outcome.get("devices", []), self._phases_of(kind))
+
+    def array(self) -> dict[str, Any]:
+        """What a modelled array counted by itself while it was measured last; nothing on real storage."""
+        counted = [phase["array"] for phase in self._phases if "array" in phase]
+        return {"array": counted[-1]} if counted else {}
 
     def _phases_of(self, kind: str) -> list[str]:
         return [phase["name"] for phase in self._outcome["phases"] if phase["kind"] == kind]

@@ -14,9 +14,12 @@ from typing import Any
 from plimsoll import config, loads, stopping
 from plimsoll.blockdevices import is_device
 from plimsoll.limits import LimitError, parse_limit
+from plimsoll.modelled.possible import impossibilities
+from plimsoll.modelled.presets import CHANGES, changed_array, shipped_drives, wanted_array
+from plimsoll.modelled.storage import lacking_gb, modelled_storage
 from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
 from plimsoll.sizing.located import LocatedFile, read_located
-from plimsoll.sizing.mistakes import nearest_names
+from plimsoll.sizing.mistakes import InputError, nearest_names
 
 MIB = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
@@ -29,7 +32,17 @@ HOST_FIELDS = {"name": Field(Text(), required=True, meaning="what to call the ma
 
 TARGET_FIELDS = {
     "name": Field(Text(), required=True, meaning="what to call the storage"),
-    "path": Field(Text(), required=True, meaning="the directory that is put to the test, or a whole block device"),
+    "path": Field(
+        Text(), meaning="the directory that is put to the test, or a whole block device; missing only beside `modelled`"
+    ),
+    "modelled": Field(
+        Text(),
+        meaning="in the place of `path`, an array to be simulated: a preset, FILE.toml or FILE.toml#NAME; every figure is "
+        "then MODELLED",
+    ),
+    "changes": Field(
+        Table(CHANGES), meaning='figures of the modelled array to change: { level = "RAID 10", sets = [8] }'
+    ),
     "log_path": Field(Text(), meaning="a directory for the logs, if they lie elsewhere; a block device needs one"),
     "host": Field(Text(), meaning="the machine it is attached to; the first one if left out"),
     "rated_endurance_tb": Field(
@@ -123,7 +136,9 @@ PLAN_FIELDS = {
         meaning="open transactions at once, over all loads that arrive by a schedule",
     ),
     "jetstress_fields": Field(
-        ListOf(Text()), default=[], meaning="fields of a JetstressConfig.xml that mean nothing here, kept for its export"
+        ListOf(Text()),
+        default=[],
+        meaning="fields of a JetstressConfig.xml that mean nothing here, kept for its export",
     ),
     "host": Field(Tables(HOST_FIELDS, unique="name"), default=[], meaning="machines"),
     "target": Field(Tables(TARGET_FIELDS, 1, unique="name"), required=True, meaning="storage under test"),
@@ -185,6 +200,7 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
         "workloads": _workloads(plan, collector),
         "phases": _phases(plan, collector),
     }
+    array = _modelled_array(plan, run["instances"], collector)
     loads.mistakes_of_phases(plan, run["workloads"], collector)
     if len(plan["host"]) > 1:
         collector.add(("host",), "names several machines", "this version runs on one")
@@ -197,6 +213,9 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
     collector.raise_if_any()
     rated = {item["name"]: item["rated_endurance_tb"] for item in plan["target"] if item["rated_endurance_tb"]}
     judgement = {key: plan[key] for key in ("limits", "test", "required_iops")} | {"stated_limits": stated}
+    if array is not None:
+        run["modelled"] = modelled_storage(array, run["instances"])
+        judgement["modelled"] = array
     if judgement["required_iops"] is None:
         judgement["required_iops"] = _iops_of_users(plan, run["workloads"])
     return {
@@ -259,17 +278,66 @@ def _targets(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]
         {
             "name": target["name"],
             "host": _named(target["host"], hosts, ("target", index, "host"), collector),
-            "path": str(Path(target["path"] or ".").expanduser().absolute()),
+            "path": str(_path_of(target)),
         }
         for index, target in enumerate(plan["target"] or [])
     ]
+
+
+#: Where modelled storage seems to lie; nothing is ever written there.
+MODELLED_ROOT = Path("/modelled")
+
+
+def _path_of(target: dict[str, Any]) -> Path:
+    if target.get("modelled"):
+        return MODELLED_ROOT / str(target.get("name"))
+    return Path(target.get("path") or ".").expanduser().absolute()
+
+
+def _modelled_array(
+    plan: dict[str, Any], instances: list[dict[str, Any]], collector: Collector
+) -> dict[str, Any] | None:
+    """The array a plan names in the place of a path, with what it cannot be."""
+    targets = plan["target"] or []
+    for index, target in enumerate(targets):
+        if target["path"] is None and target["modelled"] is None:
+            collector.add(("target", index, "path"), "is missing", "name the directory that is put to the test")
+        if target["modelled"] is None and target["changes"] is not None:
+            collector.add(("target", index, "changes"), "changes no modelled array", "name one with modelled = ...")
+        if target["modelled"] and target["path"]:
+            collector.add(("target", index, "path"), "is not used: the storage is modelled", "leave one of the two out")
+        if target["modelled"] and len(targets) > 1:
+            collector.add(("target", index, "modelled"), "stands beside other targets", "a modelled array stands alone")
+    if not targets or not targets[0]["modelled"]:
+        return None
+    for index, instance in enumerate(plan["instance"] or []):
+        if instance["backend"] == "raw_files":
+            collector.add(
+                ("instance", index, "backend"), "is raw_files, which no modelled array holds", 'write "engine"'
+            )
+    try:
+        array = changed_array(wanted_array(targets[0]["modelled"]), targets[0]["changes"] or {})
+    except InputError as error:
+        for mistake in error.mistakes:
+            where = f"{error.file_name}:{mistake.line} " if mistake.line else ""
+            collector.add(("target", 0, "modelled"), f"{where}`{mistake.where}` {mistake.message}", mistake.hint)
+        return None
+    found = list(impossibilities(array, shipped_drives() | {array["drive"]: array["drive_sheet"]}))
+    for key, message, hint in found:
+        collector.add(("target", 0, "changes", key), message, hint)
+    lacking = None if found else lacking_gb(array, instances)
+    if lacking:
+        needed, held = lacking
+        message = f"needs {needed:,.0f} GB with room for growth and logs, but the array holds {held:,.0f} GB"
+        collector.add(("instance",), message, "make the databases smaller, or use larger or more drives")
+    return array
 
 
 def _check_devices(plan: dict[str, Any], collector: Collector) -> None:
     """A whole block device holds one database of the engine and nothing else."""
     first_target = next((target["name"] for target in plan["target"] or []), None)
     for number, target in enumerate(plan["target"] or []):
-        if not is_device(Path(target["path"] or ".").expanduser()):
+        if target["modelled"] or not is_device(_path_of(target)):
             continue
         if target["log_path"] is None:
             hint = "name a directory on a file system for the log, the checkpoint and the flush map"
@@ -326,8 +394,9 @@ def _instance(
         value["cache_mib_min"] = value["cache_mib_max"]
     target_name = _named(given["target"], list(targets), ("instance", index, "target"), collector)
     target = targets.get(target_name, {})
-    path = Path(target.get("path") or ".").expanduser().absolute()
-    log_directory = Path(target.get("log_path") or path).expanduser().absolute() / name
+    path = _path_of(target)
+    log_root = path.with_name(f"{path.name} logs") if target.get("modelled") else path
+    log_directory = Path(target.get("log_path") or log_root).expanduser().absolute() / name
     has_cache = value["backend"] == "engine"
     on_device = is_device(path)
     # A device has no inside: whatever is not the database lies with the logs.

@@ -73,6 +73,8 @@ def inspect(run: dict[str, Any]) -> Forecast:
     """
     problems: list[str] = []
     forecast = Forecast()
+    if run.get("modelled"):
+        return forecast  # nothing of it is real
     for target in run["targets"]:
         if blockdevices.is_device(Path(target["path"])):
             problems += blockdevices.settle(target, run)
@@ -161,6 +163,8 @@ def _is_whole(instance: dict[str, Any], database: dict[str, Any]) -> bool:
 
 def take(run: dict[str, Any]) -> None:
     """Make the directories of a run and mark them as in use."""
+    if run.get("modelled"):
+        return
     for instance in run["instances"]:
         for directory in {instance["directory"], instance["log_directory"]}:
             Path(directory).mkdir(parents=True, exist_ok=True)
@@ -169,6 +173,8 @@ def take(run: dict[str, Any]) -> None:
 
 def give_back(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     """Note in the markers what the run left behind, so that a later one can go on with it."""
+    if run.get("modelled"):
+        return
     stops = [phase for phase in outcome["phases"] if phase["kind"] == "stop"]
     closed = bool(stops) and all(phase["complete"] for phase in stops)
     found: list[list[dict[str, Any]]] = stops[-1]["databases"] if stops else []

@@ -51,7 +51,8 @@ def run_plan(plan: dict[str, Any], run_folder: Path, on_event: Listener, on_samp
         plimsoll._native.ConfigError: the plan cannot be run by this version.
     """
     folder.write_json(run_folder / folder.PLAN, plan)
-    targets = [Path(target["path"]) for target in plan["run"]["targets"]]
+    modelled = bool(plan["run"].get("modelled"))
+    targets = [] if modelled else [Path(target["path"]) for target in plan["run"]["targets"]]
     environment = collect(targets)
     environment["release_build"] = _native.is_release_build
     folder.write_json(run_folder / folder.ENVIRONMENT, environment)

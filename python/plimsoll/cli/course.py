@@ -15,6 +15,7 @@ from plimsoll import folder, load_figures, measurements, premises, stopping, ver
 from plimsoll.cli import outlook
 from plimsoll.cli.figures import Figures, in_words
 from plimsoll.cli.live import showing
+from plimsoll.modelled import words
 from plimsoll.sizing.mistakes import InputError
 from plimsoll.verdict.text import lines_of
 
@@ -61,6 +62,9 @@ def forecast(plan: dict[str, Any], destroy_serials: list[str] | None = None) -> 
         expected = premises.inspect(plan["run"])
     except premises.PremisesError as error:
         stop_with(EXIT_USAGE, *error.problems)
+    if plan["run"].get("modelled"):
+        say(f"plan {plan['name']}: {words.WARNING}: {words.array_title(plan['judgement']['modelled'])}")
+        return expected
     reused = f", {', '.join(expected.reused)} reused" if expected.reused else ""
     say(
         f"plan {plan['name']}: {expected.bytes_to_prepare >> 20} MiB of databases to prepare{reused}; "
@@ -175,6 +179,10 @@ def write_report(run_folder: Path) -> None:
 def print_result(run_folder: Path, found: dict[str, Any]) -> None:
     """The verdict with one reason for every check, and where the rest is."""
     print("\n" + "\n".join(lines_of(found)))
+    if found.get("prediction"):
+        judgement = folder.read_json(run_folder / folder.PLAN)["judgement"]
+        summary = folder.read_json(run_folder / folder.SUMMARY)
+        print("\n" + "\n".join(words.lines_of(judgement, summary, found["prediction"])))
     lines = load_figures.in_words(folder.read_json(run_folder / folder.SUMMARY)["load"])
     if lines:
         print("\n" + "\n".join(lines))

@@ -136,7 +136,9 @@ def as_lines(plan: dict[str, Any], expected: premises.Forecast) -> list[str]:
 
 
 def reasons_to_ask(plan: dict[str, Any], expected: premises.Forecast) -> list[str]:
-    """Why this run needs a yes; none for a small one."""
+    """Why this run needs a yes; none for a small one, and none where nothing is real."""
+    if plan["run"].get("modelled"):
+        return []
     reasons = []
     seconds = total_s(plan, expected)
     if seconds > LARGE_S:

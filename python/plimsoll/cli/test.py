@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 from plimsoll import config
 from plimsoll.cli import course, options
 from plimsoll.plan import plan_of_options
+from plimsoll.sizing.mistakes import InputError
 
 test = typer.Typer(
     no_args_is_help=True,
@@ -44,11 +46,50 @@ def performance_options(
     }
 
 
+def storage_options(path: Path | None, modelled: str | None, change: list[str]) -> dict[str, Any]:
+    """The target of a plan: a directory, or a modelled array with what is changed of it. Leaves when it is neither."""
+    if (path is None) == (modelled is None):
+        course.stop_with(course.EXIT_USAGE, "name either a directory on the storage, or an array with --modelled")
+    if modelled is None:
+        if change:
+            course.stop_with(course.EXIT_USAGE, "--change is for arrays named with --modelled")
+        return {"path": str(path)}
+    try:
+        changes = tomllib.loads("\n".join(change))
+    except tomllib.TOMLDecodeError as error:
+        hint = "write it as in a file of arrays, such as --change \"level='RAID 10'\" --change 'sets=[8]'"
+        course.stop_with(course.EXIT_USAGE, f"--change cannot be read: {error}\n    hint: {hint}")
+    return {"modelled": modelled} | ({"changes": changes} if changes else {})
+
+
+def filled_mib(target: dict[str, Any], databases: int) -> int:
+    """The size of databases that fill the modelled array as far as a design does; anything if there is no such array."""
+    from plimsoll.modelled.presets import changed_array, wanted_array
+    from plimsoll.modelled.storage import filling_mib
+
+    try:
+        return filling_mib(changed_array(wanted_array(target["modelled"]), target.get("changes", {})), databases)
+    except (InputError, KeyError, TypeError):
+        return 1024  # the plan's reader says what is wrong
+
+
 @test.command("performance", context_settings={"help_option_names": ["-h", "--help"]})
 def performance(
-    path: Annotated[Path, typer.Argument(help="A directory on the storage to be tested.")],
+    path: Annotated[Path | None, typer.Argument(help="A directory on the storage to be tested.")] = None,
+    modelled: Annotated[
+        str | None,
+        typer.Option(help="Simulate this array instead: a preset or FILE.toml.", metavar="ARRAY"),
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A figure of the modelled array: level='RAID 10', sets=[8]. May be repeated.", metavar="KEY=VALUE"
+        ),
+    ] = None,
     databases: Annotated[int, typer.Option(help="Databases, each an instance with its own log and cache.")] = 2,
-    size_mib: Annotated[int, typer.Option(help="Size of each database.")] = 1024,
+    size_mib: Annotated[
+        int | None, typer.Option(help="Size of each database; 1024, or six tenths of a modelled array, if left out.")
+    ] = None,
     minutes: Annotated[float, typer.Option(help="How long to measure; a qualification takes 120.")] = 120.0,
     edition: Annotated[str, typer.Option(help="Whose habits: 2003, 2007, 2010 or 2013.")] = "2010",
     backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(config.INSTANCE_DEFAULTS["backend"]),
@@ -77,11 +118,20 @@ def performance(
 ) -> None:
     """Put the storage under a directory to the test and judge it by the published limits.
 
-    The databases stay for the next test; `plimsoll clean` deletes them.
+    The databases stay for the next test; `plimsoll clean` deletes them. With --modelled no storage is touched and every
+    figure is MODELLED: the same engine and load run on a simulated array, in virtual time.
 
     Example: plimsoll test performance /mnt/array --databases 4 --size-mib 65536 --minutes 120 --yes
+
+    Example: plimsoll test performance --modelled emc-vnxe3300 --sessions 3
     """
-    wanted = performance_options(path, "performance", databases, size_mib, minutes, backend, edition)
+    target = storage_options(path, modelled, change or [])
+    if size_mib is None:
+        size_mib = filled_mib(target, databases) if modelled else 1024
+    wanted = performance_options(path or Path(), "performance", databases, size_mib, minutes, backend, edition)
+    wanted["target"] = [{"name": "target", **target}]
+    if modelled:
+        wanted["phase"] = [phase for phase in wanted["phase"] if phase["kind"] != "checksum"]
     wanted |= {"limits": limits, "io_method": io_method, "seed": seed}
     if stated_limits:
         wanted["stated_limits"] = stated_limits

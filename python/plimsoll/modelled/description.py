@@ -23,7 +23,7 @@ def array_description(array: dict[str, Any], volumes: Sequence[tuple[str, float]
     """
     members = range(int(array["member_count"]))
     return {
-        "drives": [drive_description(array["drive"], array["seek_scale"])],
+        "drives": [sheet_description(array["drive_sheet"], array["seek_scale"])],
         "members": [_member(array) for _ in members],
         "groups": [_group(array, number) for number in members],
         "pools": [{"name": "pool", "groups": list(members), "page_bytes": int(array["page_mib"] * MIB)}],
@@ -37,15 +37,22 @@ def array_description(array: dict[str, Any], volumes: Sequence[tuple[str, float]
             for name, size_gb in volumes
         ],
         "path": _path(array),
-        "faults": [],
+        "faults": [
+            {"at_ns": 0, "fault": {"drive_fails": {"group": 0, "drive": drive}}}
+            for drive in range(int(array.get("failed_drive_count") or 0))
+        ],
     }
 
 
 def drive_description(name: str, seek_scale: float = 1.0) -> dict[str, Any]:
     """A shipped drive, with its seek times scaled."""
-    drive = shipped_drives()[name]
+    return sheet_description(shipped_drives()[name], seek_scale)
+
+
+def sheet_description(drive: dict[str, Any], seek_scale: float) -> dict[str, Any]:
+    """A drive from its sheet, with its seek times scaled."""
     kind = {"hdd": _hard_drive(drive, seek_scale)} if "rotation_rpm" in drive else {"ssd": _flash_drive(drive)}
-    return {"name": name, "capacity_bytes": int(drive["capacity_gb"] * GB), "kind": kind}
+    return {"name": drive["name"], "capacity_bytes": int(drive["capacity_gb"] * GB), "kind": kind}
 
 
 def _hard_drive(drive: dict[str, Any], seek_scale: float) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
+from plimsoll.modelled.band import RESULTS
 from plimsoll.modelled.papers import Result, read_points, run_papers
 
 #: What the model is held to, in percent: one figure, and the mean of the unfitted IOPS.
@@ -145,9 +148,21 @@ def papers_page(results: Sequence[Result]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def results_json(results: Sequence[Result]) -> str:
+    """The results as the data file that `band` reads."""
+    array_of = {point["id"]: point["array"] for point in read_points()}
+    rows = [asdict(result) | {"array": array_of[result.id]} for result in results]
+    for row in rows:
+        row["modelled"], row["error_percent"] = round(row["modelled"], 3), round(row["error_percent"], 2)
+    note = "written by `make papers`, with docs/papers.md"
+    return json.dumps({"kind": "papers_results", "schema_version": 1, "note": note, "results": rows}, indent=1) + "\n"
+
+
 def main() -> None:
-    """Run the points and write the page."""
-    Path(sys.argv[1]).write_text(papers_page(run_papers()), encoding="utf-8")
+    """Run the points, write the page, and the data from which the band of a prediction is taken."""
+    results = run_papers()
+    Path(sys.argv[1]).write_text(papers_page(results), encoding="utf-8")
+    RESULTS.write_text(results_json(results), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,10 +6,12 @@ of range and figure without a source is reported at once, with its line. A name 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from plimsoll.modelled.possible import impossibilities
 from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
 from plimsoll.sizing.located import LocatedFile, read_located
 from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
@@ -101,7 +103,16 @@ _ARRAY = {
     "cap_burst_iops": Field(Number(1, 1e9), meaning="requests per second while there are credits"),
     "cap_credits": Field(Number(0, 1e12), meaning="credits saved up at most"),
     "cap_mb_per_s": Field(Number(0.001, 1e9), meaning="bytes per second of a capped volume"),
+    "failed_drive_count": Field(
+        Number(0, 100, whole=True), default=0, meaning="drives of the first group that have failed from the start"
+    ),
 }  # fmt: skip
+#: What a plan may change of an array: every figure but its name, none of them required.
+CHANGES = {key: replace(field, required=False, default=None) for key, field in _ARRAY.items() if key != "name"}
+
+
+#: Keys that say what somebody wants, not what a thing is.
+_UNSOURCED = ("name", "title", "sources", "failed_drive_count")
 
 
 def read_drives(path: Path) -> dict[str, dict[str, Any]]:
@@ -111,24 +122,33 @@ def read_drives(path: Path) -> dict[str, dict[str, Any]]:
         InputError: every mistake of the file.
     """
     lists = {"hard_drives": _HARD_DRIVE, "flash_drives": _FLASH_DRIVE}
-    content = _read(path, "modelled_drives", lists)
+    document = read_located(path)
+    collector = Collector(document)
+    content = _read(document, collector, "modelled_drives", lists)
+    collector.raise_if_any()
     return {row["name"]: row for key in lists for row in content[key]}
 
 
 def read_arrays(path: Path) -> dict[str, dict[str, Any]]:
-    """The arrays of a file, by name.
+    """The arrays of a file, by name; each has its drive's figures under `drive_sheet`. A file may hold drives of its own.
 
     Raises:
         InputError: every mistake of the file.
     """
-    content = _read(path, "modelled_arrays", {"arrays": _ARRAY})
-    return {row["name"]: row for row in content["arrays"]}
-
-
-def _read(path: Path, kind: str, lists: dict[str, dict[str, Field]]) -> dict[str, Any]:
     document = read_located(path)
-    require_kind(document, (kind,), READERS)
     collector = Collector(document)
+    lists = {"arrays": _ARRAY, "hard_drives": _HARD_DRIVE, "flash_drives": _FLASH_DRIVE}
+    content = _read(document, collector, "modelled_arrays", lists)
+    drives = shipped_drives() | {row["name"]: row for key in ("hard_drives", "flash_drives") for row in content[key]}
+    for index, row in enumerate(content["arrays"]):
+        for key, message, hint in impossibilities(row, drives):
+            collector.add(("arrays", index, key), message, hint)
+    collector.raise_if_any()
+    return {row["name"]: row | {"drive_sheet": drives[row["drive"]]} for row in content["arrays"]}
+
+
+def _read(document: LocatedFile, collector: Collector, kind: str, lists: dict[str, dict[str, Field]]) -> dict[str, Any]:
+    require_kind(document, (kind,), READERS)
     _check_sources(document, collector, lists)
     fields: dict[str, Field] = {"name": Field(Text(), required=True, meaning="what the file holds")}
     for key, row in lists.items():
@@ -141,9 +161,7 @@ def _read(path: Path, kind: str, lists: dict[str, dict[str, Field]]) -> dict[str
         for key, value in document.data.items()
     }
     collector.document = LocatedFile(document.name, stripped, document.lines)
-    content = collector.top(fields)
-    collector.raise_if_any()
-    return content
+    return collector.top(fields)
 
 
 def _check_sources(document: LocatedFile, collector: Collector, lists: dict[str, dict[str, Field]]) -> None:
@@ -160,7 +178,7 @@ def _check_sources(document: LocatedFile, collector: Collector, lists: dict[str,
                 if name not in fields:
                     collector.add((key, index, "sources"), f"names `{name}`, no figure of this table")
             for name in row:
-                if name not in ("name", "title", "sources") and name not in named:
+                if name not in _UNSOURCED and name in fields and name not in named:
                     hint = f'add {name} = "..." to its sources, beginning with "assumed" if it is'
                     collector.add((key, index, name), "has no source", hint)
 
@@ -187,3 +205,28 @@ def array_preset(name: str, file_name: str = "options", line: int = 0) -> dict[s
     if name not in arrays:
         raise InputError(file_name, [Mistake(line, "array", f'is "{name}", no preset', nearest_names(name, arrays))])
     return arrays[name]
+
+
+def wanted_array(text: str) -> dict[str, Any]:
+    """The array a person names: a preset, or a file of arrays, `FILE.toml` or `FILE.toml#NAME` where it holds several.
+
+    Raises:
+        InputError: every mistake of the file, or the nearest names.
+    """
+    path, _, name = text.partition("#")
+    if not path.endswith(".toml"):
+        return array_preset(text)
+    arrays = read_arrays(Path(path).expanduser())
+    if name or len(arrays) != 1:
+        if name in arrays:
+            return arrays[name]
+        message = f'is "{text}", and the file holds {len(arrays)} arrays'
+        raise InputError("options", [Mistake(0, "array", message, f"write {path}#NAME; {nearest_names(name, arrays)}")])
+    return next(iter(arrays.values()))
+
+
+def changed_array(array: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """An array with some of its figures replaced; another drive brings its own sheet."""
+    given = {key: value for key, value in changes.items() if value is not None}
+    sheet = shipped_drives().get(given["drive"]) if "drive" in given else array["drive_sheet"]
+    return array | given | {"drive_sheet": sheet}

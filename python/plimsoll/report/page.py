@@ -15,11 +15,13 @@ from markupsafe import Markup
 
 from plimsoll import __version__, folder
 from plimsoll.measurements import Measurements
+from plimsoll.modelled.words import WARNING
 from plimsoll.report import circumstances
 from plimsoll.report.charts import Chart, histograms, time_series
 from plimsoll.report.checksums import checksum_sections
 from plimsoll.report.findings import figure_list, finding_list
 from plimsoll.report.load import knee_charts, load_tables, search_tables
+from plimsoll.report.modelled import modelled_sections
 from plimsoll.report.other_tests import backup_sections, recovery_sections
 from plimsoll.report.script import script_bundle
 from plimsoll.report.sections import published_sections
@@ -87,6 +89,7 @@ def render(run_folder: Path) -> str:
     points = folder.read_json(run_folder / folder.POINTS) if (run_folder / folder.POINTS).exists() else None
     with Measurements(run_folder, outcome) as measured:
         chapters = [
+            Chapter("modelled", "The modelled array", modelled_sections(plan, summary, verdict)),
             Chapter("test", "Test report", published_sections(plan, summary, environment, run_folder.absolute().name)),
             Chapter("checksum", "Checksum", checksum_sections(summary)),
             Chapter("backup", "Backup", backup_sections(summary)),
@@ -122,6 +125,7 @@ def render(run_folder: Path) -> str:
             verdict=verdict,
             where=_where(plan, summary),
             mark=MARKS[verdict["result"]],
+            modelled=WARNING if plan["judgement"].get("modelled") else "",
             figures=figure_list(summary, verdict),
             findings=finding_list(summary, verdict),
             checks=check_table(verdict),
@@ -164,7 +168,8 @@ def _breakable(text: str) -> Markup:
 
 def _where(plan: dict[str, Any], summary: dict[str, Any]) -> str:
     """One line: what was tested, when and for how long."""
-    paths = ", ".join(target["path"] for target in plan["run"]["targets"])
+    array = plan["judgement"].get("modelled")
+    paths = array["title"] if array else ", ".join(target["path"] for target in plan["run"]["targets"])
     window = summary["window"]
     when = (window["start_utc"] or "").replace("T", " ")[:16]
     test = f"{plan['judgement']['test'].capitalize()} test of {paths}"

@@ -14,6 +14,7 @@ from plimsoll import config
 from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks
 from plimsoll.verdict.doubts import doubts_of, generator_limited
 from plimsoll.verdict.guilt import guilty_of_check, guilty_of_stall
+from plimsoll.verdict.prediction import PREDICTED_FAIL, PREDICTED_PASS, TOO_CLOSE, predict
 from plimsoll.verdict.qualifying import obstacles
 from plimsoll.verdict.users import in_words, user_equivalents
 
@@ -21,6 +22,7 @@ __all__ = ["FAIL", "INCONCLUSIVE", "NOT_EVALUATED", "PASS", "judge"]
 
 SCHEMA_VERSION = 1
 INCONCLUSIVE = "inconclusive"
+RESULTS_BY_PREDICTION = {PREDICTED_PASS: PASS, PREDICTED_FAIL: FAIL, TOO_CLOSE: INCONCLUSIVE}
 
 
 def judge(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, Any]) -> dict[str, Any]:
@@ -42,10 +44,18 @@ def judge(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, 
     throughput = _throughput(plan, summary, equivalents)
     result, reasons = _result(checks, summary, throughput)
     hindrances = obstacles(plan, summary, environment)
+    headline = _headline(result, hindrances)
+    prediction = None
+    if plan["judgement"].get("modelled"):
+        prediction = predict(plan, checks)
+        if summary["ending"] == "complete":
+            result = RESULTS_BY_PREDICTION[prediction["result"]]
+            reasons = prediction["reasons"] or [f"within limits, the error band included, at {throughput}"]
+        headline = f"{prediction['result'].capitalize()} (MODELLED, not measured)"
     return {
         "schema_version": SCHEMA_VERSION,
         "result": result,
-        "headline": _headline(result, hindrances),
+        "headline": headline,
         "limits": plan["judgement"]["limits"],
         "limits_meaning": config.limits()["sets"][plan["judgement"]["limits"]],
         "reasons": reasons,
@@ -60,6 +70,7 @@ def judge(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, 
         "achieved_iops": achieved,
         "headroom": achieved / plan["judgement"]["required_iops"] if plan["judgement"]["required_iops"] else None,
         "user_equivalents": equivalents,
+        **({"prediction": prediction} if prediction else {}),
     }
 
 

@@ -13,6 +13,8 @@ from plimsoll import config
 
 def obstacles(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, Any]) -> list[str]:
     """Every reason why a run is no qualification, in sentences."""
+    if plan["judgement"].get("modelled"):
+        return ["every figure is MODELLED: no storage was touched"]
     return [
         *_too_short(summary),
         *_may_fit_a_cache(plan, environment),

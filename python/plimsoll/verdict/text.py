@@ -16,7 +16,9 @@ def lines_of(found: dict[str, Any]) -> list[str]:
     lines.append("")
     for check in found["checks"]:
         doubted = " (in doubt)" if check["doubts"] else ""
-        lines.append(f"  {WORDS[check['status']]:<15}{check['title']} ({check['scope']}): {check['reason']}{doubted}")
+        word = check.get("predicted") or WORDS[check["status"]]
+        band = f", band {check['band_percent']:.0f} %" if check.get("band_percent") else ""
+        lines.append(f"  {word:<15}{check['title']} ({check['scope']}): {check['reason']}{band}{doubted}")
     lines += _guilty(found["guilty"])
     if found["generator_limited"]:
         lines += [

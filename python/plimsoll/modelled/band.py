@@ -1,0 +1,86 @@
+"""How far a modelled figure may be off: the errors against published results, kept as data beside the presets.
+
+The band of a figure is the worst error the model made, for figures of its kind, on arrays of which no rate was fitted: a
+user's array is one more such array. `data/papers_results.json` is written together with `docs/papers.md` by `make papers`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from plimsoll.modelled.presets import DATA_FOLDER, shipped_arrays
+
+RESULTS = DATA_FOLDER / "papers_results.json"
+#: What figures of a summary are called in the papers.
+PAPER_METRICS = {
+    "database_iops": "iops",
+    "database_read": "database_read_latency",
+    "database_write": "database_write_latency",
+    "log_write": "log_write_latency",
+}
+#: Statistics other than means were not published, so that nothing says how well they are met.
+UNVALIDATED_PERCENT = 50.0
+
+
+@cache
+def paper_results() -> list[dict[str, Any]]:
+    """Every published figure with the array of its point, as the last run of the papers left them."""
+    rows: list[dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))["results"]
+    return rows
+
+
+@cache
+def band_percent(metric: str, statistic: str = "mean") -> float:
+    """How far a modelled figure may be off either way.
+
+    Args:
+        metric: as in a check: `database_iops`, `database_read`, `database_write` or `log_write`.
+        statistic: what of it.
+
+    Returns:
+        The worst error on arrays of which no rate was fitted, in percent.
+    """
+    if statistic != "mean" or metric not in PAPER_METRICS:
+        return UNVALIDATED_PERCENT
+    rows = paper_results()
+    fitted = {row["array"] for row in rows if row["metric"] == "iops" and row["fitted"]}
+    errors = [
+        abs(float(row["error_percent"]))
+        for row in rows
+        if row["metric"] == PAPER_METRICS[metric] and row["array"] not in fitted
+    ]
+    return max(errors)
+
+
+def nearest_point(array: Mapping[str, Any]) -> dict[str, Any]:
+    """The validated point nearest to an array, and how near it is.
+
+    Likeness counts in this order: the preset, the kind of drive, its speed, the redundancy, the number of drives.
+
+    Returns:
+        The point's `id`, `array`, `error_percent` of its IOPS, and `how`, a sentence.
+    """
+    points = [row for row in paper_results() if row["metric"] == "iops"]
+    presets = shipped_arrays()
+
+    def unlikeness(row: dict[str, Any]) -> tuple[Any, ...]:
+        other = presets[row["array"]]
+        mine, theirs = array["drive_sheet"], other["drive_sheet"]
+        drives = sum(other["sets"]) * other["member_count"]
+        return (
+            row["array"] != array["name"],
+            ("rotation_rpm" in mine) != ("rotation_rpm" in theirs),
+            abs(mine.get("rotation_rpm", 0) - theirs.get("rotation_rpm", 0)),
+            other["level"] != array["level"],
+            abs(drives - sum(array["sets"]) * array["member_count"]),
+        )
+
+    row = min(points, key=unlikeness)
+    same = row["array"] == array["name"]
+    how = "the same array" if same else f"another array ({presets[row['array']]['title']})"
+    if same and array["drive"] != presets[row["array"]]["drive"]:
+        how = "the same box with other drives"
+    return {"id": row["id"], "array": row["array"], "error_percent": row["error_percent"], "how": how}

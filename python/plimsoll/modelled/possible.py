@@ -1,0 +1,79 @@
+"""What an array cannot be, whatever its figures: found before anything is simulated, so that each mistake has its line.
+
+The counts of drives are those of the levels themselves. The native side checks the same again, in its own words, for those
+who go round the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from plimsoll.sizing.mistakes import nearest_names
+
+#: Fewest drives of a set, and whether their number must be even.
+_DRIVES_MIN = {"RAID 0": 1, "RAID 1": 2, "RAID 5": 3, "RAID 6": 4, "RAID 10": 4, "RAID 50": 3}
+_PARITY_DRIVES = {"RAID 0": 0, "RAID 5": 1, "RAID 6": 2, "RAID 50": 1}
+
+
+def impossibilities(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Key, message and hint of everything an array cannot be. Keys with a wrong value of their own are None and skipped.
+
+    Args:
+        array: a row of a file of arrays.
+        drives: the drives that are known, by name.
+
+    Example:
+        >>> list(impossibilities({"level": "RAID 5", "sets": [2]}, {}))[0][1]
+        'has 2 drives, of which no RAID 5 can be made'
+    """
+    drive = array.get("drive")
+    if drive is not None and drive not in drives:
+        yield "drive", f'is "{drive}", no drive', nearest_names(drive, drives)
+    yield from _impossible_sets(array.get("level"), array.get("sets") or [])
+    sets, spares, slots = array.get("sets"), array.get("spare_count") or 0, array.get("slot_count")
+    if sets and slots is not None and sum(sets) + spares > slots:
+        message = f"is {slots}, but {sum(sets)} drives and {spares} spares are placed there"
+        yield "slot_count", message, "use fewer drives or a larger box"
+    start, full = array.get("destage_start"), array.get("destage_full")
+    if start is not None and full is not None and start >= full:
+        yield (
+            "destage_full",
+            f"is {full}, not above destage_start",
+            "the cache could never be emptied; 0.1 and 0.8 are usual",
+        )
+    base, burst = array.get("cap_iops"), array.get("cap_burst_iops")
+    if base and burst and burst < base:
+        yield "cap_burst_iops", f"is {burst:g}, below cap_iops", "a burst is at least the base rate"
+    failed = array.get("failed_drive_count") or 0
+    if sets and failed > sum(sets):
+        yield "failed_drive_count", f"is {failed}, but there are {sum(sets)} drives", "fail fewer drives"
+
+
+def _impossible_sets(level: str | None, sets: list[int]) -> Iterator[tuple[str, str, str]]:
+    if level not in _DRIVES_MIN or not sets:
+        return
+    if (len(sets) > 1) != (level == "RAID 50"):
+        hint = "RAID 50 has at least two sets, every other level exactly one"
+        yield "sets", f"has {len(sets)} sets, which {level} cannot have", hint
+    for count in sets:
+        odd = count % 2 == 1 if level == "RAID 10" else level == "RAID 1" and count != 2
+        if count < _DRIVES_MIN[level] or odd:
+            hint = (
+                "RAID 0 needs 1 drive, RAID 1 exactly 2, RAID 5 at least 3, RAID 6 at least 4, RAID 10 an even number "
+                "from 4, each set of RAID 50 at least 3"
+            )
+            yield "sets", f"has {count} drives, of which no {level} can be made", hint
+
+
+def usable_gb(array: Mapping[str, Any], drive: Mapping[str, Any]) -> float:
+    """What an array holds for its volumes, in decimal GB.
+
+    Example:
+        >>> usable_gb({"level": "RAID 5", "sets": [7], "member_count": 1}, {"capacity_gb": 600})
+        3600.0
+    """
+    level, columns = array["level"], 0
+    for count in array["sets"]:
+        columns += count // 2 if level in ("RAID 1", "RAID 10") else count - _PARITY_DRIVES[level]
+    return float(columns * array["member_count"] * drive["capacity_gb"])

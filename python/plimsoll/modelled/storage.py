@@ -1,0 +1,60 @@
+"""The storage of a plan that names a modelled array: its volumes, what lies on which, and what the run is given.
+
+Each instance has a volume for its databases, a quarter larger than they are as the published tests reserved, and one for
+its logs; they lie one behind the other from the outer rim inward. Drives of the modelled array are not shared with
+anything else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll.modelled.description import GB, NS_PER_US, array_description
+from plimsoll.modelled.possible import usable_gb
+
+#: Volume over databases: the published tests reserved a quarter for growth.
+VOLUME_SHARE = 1.25
+#: Log volume over databases: 80 GB for 1,044 in the EMC report; enough for the live generations in any case.
+LOG_SHARE, LOG_GB_MIN = 0.08, 4.0
+#: Databases over usable capacity where nobody says how large they are: the published tests filled 46 to 80 %.
+USED_SHARE = 0.6
+#: Processors of the modelled host, and what one transaction of the engine occupies one of them for: 13 us for each
+#: database I/O on a disk that answers at once (docs/benchmarks.md), and a 2010 transaction makes about one and a half.
+PROCESSOR_COUNT, TRANSACTION_PROCESSOR_US = 4, 20
+
+
+def volumes_of(instances: list[dict[str, Any]]) -> list[tuple[str, float]]:
+    """Name and decimal GB of each volume, in their order on the drives."""
+    volumes = []
+    for instance in instances:
+        stored_gb = sum(database["size_bytes"] for database in instance["databases"]) / GB
+        volumes.append((f"{instance['name']} data", stored_gb * VOLUME_SHARE))
+        volumes.append((f"{instance['name']} log", max(stored_gb * LOG_SHARE, LOG_GB_MIN)))
+    return volumes
+
+
+def lacking_gb(array: dict[str, Any], instances: list[dict[str, Any]]) -> tuple[float, float] | None:
+    """What the volumes need and the array holds, when that is too little."""
+    needed = sum(size_gb + 0.003 for _, size_gb in volumes_of(instances))
+    held = usable_gb(array, array["drive_sheet"])
+    return (needed, held) if needed > held else None
+
+
+def filling_mib(array: dict[str, Any], database_count: int) -> int:
+    """The size of a database when so many fill the array as far as a design does."""
+    share = usable_gb(array, array["drive_sheet"]) * GB * USED_SHARE / database_count
+    return max(int(min(share, 32e12) / 2**20), 64)
+
+
+def modelled_storage(array: dict[str, Any], instances: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the run is given in the place of real storage."""
+    places = []
+    for index, instance in enumerate(instances):
+        places.append({"directory": instance["directory"], "volume": 2 * index})
+        places.append({"directory": instance["log_directory"], "volume": 2 * index + 1})
+    return {
+        "array": array_description(array, volumes_of(instances)),
+        "places": places,
+        "processor_count": PROCESSOR_COUNT,
+        "transaction_processor_ns": TRANSACTION_PROCESSOR_US * NS_PER_US,
+    }

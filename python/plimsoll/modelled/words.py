@@ -1,0 +1,56 @@
+"""What a modelled run adds to its result, as sentences and rows: the array, the band, the bottleneck, the formula.
+
+Terminal and report say the same, so both take it from here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll.modelled.formula import formula_iops
+
+MARK = "MODELLED"
+WARNING = f"{MARK}: no storage was touched; times are those of a simulated array"
+
+
+def array_title(array: dict[str, Any]) -> str:
+    """What was modelled, in a line."""
+    sets = " + ".join(str(count) for count in array["sets"])
+    boxes = f", {array['member_count']} boxes" if array["member_count"] > 1 else ""
+    failed = array.get("failed_drive_count") or 0
+    broken = f", {failed} failed" if failed else ""
+    return f"{array['title']}: {sets} x {array['drive_sheet']['name']}, {array['level']}{boxes}{broken}"
+
+
+def bottleneck(report: dict[str, Any]) -> str:
+    """The stage that would give way first."""
+    first = report["stages"][0]
+    return f"the busiest stage is {first['stage']}, at work {first['utilisation']:.0%} of the time"
+
+
+def formula_sentence(array: dict[str, Any], total: dict[str, Any]) -> str:
+    """The planner's formula beside the modelled rate."""
+    achieved = total["database_iops"]
+    reads = total["database_read"]["per_s"] if achieved else 0.0
+    formula = formula_iops(array, reads / achieved if achieved else 0.5)
+    if formula is None:
+        return "the planner's formula has no rule for these drives"
+    return f"the planner's formula says {formula:,.0f} database IOPS at any latency; the model {achieved:,.0f} at this load"
+
+
+def lines_of(judgement: dict[str, Any], summary: dict[str, Any], prediction: dict[str, Any]) -> list[str]:
+    """What stands below the verdict of a modelled run."""
+    array = judgement["modelled"]
+    bands = prediction["band_percent"]
+    nearest = prediction["nearest_validated_point"]
+    lines = [
+        f"{WARNING}.",
+        f"  {array_title(array)}",
+        f"  error band, from arrays the model was not fitted to: IOPS {bands['database_iops']:.0f} %, database reads "
+        f"{bands['database_read']:.0f} %, page writes {bands['database_write']:.0f} %, log writes {bands['log_write']:.0f} %",
+        f"  nearest validated point: {nearest['id']}, {nearest['how']}, IOPS off by {nearest['error_percent']:+.1f} % there",
+        f"  {formula_sentence(array, summary['total'])}",
+    ]
+    if summary.get("array"):
+        lines.append(f"  {bottleneck(summary['array'])}")
+    return lines

@@ -1,0 +1,100 @@
+"""The chapter of a report whose storage was modelled: what was modelled, how far to trust it, what each stage did.
+
+The array counts by itself, by volume and member, as the tools of an array do. Host and array agree, or the model is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll.modelled.words import MARK, array_title, bottleneck, formula_sentence
+from plimsoll.report.tables import Table
+
+_NOT_FIGURES = ("name", "title", "sources", "drive_sheet")
+
+
+def modelled_sections(plan: dict[str, Any], summary: dict[str, Any], verdict: dict[str, Any]) -> list[Table]:
+    """The tables of a modelled run; none of a real one."""
+    array, report = plan["judgement"].get("modelled"), summary.get("array")
+    if not array:
+        return []
+    tables = [_trust(array, summary, verdict), _array(array)]
+    if report:
+        tables += [_stages(report), _volumes(report, summary), _members(report), _drives(report)]
+    return tables
+
+
+def _trust(array: dict[str, Any], summary: dict[str, Any], verdict: dict[str, Any]) -> Table:
+    found = verdict["prediction"]
+    nearest, bands = found["nearest_validated_point"], found["band_percent"]
+    rows = [
+        ["Array", array_title(array)],
+        ["Prediction", found["result"]],
+        ["Nearest validated point", f"{nearest['id']}: {nearest['how']}"],
+        ["Error of the IOPS there (%)", nearest["error_percent"]],
+        ["Band of database IOPS (%)", bands["database_iops"]],
+        ["Band of database read latency (%)", bands["database_read"]],
+        ["Band of page write latency (%)", bands["database_write"]],
+        ["Band of log write latency (%)", bands["log_write"]],
+        ["Planner's formula beside it", formula_sentence(array, summary["total"])],
+    ]
+    note = (
+        "A band is the worst error of the model on arrays of which no rate was fitted (docs/papers.md). Maxima and "
+        "percentiles were not published, so that their band is a guess."
+    )
+    return Table(f"{MARK}: how far to trust it", [], rows, note)
+
+
+def _array(array: dict[str, Any]) -> Table:
+    sources: dict[str, str] = array.get("sources") or {}
+    source_of = {name.strip(): text for names, text in sources.items() for name in names.split(",")}
+    rows = []
+    for key, value in array.items():
+        if key not in _NOT_FIGURES and value is not None:
+            rows.append([key.replace("_", " "), ", ".join(map(str, value)) if isinstance(value, list) else value])
+            rows[-1].append(source_of.get(key, ""))
+    return Table(f"{MARK}: the array as described", ["Figure", "Value", "Source"], rows)
+
+
+def _stages(report: dict[str, Any]) -> Table:
+    rows = [[stage["stage"].capitalize(), 100 * stage["utilisation"]] for stage in report["stages"]]
+    return Table(f"{MARK}: stages", ["Stage", "At work (%)"], rows, f"First to give way: {bottleneck(report)}.")
+
+
+def _volumes(report: dict[str, Any], summary: dict[str, Any]) -> Table:
+    keys = ("read_count", "write_count", "read_latency_ms", "write_latency_ms", "read_bytes", "write_bytes")
+    rows = [[volume["name"], *(volume[key] for key in keys)] for volume in report["volumes"]]
+    sums: list[Any] = ["Together", *(sum(volume[key] for volume in report["volumes"]) for key in keys)]
+    sums[3] = sums[4] = None
+    headings = ["Volume", "Reads", "Writes", "Read, mean (ms)", "Write, mean (ms)", "Bytes read", "Bytes written"]
+    seconds = summary["window"]["seconds"]
+    host = sum(summary["total"][key]["count"] for key in ("database_read", "database_write", "log_write"))
+    note = (
+        f"As the array counted in {seconds:.0f} s. The host counted {host:,} page reads, page writes and log writes; the "
+        "array's figures hold maintenance and log reads too."
+    )
+    return Table(f"{MARK}: counted by the array, by volume", headings, [*rows, sums], note, has_total=True)
+
+
+def _members(report: dict[str, Any]) -> Table:
+    keys = ("read_hit_count", "write_stall_count", "destaged_row_count", "full_stripe_count", "dirty_bytes")
+    rows = [[f"Box {number}", *(box[key] for key in keys)] for number, box in enumerate(report["members"], 1)]
+    headings = [
+        "Box",
+        "Reads from memory",
+        "Writes that waited",
+        "Rows destaged",
+        "Of these whole",
+        "Dirty bytes at the end",
+    ]
+    return Table(f"{MARK}: counted by the array, by box", headings, rows)
+
+
+def _drives(report: dict[str, Any]) -> Table:
+    rows = []
+    for number, drive in enumerate(report["drives"], 1):
+        operations = ", ".join(f"{count:,} {cause}" for cause, count in drive["operations"])
+        utilisation = 100 * drive["utilisation"]
+        rows.append([f"Drive {number}", drive["member"] + 1, utilisation, drive["response_ms"], operations])
+    headings = ["Drive", "Box", "At work (%)", "Response, mean (ms)", "Operations"]
+    return Table(f"{MARK}: drives", headings, rows)

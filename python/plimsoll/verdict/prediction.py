@@ -1,0 +1,77 @@
+"""What a modelled run predicts: each check against its limit with the error band around it.
+
+A figure whose band lies within the limit predicts a pass, one whose band lies beyond predicts a fail, and one whose band
+spans the limit is too close to call. The band is that of the model on arrays it was not fitted to (`modelled.band`).
+Nothing modelled is ever a plain pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll import config
+from plimsoll.limits import parse_limit
+from plimsoll.modelled.band import PAPER_METRICS, band_percent, nearest_point
+from plimsoll.verdict.checks import NOT_EVALUATED, PASS
+
+PREDICTED_PASS, PREDICTED_FAIL, TOO_CLOSE = "predicted pass", "predicted fail", "too close to call"
+
+
+def predict(plan: dict[str, Any], checks: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the checks of a modelled run predict.
+
+    Args:
+        plan: the completed plan; its `judgement.modelled` is the array.
+        checks: as in the verdict; each gets `predicted` and `band_percent`.
+
+    Returns:
+        `result`, `reasons`, and the nearest validated point.
+    """
+    for check in checks:
+        check["predicted"], check["band_percent"] = _predicted(check)
+    worst = [check for check in checks if check["predicted"] == PREDICTED_FAIL]
+    close = [check for check in checks if check["predicted"] == TOO_CLOSE]
+    result = PREDICTED_FAIL if worst else TOO_CLOSE if close else PREDICTED_PASS
+    return {
+        "result": result,
+        "reasons": [_sentence(check) for check in worst + close],
+        "band_percent": {
+            name: band_percent(name) for name in ("database_iops", "database_read", "database_write", "log_write")
+        },
+        "nearest_validated_point": nearest_point(plan["judgement"]["modelled"]),
+    }
+
+
+def _predicted(check: dict[str, Any]) -> tuple[str | None, float | None]:
+    if check["status"] == NOT_EVALUATED:
+        return None, None
+    if check["unit"] not in ("ms", "1/s") or check["statistic"] == "per_s":
+        # Counted, or not there at all: a model has no error to be off by.
+        return (PREDICTED_PASS if check["status"] == PASS else PREDICTED_FAIL), None
+    band = _band_of(check)
+    ends = check["measured"] / (1 + band / 100), check["measured"] / max(1 - band / 100, 0.01)
+    held = [_holds(check, end) for end in ends]
+    if held[0] != held[1]:
+        return TOO_CLOSE, band
+    return (PREDICTED_PASS if held[0] else PREDICTED_FAIL), band
+
+
+def _band_of(check: dict[str, Any]) -> float:
+    if check["statistic"] != "stated":
+        return band_percent(check["metric"], check["statistic"])
+    field = check["metric"]
+    metric = next((name for name in PAPER_METRICS if field.startswith(name)), field)
+    return band_percent(metric, "mean" if field in PAPER_METRICS or field.endswith("_mean") else "other")
+
+
+def _holds(check: dict[str, Any], value: float) -> bool:
+    if check["statistic"] == "stated":
+        return parse_limit(check["name"]).holds(value)
+    if check["name"] == "required_iops":
+        return bool(value >= check["limit"] * (1 - config.limits()["required_iops"]["margin"]))
+    return bool(value <= check["limit"])
+
+
+def _sentence(check: dict[str, Any]) -> str:
+    band = f", with a band of {check['band_percent']:.0f} %" if check["band_percent"] else ""
+    return f"{check['title']} ({check['scope']}): {check['predicted']}: {check['reason']}{band}"

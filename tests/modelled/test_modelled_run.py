@@ -1,0 +1,145 @@
+"""A run on a modelled array as a user makes it: the same folder, verdict and report as a real one, MODELLED throughout."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from plimsoll.cli import app
+from plimsoll.plan import plan_of_options, read_plan
+from plimsoll.sizing.mistakes import InputError
+from plimsoll.verdict.prediction import PREDICTED_FAIL, PREDICTED_PASS, TOO_CLOSE, predict
+
+SHORT = ["--sessions", "3", "--cache-mib", "16", "--minutes", "0.25", "--quiet", "--json"]
+
+
+def modelled(out: Path, *arguments: str) -> dict[str, Any]:
+    """A short performance test on a modelled array; its verdict."""
+    done = CliRunner().invoke(app, ["test", "performance", "--modelled", *arguments, *SHORT, "--out", str(out)])
+    assert done.exit_code in (0, 1, 3), done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def emc(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder of the EMC array."""
+    folder = tmp_path_factory.mktemp("emc") / "run"
+    verdict = modelled(folder, "emc-vnxe3300")
+    assert verdict["prediction"]["result"] == PREDICTED_PASS
+    return folder
+
+
+def test_a_modelled_run_says_so_everywhere(emc: Path) -> None:
+    """A modelled figure that passed for a measured one would sell the wrong array."""
+    page = (emc / "report.html").read_text(encoding="utf-8")
+    assert "<title>MODELLED" in page and 'class="modelled"' in page
+    # Fixed on paper, so that the mark is on every printed page.
+    assert re.search(r"@media print \{ \.modelled \{ position: fixed", page)
+    verdict = json.loads((emc / "verdict.json").read_text(encoding="utf-8"))
+    assert "MODELLED" in verdict["headline"] and not verdict["qualifying"]
+    assert json.loads((emc / "outcome.json").read_text(encoding="utf-8"))["virtual_time"]
+    for text in ("Nearest validated point", "planner&#39;s formula", "First to give way", "emc-3-threads"):
+        assert text in page, text
+
+
+def test_MON_02_the_array_counts_what_the_host_counts(emc: Path) -> None:
+    """Volumes and members of the array add up to the host's transfers; nothing is lost or counted twice between them."""
+    outcome = json.loads((emc / "outcome.json").read_text(encoding="utf-8"))
+    report = next(phase["array"] for phase in outcome["phases"] if phase["kind"] == "measure")
+    by_volume = sum(row["read_count"] + row["write_count"] for row in report["volumes"])
+    by_member = sum(row["read_count"] + row["write_count"] for row in report["members"])
+    assert by_volume == by_member
+    summary = json.loads((emc / "summary.json").read_text(encoding="utf-8"))
+    total = summary["total"]
+    names = ("database_read", "database_write", "maintenance", "log_write", "log_read", "log_replication")
+    host = sum(total[name]["count"] for name in names)
+    assert host > 1000
+    assert by_volume == pytest.approx(host, rel=0.02)
+
+
+def test_the_same_seed_gives_the_same_figures(emc: Path, tmp_path: Path) -> None:
+    """A prediction that changes when it is repeated is none."""
+    modelled(tmp_path / "again", "emc-vnxe3300")
+    first, again = ((folder / "summary.json").read_bytes() for folder in (emc, tmp_path / "again"))
+    assert first == again
+
+
+def test_HA_04_a_failed_drive_slows_the_engine(emc: Path, tmp_path: Path) -> None:
+    """A degraded RAID 5 reads its lost pages from all its other drives: the test of a failure is a change of one figure."""
+    modelled(tmp_path / "degraded", "emc-vnxe3300", "--change", "failed_drive_count=1")
+    healthy, degraded = (
+        json.loads((folder / "summary.json").read_text(encoding="utf-8"))["total"]["database_read"]["latency_ms_mean"]
+        for folder in (emc, tmp_path / "degraded")
+    )
+    assert degraded > 1.2 * healthy
+
+
+def prediction_of(measured: float, limit: float = 20.0) -> str:
+    """What a mean read latency predicts on the EMC array."""
+    check = {
+        "name": "database_read_latency_mean", "title": "reads", "scope": "db", "metric": "database_read",
+        "statistic": "mean", "measured": measured, "limit": limit, "unit": "ms", "reason": "",
+        "status": "pass" if measured <= limit else "fail",
+    }  # fmt: skip
+    plan = plan_of_options({"target": [{"name": "t", "modelled": "emc-vnxe3300"}], "instance": [{"name": "i"}]})
+    return str(predict(plan, [check])["result"])
+
+
+@pytest.mark.parametrize(
+    ("measured", "expected"),
+    [(10.0, PREDICTED_PASS), (19.5, TOO_CLOSE), (20.5, TOO_CLOSE), (30.0, PREDICTED_FAIL)],
+)
+def test_a_band_across_the_limit_is_too_close_to_call(measured: float, expected: str) -> None:
+    """A model that is off by a tenth cannot tell 19.5 from 20.5 ms, and must not pretend to."""
+    assert prediction_of(measured) == expected
+
+
+def test_every_mistake_of_an_array_is_told_with_its_line(tmp_path: Path) -> None:
+    """RAID 5 of two drives, too few slots, a dead link, a missing unit, an unknown drive: corrected in one go."""
+    shipped = Path(__file__).parents[2] / "python/plimsoll/data/modelled_arrays.toml"
+    text = shipped.read_text(encoding="utf-8").split("[[arrays]]")
+    array = "[[arrays]]" + text[1]
+    for old, new in (
+        ("sets = [7]", "sets = [2]"),
+        ("slot_count = 120", "slot_count = 1"),
+        ("link_mb_per_s = 85", "link_mb_per_s = 0"),
+        ("read_latency_ms = 1.2", "read_latency = 1.2"),
+        ('drive = "cheetah-15k7-600gb"', 'drive = "cheetah-15k7-600"'),
+    ):
+        assert old in array
+        array = array.replace(old, new, 1)
+    path = tmp_path / "array.toml"
+    path.write_text(text[0] + array, encoding="utf-8")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f'kind = "plan"\nschema_version = 1\n[[target]]\nname = "t"\nmodelled = "{path}"\n[[instance]]\nname = "i"\n',
+        encoding="utf-8",
+    )
+    with pytest.raises(InputError) as refusal:
+        read_plan(plan)
+    told = str(refusal.value)
+    for words in (
+        "no RAID 5 can be made",
+        "is 1, but 2 drives",
+        "link_mb_per_s",
+        "write `read_latency_ms`",
+        "did you mean",
+    ):
+        assert words in told, told
+    assert len(re.findall(rf"{re.escape(str(path))}:\d+ ", told)) >= 5
+
+
+def test_more_than_an_array_holds_is_refused() -> None:
+    """The commonest impossible wish: databases larger than the drives."""
+    wanted = {
+        "target": [{"name": "t", "modelled": "dell-md3000i"}],
+        "instance": [{"name": "i", "database_size_mib": 4_000_000, "backend": "raw_files"}],
+    }
+    with pytest.raises(InputError) as refusal:
+        plan_of_options(wanted)
+    assert "the array holds 600 GB" in str(refusal.value)
+    assert "raw_files" in str(refusal.value)
