@@ -32,6 +32,10 @@ PROGRESS = "progress.json"
 #: What a run in the background would have shown.
 TERMINAL = "terminal.log"
 
+#: Only in folders of imported runs: the report as the other tool wrote it, and what does not add up in it.
+REPORTED = "reported.json"
+CONSISTENCY = "consistency.json"
+
 #: Where run folders go unless the user names one.
 DEFAULT_PARENT = Path("runs")
 
@@ -98,6 +102,8 @@ def new_folder(name: str, wanted: Path | None) -> Path:
         REPORT,
         PROGRESS,
         TERMINAL,
+        REPORTED,
+        CONSISTENCY,
     }
     if present and PLAN not in present:
         raise FolderError(f"{wanted} is not empty and holds no run; name another folder, nothing is overwritten")

@@ -15,6 +15,7 @@ from plimsoll import folder, load_figures, measurements, premises, stopping, ver
 from plimsoll.cli import outlook
 from plimsoll.cli.figures import Figures, in_words
 from plimsoll.cli.live import showing
+from plimsoll.compat.run_folder import is_imported, rebuild
 from plimsoll.modelled import words
 from plimsoll.sizing.mistakes import InputError
 from plimsoll.verdict.text import lines_of
@@ -153,7 +154,11 @@ def measure(
 
 
 def judge_and_report(run_folder: Path) -> dict[str, Any]:
-    """Compute summary, verdict and report from the files of a run folder."""
+    """Compute summary, verdict and report from the files of a run folder; an imported run keeps its own verdict."""
+    if is_imported(run_folder):
+        said = rebuild(run_folder)
+        write_report(run_folder)
+        return said
     plan = folder.read_json(run_folder / folder.PLAN)
     environment = folder.read_json(run_folder / folder.ENVIRONMENT)
     summary = measurements.summarize(run_folder)

@@ -2,45 +2,98 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from plimsoll import folder
 from plimsoll.cli import course
 from plimsoll.cli.refusal import refuse
+from plimsoll.compat.consistency import CONTRADICTION
 from plimsoll.compat.jetstress_config import Imported, import_config
-from plimsoll.compat.safexml import read_bytes
+from plimsoll.compat.reports import CONFIGURATION, Source, joined, read_report, recognise
+from plimsoll.compat.run_folder import write_run_folder
 from plimsoll.sizing.mistakes import InputError
 
 
 def import_files(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JetstressConfig.xml files.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="JetstressConfig.xml files, result pages (HTML) or result files (XML)."),
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="Where to write: a plan file for a configuration. Nothing is overwritten.")
+        Path | None,
+        typer.Option(
+            help="A plan file for a configuration, a folder for the run folders of reports. Nothing is overwritten."
+        ),
     ] = None,
     root: Annotated[str, typer.Option(help="The directory below which drive letters are mounted here.")] = "/mnt",
 ) -> None:
-    """Make a plan of a JetstressConfig.xml; list what was translated and what was kept word for word.
+    """Make a plan of a configuration, a run folder of a report; say what was kept and what does not add up.
 
-    Example: plimsoll import JetstressConfig.xml --out plan.toml
+    Example: plimsoll import Performance_2011_4_21_3_43_56.html DBChecksum_2011_4_21_5_46_6.html --out runs
     """
-    errors = []
+    sources, reports = [], []
+    errors: list[InputError] = []
     for path in files:
         try:
-            _import_config(path, out, root)
+            source = recognise(path)
+            sources.append(source)
+            if source.kind != CONFIGURATION:
+                reports.append(read_report(source))
         except InputError as error:
             errors.append(error)
+    configurations = [source for source in sources if source.kind == CONFIGURATION]
+    plans = _translate(configurations, root, errors)
     if errors:
         refuse(errors)
+    for source, found in plans:
+        _keep_plan(source, found, out if not reports and len(plans) == 1 else None)
+    for report in joined(reports):
+        keep_report(report, out or folder.DEFAULT_PARENT)
 
 
-def _import_config(path: Path, out: Path | None, root: str) -> None:
-    found = import_config(str(path), read_bytes(path), root)
-    target = out or path.with_suffix(".plan.toml")
+def _translate(sources: list[Source], root: str, errors: list[InputError]) -> list[tuple[Source, Imported]]:
+    found = []
+    for source in sources:
+        try:
+            found.append((source, import_config(str(source.path), source.content, root)))
+        except InputError as error:
+            errors.append(error)
+    return found
+
+
+def _keep_plan(source: Source, found: Imported, out: Path | None) -> None:
+    target = out or source.path.with_suffix(".plan.toml")
     _write_new(target, found.text)
     _tell(found)
     print(f"plan: {target}")
+
+
+def keep_report(report: dict[str, Any], parent: Path) -> Path:
+    """Write a report as a run folder below a parent and say what came of it."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(report["source"]["files"][0]).stem) or "report"
+    place = report["source"].get("part")
+    target = parent / (f"{name}-{place}" if place else name)
+    if target.exists() and any(target.iterdir()):
+        course.stop_with(course.EXIT_USAGE, f"{target} exists; name another folder with --out, nothing is overwritten")
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        course.stop_with(course.EXIT_USAGE, f"{target}: {(error.strerror or str(error)).lower()}")
+    verdict = write_run_folder(target, report)
+    course.write_report(target)
+    print(f"{verdict['headline']}; {verdict['throughput']}")
+    findings = folder.read_json(target / folder.CONSISTENCY)["findings"]
+    for finding in findings:
+        mark = "!" if finding["kind"] == CONTRADICTION else " "
+        print(f"  {mark} {finding['kind']}, {finding['where']}: {finding['text']}")
+    for repair in report.get("repairs") or []:
+        print(f"    mended: {repair}")
+    print(f"  run folder: {target}")
+    return target
 
 
 def _write_new(path: Path, text: str) -> None:

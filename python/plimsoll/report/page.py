@@ -16,7 +16,7 @@ from markupsafe import Markup
 from plimsoll import __version__, folder
 from plimsoll.measurements import Measurements
 from plimsoll.modelled.words import WARNING
-from plimsoll.report import circumstances
+from plimsoll.report import circumstances, imported
 from plimsoll.report.charts import Chart, histograms, time_series
 from plimsoll.report.checksums import checksum_sections
 from plimsoll.report.findings import figure_list, finding_list
@@ -27,7 +27,7 @@ from plimsoll.report.script import script_bundle
 from plimsoll.report.sections import published_sections
 from plimsoll.report.self_check import self_check_table
 from plimsoll.report.tables import Table, duration_shown, shown
-from plimsoll.report.verdicts import check_table, guilt_of, limit_sources, not_measured
+from plimsoll.report.verdicts import Guilt, check_table, guilt_of, limit_sources, not_measured
 
 #: What the user may add to a run folder by hand: a table of texts, shown with the environment.
 NOTES = "notes.toml"
@@ -49,6 +49,8 @@ FILES = {
     folder.PLAN: "what was asked for, with every default filled in",
     folder.ENVIRONMENT: "the machine and the storage as they were found",
     folder.OUTCOME: "how the run ended, phase by phase",
+    folder.REPORTED: "everything that the imported report said, under its own names",
+    folder.CONSISTENCY: "what does not add up in the imported report",
 }
 
 
@@ -81,6 +83,8 @@ def write_report(run_folder: Path) -> Path:
 
 def render(run_folder: Path) -> str:
     """The report as text."""
+    if imported.is_imported(run_folder):
+        return _render_imported(run_folder)
     plan = folder.read_json(run_folder / folder.PLAN)
     summary = folder.read_json(run_folder / folder.SUMMARY)
     verdict = folder.read_json(run_folder / folder.VERDICT)
@@ -139,6 +143,48 @@ def render(run_folder: Path) -> str:
             self_check=self_check,
             specs=Markup(_safe_json(specs)) if specs else "",
             bundle=Markup(script_bundle() if specs else ""),
+            style=Markup(files("plimsoll.report").joinpath("templates/page.css").read_text(encoding="utf-8")),
+            version=__version__,
+        )
+    )
+
+
+def _render_imported(run_folder: Path) -> str:
+    """The report of a run that another tool made."""
+    plan, summary, verdict, report, consistency = (
+        folder.read_json(run_folder / name)
+        for name in (folder.PLAN, folder.SUMMARY, folder.VERDICT, folder.REPORTED, folder.CONSISTENCY)
+    )
+    chapters = [
+        Chapter("consistency", "What does not add up", imported.consistency_tables(report, consistency)),
+        Chapter("test", "Test report", imported.report_tables(report)),
+        Chapter("checksum", "Checksum", imported.checksum_tables(report)),
+        Chapter("other", "What else it says", imported.other_tables(report)),
+        Chapter("environment", "Notes", [Table("Notes", [], [list(note) for note in _notes(run_folder).items()])]),
+    ]
+    chapters = [chapter for chapter in chapters if any(table.rows for table in chapter.tables)]
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            plan=plan,
+            verdict=verdict,
+            where=imported.where(report, summary),
+            mark=MARKS[verdict["result"]],
+            modelled="",
+            figures=imported.figures(summary, verdict),
+            findings=imported.findings(consistency),
+            checks=check_table(verdict),
+            limit_sources=limit_sources(verdict),
+            guilt=Guilt(),
+            chapters=chapters,
+            contents=_contents(chapters, has_guilt=False, has_self_check=False),
+            log=imported.log_table(report),
+            not_measured=imported.not_measured(report, summary),
+            files=[(name, meaning) for name, meaning in FILES.items() if (run_folder / name).exists()],
+            self_check=None,
+            specs="",
+            bundle="",
             style=Markup(files("plimsoll.report").joinpath("templates/page.css").read_text(encoding="utf-8")),
             version=__version__,
         )
