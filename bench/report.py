@@ -39,6 +39,7 @@ ORDER = {
     "writes as many bytes at a time as a log flush and waits for each. fio has no transactions, no cache and no order of log before pages.",
     "arrivals": "Poisson arrivals of the 2010 mix, everything on one processor. The generator's own delay is the time between an arrival's due time and "
     "the moment it is noticed, where no full pool held it up.",
+    "startup": "Whole processes with a warm page cache, from start to exit, output thrown away.",
     "contest_outside_durable": _CONTEST,
     "contest_outside_lazy": _CONTEST,
     "contest_inside_durable": _CONTEST,

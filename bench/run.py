@@ -22,6 +22,7 @@ import environment
 import loads
 import report
 import sequential
+import startup
 import virtual_time
 from figure import Figure
 from programs import ROOT, ProgramError, build
@@ -47,6 +48,7 @@ def sections(arguments: argparse.Namespace) -> dict[str, Callable[[], list[Figur
         "reads_against_fio": lambda: loads.reads(directory, quick),
         "mix_beside_fio": lambda: loads.mix(directory, quick),
         "arrivals": lambda: loads.arrivals(quick),
+        "startup": lambda: startup.startup(quick),
     }
     if quick:
         return chosen_when_quick(chosen, directory)

@@ -150,7 +150,9 @@ impl Recovery {
                 .filter(|file| file.generation == self.next + 1)
                 .map(|file| self.start_reading(file));
             let fed = self.feed(generation).await;
-            if let (Err(_), Some(reading)) = (&fed, following.take()) {
+            if fed.is_err()
+                && let Some(reading) = following.take()
+            {
                 // Nothing may touch the files when this has returned.
                 let _ = reading.await;
             }

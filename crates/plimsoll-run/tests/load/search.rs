@@ -161,7 +161,11 @@ fn a_search_ends_with_its_time() {
 fn every_step_is_a_point_of_the_knee_chart() {
     let ran = throttled(&searching("raw_files", 3600.0), 2000.0, 200_000);
     let mut steps: Vec<_> = result(&ran).steps.iter().collect();
+    assert!(result(&ran).confirmed);
+    // A rate that was found is tried again for longer: the later word counts.
+    steps.reverse();
     steps.sort_by(|left, right| left.transactions_per_s.total_cmp(&right.transactions_per_s));
+    steps.dedup_by(|later, kept| later.transactions_per_s == kept.transactions_per_s);
     let passed = steps
         .iter()
         .take_while(|step| step.decision == Decision::Passed)
