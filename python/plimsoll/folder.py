@@ -3,6 +3,7 @@
     plan.json  environment.json  events.log  samples.parquet  histograms.parquet  kernel-log.json  outcome.json
     points.json where a rate was searched for: the knee chart's points; capacity.json its answer in users
     summary.json  verdict.json  report.html
+    repeats.json in a folder that holds the runs of a repeated run
 
 Each stage writes its own files and edits nobody else's, so a later stage can be redone without the disk under test.
 JSON files carry a `schema_version`. `events.log` has one JSON object a line.
@@ -26,6 +27,8 @@ POINTS = "points.json"
 SUMMARY = "summary.json"
 VERDICT = "verdict.json"
 CAPACITY = "capacity.json"
+#: In the folder that holds the runs of a repeated run, beside their folders.
+REPEATS = "repeats.json"
 REPORT = "report.html"
 #: Only there while a run goes on.
 PROGRESS = "progress.json"
@@ -46,8 +49,13 @@ class FolderError(Exception):
 
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file whole or not at all."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
     unfinished = path.with_suffix(path.suffix + ".part")
-    unfinished.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(path)
 
 

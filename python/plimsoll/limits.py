@@ -105,8 +105,12 @@ def known_fields() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for names in FIELDS.values() for name in names))
 
 
-def parse_limit(text: str) -> Limit:
+def parse_limit(text: str, known: tuple[str, ...] | None = None) -> Limit:
     """Read a limit.
+
+    Args:
+        text: as a person wrote it.
+        known: the names that may be limited; those of a summary if left out.
 
     Raises:
         LimitError: it is none; the hint names fields that are written alike.
@@ -123,8 +127,9 @@ def parse_limit(text: str) -> Limit:
     if comparison not in COMPARISONS:
         raise LimitError(f'"{text}" compares with {comparison}', "write < <= > or >=: what must hold")
     field = re.sub(r"(^|_)db_", r"\1database_", name)
-    if field not in known_fields():
-        raise LimitError(f'"{name}" is no field of the summary', nearest_names(field, known_fields()))
+    known = known_fields() if known is None else known
+    if field not in known:
+        raise LimitError(f'"{name}" is no field of the summary', nearest_names(field, known))
     try:
         limit = float(number)
     except ValueError:

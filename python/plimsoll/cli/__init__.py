@@ -32,6 +32,7 @@ COMMANDS: dict[str, Row] = {
     "run": Row("plimsoll.cli.run:run", "Carry out a plan, judge what was measured and write the report."),
     "prepare": Row("plimsoll.cli.prepare:prepare", "Make the databases of a plan without any load on them."),
     "report": Row("plimsoll.cli.report:report", "Judge a run again and write its report again, from its folder."),
+    "compare": Row("plimsoll.cli.compare:compare", "Compare runs, with the confidence of each difference."),
     "status": Row("plimsoll.cli.status:status", "Say how a run in the background does."),
     "watch": Row("plimsoll.cli.status:watch", "Follow a run in the background until it ends."),
     "verify": Row("plimsoll.cli.verify:verify", "Check every page of database files. Never writes."),

@@ -104,8 +104,8 @@ def _over_time(summary: dict[str, Any], measured: Measurements, series: Series, 
         y=alt.Y(
             "v:Q", title=series.unit, scale=_value_scale(points, series, limit), axis=_value_axis(points, series, limit)
         ),
-        color=_colour(labels),
-        strokeDash=_dash(labels),
+        color=place_colour(labels),
+        strokeDash=place_dash(labels),
         tooltip=[
             alt.Tooltip("w:N", title="where"),
             alt.Tooltip("t:Q", title=unit.name, format=".4~g"),
@@ -234,7 +234,7 @@ def _histogram(summary: dict[str, Any], measured: Measurements, metric: str, tit
             x=alt.X("b:N", title="latency, ms", sort=order, axis=alt.Axis(labelAngle=-40, labelOverlap=False)),
             xOffset=alt.XOffset("w:N", sort=labels),
             y=alt.Y("v:Q", title="% of transfers", axis=alt.Axis(tickCount=5)),
-            color=_colour(labels),
+            color=place_colour(labels),
             tooltip=[
                 alt.Tooltip("w:N", title="where"),
                 alt.Tooltip("b:N", title="ms"),
@@ -269,12 +269,14 @@ def _histogram_table(title: str, bins: list[int], counts: dict[str, list[int]]) 
     return Table(f"{title}: values", headings, rows, "Each row is a range of latencies, its upper bound included.")
 
 
-def _colour(labels: list[str]) -> alt.Color:
+def place_colour(labels: list[str]) -> alt.Color:
+    """A colour for each label that can be told from the others, whoever looks."""
     scale = alt.Scale(domain=labels, range=COLOURS[: len(labels)])
     return alt.Color("w:N", title=None, scale=scale, **NO_LEGEND if len(labels) == 1 else {})
 
 
-def _dash(labels: list[str]) -> alt.StrokeDash:
+def place_dash(labels: list[str]) -> alt.StrokeDash:
+    """Dashes that tell lines apart without colour."""
     scale = alt.Scale(domain=labels, range=DASHES[: len(labels)])
     return alt.StrokeDash("w:N", title=None, scale=scale, **NO_LEGEND if len(labels) == 1 else {})
 

@@ -122,7 +122,7 @@ def render(run_folder: Path) -> str:
     guilt = guilt_of(summary, verdict)
     self_check = self_check_table(plan, summary)
     return (
-        _environment()
+        template_environment()
         .get_template("page.html.j2")
         .render(
             plan=plan,
@@ -141,7 +141,7 @@ def render(run_folder: Path) -> str:
             not_measured=not_measured(summary, verdict),
             files=[(name, meaning) for name, meaning in FILES.items() if (run_folder / name).exists()],
             self_check=self_check,
-            specs=Markup(_safe_json(specs)) if specs else "",
+            specs=Markup(safe_json(specs)) if specs else "",
             bundle=Markup(script_bundle() if specs else ""),
             style=Markup(files("plimsoll.report").joinpath("templates/page.css").read_text(encoding="utf-8")),
             version=__version__,
@@ -164,7 +164,7 @@ def _render_imported(run_folder: Path) -> str:
     ]
     chapters = [chapter for chapter in chapters if any(table.rows for table in chapter.tables)]
     return (
-        _environment()
+        template_environment()
         .get_template("page.html.j2")
         .render(
             plan=plan,
@@ -191,7 +191,8 @@ def _render_imported(run_folder: Path) -> str:
     )
 
 
-def _environment() -> Environment:
+def template_environment() -> Environment:
+    """What the templates of all pages are rendered with."""
     page = Environment(
         loader=PackageLoader("plimsoll.report"),
         autoescape=True,
@@ -254,7 +255,7 @@ def _log(events: list[dict[str, Any]]) -> Table:
     return Table("Test log", ["Second", "Phase", "What happened"], rows)
 
 
-def _safe_json(value: Any) -> str:
+def safe_json(value: Any) -> str:
     """JSON that can stand inside a script element whatever the plan's names are."""
     text = json.dumps(value, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -25,6 +25,8 @@ class Table:
     decimals: tuple[int, ...] = ()
     #: Whether the last row sums up the others.
     has_total: bool = False
+    #: Whether it is only opened on demand, where its page can do that.
+    folded: bool = False
 
     def shown(self, value: Any, column: int = 0) -> str:
         """A value of this table as text."""

@@ -1,0 +1,62 @@
+"""A page of tables and charts that is not the report of one run: comparisons, repeated runs, studies.
+
+It looks and behaves like the report: one file, no network, the result first, a table behind each chart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib.resources import files
+
+from markupsafe import Markup
+
+from plimsoll import __version__
+from plimsoll.report.page import Chapter, safe_json, template_environment
+from plimsoll.report.script import script_bundle
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What such a page says.
+
+    Attributes:
+        product: the small line above the title.
+        title: the first heading.
+        where: one line below it.
+        status: "pass", "fail", "inconclusive" or "neutral": how the box of the result is framed.
+        headline: the result in words.
+        sentences: what stands below it.
+        warnings: what a reader must know first.
+        chapters: tables and charts.
+        made_by: the command that writes the page again.
+    """
+
+    product: str
+    title: str
+    where: str
+    status: str
+    headline: str
+    sentences: list[str]
+    warnings: list[str]
+    chapters: list[Chapter]
+    made_by: str
+    marks: dict[str, str] = field(
+        default_factory=lambda: {"pass": "✓", "fail": "✗", "inconclusive": "?", "neutral": "⇄"}
+    )
+
+
+def render_sheet(sheet: Sheet) -> str:
+    """The page as text."""
+    specs = {chart.name: chart.spec for chapter in sheet.chapters for chart in chapter.charts}
+    return (
+        template_environment()
+        .get_template("sheet.html.j2")
+        .render(
+            sheet=sheet,
+            mark=sheet.marks[sheet.status],
+            specs=Markup(safe_json(specs)) if specs else "",
+            bundle=Markup(script_bundle() if specs else ""),
+            style=Markup(files("plimsoll.report").joinpath("templates/page.css").read_text(encoding="utf-8")),
+            version=__version__,
+        )
+    )

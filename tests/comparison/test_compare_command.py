@@ -1,0 +1,66 @@
+"""`plimsoll compare` as a script uses it: conditions and exit codes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plimsoll.cli import run_program
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("database_iops_change_percent<-5", 0),
+        ("db_read_latency_ms_mean_change_percent>10", 1),
+        ("total_database_read_latency_ms_mean_factor<0.6", 1),
+        ("total_database_read_latency_ms_mean>20", 1),
+        ("total_database_read_latency_ms_mean > 30", 0),
+        ("log_write_latency_ms_p99>5", 1),
+        ("reads_per_write>1.7", 0),
+        ("read_response_ms_p99_factor<0.9", 0),
+        ("total_log_read_per_s_change_percent>1", 3),
+    ],
+)
+def test_conditions_decide_the_exit_code(fast: Path, slow: Path, condition: str, code: int) -> None:
+    """1 where it holds, 0 where it does not, 3 where nothing can be said: never 0 for what was not measured."""
+    assert run_program(["compare", str(fast), str(slow), "--fail-if", condition]) == code
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("total_database_read_latency_ms_mean_change_percent>10", 1),
+        ("total_database_read_latency_ms_mean_factor<0.6", 1),
+        ("database_iops_factor<1", 0),
+        ("total_database_read_latency_ms_p99_factor<0.9", 3),
+    ],
+)
+def test_confident_conditions_need_an_interval(fast: Path, slow: Path, condition: str, code: int) -> None:
+    """A gate that must not fail by chance counts only what the whole interval fulfils."""
+    assert run_program(["compare", str(fast), str(slow), "--confident", "--fail-if", condition]) == code
+
+
+def test_json_and_page_say_the_same(fast: Path, slow: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a script reads and what a person sees come from one computation."""
+    page = tmp_path / "page.html"
+    assert run_program(["compare", str(fast), str(slow), "--json", "--html", str(page)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [side["name"] for side in found["sides"]] == ["fast", "slow"]
+    assert all(row["title"] in page.read_text() for row in found["figures"])
+
+
+def test_mistakes_are_told_all_at_once(fast: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong expression and a wrong folder: both, with the nearest names."""
+    arguments = ["compare", str(fast), str(tmp_path / "gone"), "--fail-if", "database_iop_factor<1", "--fail-if", "x"]
+    assert run_program(arguments) == 2
+    errors = capsys.readouterr().err
+    assert "gone does not exist" in errors
+    assert "did you mean `database_iops_factor`" in errors
+    assert '"x" is no limit' in errors
+
+
+def test_one_folder_is_no_comparison(fast: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The baseline alone says nothing."""
+    assert run_program(["compare", str(fast)]) == 2
+    assert "needs two run folders" in capsys.readouterr().err
