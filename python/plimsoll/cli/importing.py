@@ -13,7 +13,8 @@ from plimsoll.cli import course
 from plimsoll.cli.refusal import refuse
 from plimsoll.compat.consistency import CONTRADICTION
 from plimsoll.compat.jetstress_config import Imported, import_config
-from plimsoll.compat.reports import CONFIGURATION, Source, joined, read_report, recognise
+from plimsoll.compat.paper_text import read_paper
+from plimsoll.compat.reports import CONFIGURATION, PAPER, Source, joined, paper_text, read_report, recognise
 from plimsoll.compat.run_folder import write_run_folder
 from plimsoll.sizing.mistakes import InputError
 
@@ -21,7 +22,10 @@ from plimsoll.sizing.mistakes import InputError
 def import_files(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="JetstressConfig.xml files, result pages (HTML) or result files (XML)."),
+        typer.Argument(
+            metavar="FILE...",
+            help="JetstressConfig.xml files, result pages (HTML), result files (XML), or the text of a solution paper.",
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -41,7 +45,9 @@ def import_files(
         try:
             source = recognise(path)
             sources.append(source)
-            if source.kind != CONFIGURATION:
+            if source.kind == PAPER:
+                reports += read_paper(str(path), paper_text(source))
+            elif source.kind != CONFIGURATION:
                 reports.append(read_report(source))
         except InputError as error:
             errors.append(error)

@@ -240,9 +240,11 @@ def _rows(reader: _Reader, part: Part, section: Section, found: dict[str, Any]) 
                 f"{len(columns)} were expected; the table is cut off here",
             )
             continue
-        table[place] = {}
-        for label, cell in zip(columns, row.cells[1:], strict=False):
-            if label is not None:
+        table[place] = {label.name: None for label in part.labels}
+        for index, (label, cell) in enumerate(zip(columns, row.cells[1:], strict=False), 2):
+            if label is None:
+                found["other"].setdefault(part.title, []).append(f"{place}, column {index} | {cell}"[:500])
+            else:
                 table[place][label.name] = reader.value(cell, label.kind, row.line, f"{where}, {label.label}")
     if not table and not reader.mistakes:
         reader.wrong(

@@ -1,0 +1,94 @@
+"""The text of a paper with its broken tables: every figure comes out as it went into the printing."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from paper_shape import BELOW, BLANKS, SEQUENCE, SPACE, WHOLE, paper, report_lines
+from published import REPORTS, differences
+
+from plimsoll.compat.mended import Block, cells_of
+from plimsoll.compat.paper_text import read_paper
+from plimsoll.sizing.mistakes import InputError
+
+WAYS = (WHOLE, BELOW, SEQUENCE, BLANKS, SPACE)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", REPORTS)
+def test_RPT_26_a_report_with_broken_tables_keeps_every_figure(name: str, way: str) -> None:
+    """The published text is damaged in each of these ways; a lost digit would be a wrong latency."""
+    expected = REPORTS[name]()
+    (found,) = read_paper("paper.txt", "\n".join(report_lines(expected, way, seed=7)))
+    assert differences(expected, found) == []
+
+
+def test_RPT_26_a_whole_paper_is_taken_apart_into_its_reports() -> None:
+    """Appendices B to F, each damaged in its own way, with page headings and numbers between."""
+    ways = [("B", "appendix_b", BELOW), ("C", "appendix_c", BLANKS), ("D", "appendix_d", SEQUENCE), ("E", "appendix_e", WHOLE),
+            ("F", "appendix_f_replay", SPACE), ("", "appendix_f_generation", WHOLE)]  # fmt: skip
+    text = paper([(letter, REPORTS[name](), way) for letter, name, way in ways])
+    found = read_paper("paper.txt", text)
+    assert [report["source"]["part"] for report in found] == [
+        "appendix-b-performance", "appendix-c-performance", "appendix-d-stress", "appendix-e-database-backup",
+        "appendix-f-soft-recovery", "appendix-f-performance",
+    ]  # fmt: skip
+    for (_, name, _), report in zip(ways, found, strict=True):
+        assert differences(REPORTS[name](), report) == [], name
+
+
+def test_what_was_mended_is_said() -> None:
+    """E-01 and E-02: whoever reads the figures must know that a program put them together."""
+    (found,) = read_paper("paper.txt", "\n".join(report_lines(REPORTS["appendix_d"](), BELOW)))
+    assert found["repairs"] == [
+        "Transactional I/O Performance: the cells of 2 rows were cut in pieces and put together",
+        "Total I/O Performance: the cells of 2 rows were cut in pieces and put together",
+        "Total I/O Performance: rows of another table stand before its own and were left out",
+    ]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**12), st.integers(0, 30)), min_size=2, max_size=12),
+    st.sampled_from(["below", "sequence"]),
+)
+@settings(max_examples=200, deadline=None)
+def test_cells_cut_anywhere_come_together(values: list[tuple[int, int]], way: str) -> None:
+    """The published page cut each cell where its column happened to end."""
+    cells = [f"{value // 1000}.{value % 1000:03}" for value, _ in values]
+    halves = [
+        (cell[:cut], cell[cut:])
+        for cell, (_, place) in zip(cells, values, strict=True)
+        for cut in [1 + place % (len(cell) - 1)]
+    ]
+    if way == "below":
+        lines = ["".join(f"{head:<18}" for head, _ in halves), "".join(f"{tail:<18}" for _, tail in halves)]
+    else:
+        lines = [piece for pair in halves for piece in pair]
+    found = cells_of(Block(1, "", lines), len(cells), 3)
+    assert found == cells
+
+
+@pytest.mark.parametrize(
+    ("old", "word"),
+    [
+        ("102.641", "12 numbers with three decimals were expected"),
+        ("04:41:38", "rows of Database Size"),
+        ("1.689", "average, minimum and maximum"),
+    ],
+)
+def test_a_table_that_cannot_be_mended_is_refused_with_its_line(old: str, word: str) -> None:
+    """Guessing a digit is worse than asking for it."""
+    name = "appendix_e" if ":" in old else "appendix_c"
+    lines = "\n".join(report_lines(REPORTS[name]())).split("\n")
+    place = next(number for number, line in enumerate(lines) if old in line)
+    lines[place] = lines[place].replace(old, "", 1)
+    with pytest.raises(InputError) as found:
+        read_paper("paper.txt", "\n".join(lines))
+    mistake = found.value.mistakes[0]
+    assert word in mistake.hint
+    assert mistake.line == place + 1 or ":" in old
+
+
+def test_a_text_that_is_no_paper_says_what_was_expected() -> None:
+    """The usual slip is the wrong file."""
+    with pytest.raises(InputError, match="holds no report of the test tool"):
+        read_paper("x.txt", "Dear Sir,\n\nI wanted a report.\n")
