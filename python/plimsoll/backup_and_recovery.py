@@ -1,8 +1,8 @@
-"""What a run read for backups and replayed for recovery, from its samples, wherever either happened in it.
+"""What a run read for backups and replayed for recovery, wherever either happened in it.
 
-Times run from the beginning of the first sample with such transfers to the end of the last, so they are as coarse as the
-samples. A log generation is 1 MiB; logs are counted by what was read of them, because a paper's count of logs has been
-seen to disagree with its bytes by a factor of two.
+Times, sizes and counts of logs are those the engine states in the outcome; reads and writes come from the samples. A run
+whose outcome says nothing of them has the times of its samples, as coarse as those are. Seconds for each log stand beside
+MiB per second, because a published count of logs has been seen to disagree with its bytes by a factor of two.
 """
 
 from __future__ import annotations
@@ -16,32 +16,147 @@ MIB = 1048576
 _SPAN = "(max(end_ns) - min(end_ns - interval_ns)) / 1e9"
 
 
-def backups(query: Query) -> list[dict[str, Any]]:
+def backups(query: Query, plan: dict[str, Any], outcome: dict[str, Any]) -> list[dict[str, Any]]:
     """Size, time and rate of the backup of each database."""
     rows = query(
-        f"SELECT instance, database, sum(bytes)::BIGINT AS bytes, {_SPAN} AS seconds, sum(count)::BIGINT AS reads_count,"
-        " sum(latency_ns_sum)::DOUBLE / sum(count) / 1e6 AS read_latency_ms_mean FROM sample"
-        " WHERE metric = 'backup' AND count > 0 GROUP BY instance, database ORDER BY instance, database",
+        f"SELECT phase, instance, database, sum(bytes)::BIGINT AS bytes, {_SPAN} AS seconds, sum(count)::BIGINT AS reads_count,"
+        " sum(latency_ns_sum)::DOUBLE / 1e9 AS read_s FROM sample"
+        " WHERE metric = 'backup' AND count > 0 GROUP BY phase, instance, database ORDER BY phase, instance, database",
         {},
     )
-    return [{**row, "mib_per_s": row["bytes"] / MIB / row["seconds"]} for row in rows]
+    stated = _stated(outcome, plan, "backups")
+    found = []
+    for row in rows:
+        exact = stated.get((row["phase"], row["instance"], row["database"]), {})
+        row |= {name: exact[name] for name in ("bytes", "seconds") if name in exact}
+        read_s = row.pop("read_s")
+        found.append(
+            {
+                **row,
+                "pages_count": exact.get("pages_count"),
+                "mib_per_s": row["bytes"] / MIB / row["seconds"],
+                "read_latency_ms_mean": 1000 * read_s / row["reads_count"],
+                "outstanding_mean": read_s / row["seconds"],
+            }
+        )
+    return found
 
 
-def recoveries(query: Query) -> list[dict[str, Any]]:
-    """Log read, time and rate of each instance that was recovered."""
+def backup_total(found: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """All databases of the server together: they are read at the same time, so their rates add up."""
+    if not found:
+        return None
+    seconds = {row["phase"]: max(item["seconds"] for item in found if item["phase"] == row["phase"]) for row in found}
+    size = sum(row["bytes"] for row in found)
+    return {
+        "databases_count": len({(row["instance"], row["database"]) for row in found}),
+        "bytes": size,
+        "seconds": sum(seconds.values()),
+        "mib_per_s_sum": sum(row["mib_per_s"] for row in found) / len(seconds),
+        "mib_per_s_mean": sum(row["mib_per_s"] for row in found) / len(found),
+        "mib_per_s_wall": size / MIB / sum(seconds.values()),
+    }
+
+
+def recoveries(query: Query, plan: dict[str, Any], outcome: dict[str, Any]) -> list[dict[str, Any]]:
+    """Logs, time, rate, reads and writes of each instance that was recovered."""
     rows = query(
-        f"SELECT instance, phase, coalesce(sum(bytes) FILTER (metric = 'log_read'), 0)::BIGINT AS log_bytes, {_SPAN} AS seconds,"
-        " sum(count) FILTER (metric = 'redo')::BIGINT AS pages_count FROM sample"
-        " WHERE metric IN ('log_read', 'redo') AND count > 0 GROUP BY instance, phase"
-        " HAVING sum(count) FILTER (metric = 'redo') > 0 ORDER BY instance, phase",
+        f"SELECT instance, phase, coalesce(sum(bytes) FILTER (metric = 'log_read'), 0)::BIGINT AS log_read_bytes, {_SPAN} AS seconds,"
+        " coalesce(sum(count) FILTER (metric = 'log_read'), 0)::BIGINT AS log_reads_count,"
+        " coalesce(sum(count) FILTER (metric = 'redo'), 0)::BIGINT AS reads_count,"
+        " coalesce(sum(bytes) FILTER (metric = 'redo'), 0)::BIGINT AS read_bytes,"
+        " coalesce(sum(latency_ns_sum) FILTER (metric = 'redo'), 0)::DOUBLE / 1e9 AS read_s,"
+        " coalesce(sum(count) FILTER (metric = 'redo_write'), 0)::BIGINT AS writes_count FROM sample"
+        " WHERE metric IN ('log_read', 'redo', 'redo_write') AND count > 0 GROUP BY instance, phase ORDER BY instance, phase",
         {},
     )
-    return [
-        {
-            **row,
-            "logs_count": row["log_bytes"] / MIB,
-            "seconds_per_log": row["seconds"] * MIB / row["log_bytes"] if row["log_bytes"] else None,
-            "mib_per_s": row["log_bytes"] / MIB / row["seconds"],
-        }
-        for row in rows
+    stated = _stated(outcome, plan, "recoveries")
+    generated = _seconds_per_log_generated(plan, outcome)
+    found = []
+    for row in rows:
+        exact = stated.get((row["phase"], row["instance"], 0), {})
+        # Log is also read for other reasons; only what was replayed is a recovery.
+        if exact or row["reads_count"]:
+            found.append(_recovery(plan, row, exact, generated))
+    return found
+
+
+def _recovery(
+    plan: dict[str, Any], row: dict[str, Any], exact: dict[str, Any], generated_s: float | None
+) -> dict[str, Any]:
+    seconds = exact.get("seconds", row["seconds"])
+    log_bytes = exact.get("log_bytes", row["log_read_bytes"])
+    logs = exact.get("logs_count", log_bytes / MIB)
+    page_bytes = next(item["page_bytes"] for item in plan["run"]["instances"] if item["name"] == row["instance"])
+    per_log = seconds / logs if logs else None
+
+    def each(count: float) -> float | None:
+        return count / logs if logs else None
+
+    return {
+        "instance": row["instance"],
+        "phase": row["phase"],
+        "logs_count": logs,
+        "log_bytes": log_bytes,
+        "seconds": seconds,
+        "seconds_per_log": per_log,
+        "mib_per_s": log_bytes / MIB / seconds if seconds else None,
+        "reads_per_log": each(row["reads_count"]),
+        "pages_read_per_log": each(row["read_bytes"] / page_bytes),
+        "writes_per_log": each(row["writes_count"]),
+        "log_reads_per_log": each(row["log_reads_count"]),
+        "reads_count": row["reads_count"],
+        "writes_count": row["writes_count"],
+        "read_bytes_mean": row["read_bytes"] / row["reads_count"] if row["reads_count"] else None,
+        "read_latency_ms_mean": 1000 * row["read_s"] / row["reads_count"] if row["reads_count"] else None,
+        "outstanding_mean": row["read_s"] / seconds if seconds else None,
+        "changes_made": exact.get("changes_made"),
+        "changes_found": exact.get("changes_found"),
+        "rolled_back": exact.get("rolled_back"),
+        "generated_seconds_per_log": generated_s,
+        "faster_than_generated": generated_s / per_log if generated_s and per_log else None,
+    }
+
+
+def _stated(outcome: dict[str, Any], plan: dict[str, Any], kind: str) -> dict[tuple[str, str, int], dict[str, Any]]:
+    """What the engine itself said of each place, by phase, instance and database."""
+    names = [instance["name"] for instance in plan["run"]["instances"]]
+    return {
+        (phase["name"], names[item["instance"]], item.get("database", 0)): item
+        for phase in outcome["phases"]
+        for item in phase.get(kind, [])
+    }
+
+
+def _seconds_per_log_generated(plan: dict[str, Any], outcome: dict[str, Any]) -> float | None:
+    """How long a log took while it was written under load, in a run that generated a number of them."""
+    wanted = {phase["name"]: phase["action"].get("logs_count") for phase in plan["run"]["phases"]}
+    spans = [
+        (phase["end_ns"] - phase["start_ns"], wanted[phase["name"]])
+        for phase in outcome["phases"]
+        if phase["kind"] == "generate_logs" and phase["complete"] and wanted.get(phase["name"])
     ]
+    logs = sum(count for _, count in spans)
+    return sum(span for span, _ in spans) / 1e9 / logs if logs else None
+
+
+def in_words(summary: dict[str, Any]) -> list[str]:
+    """One sentence for the backup of all databases and one for each recovery."""
+    lines = []
+    total = summary.get("backup_total")
+    if total:
+        several = total["databases_count"] > 1
+        each = f" ({total['mib_per_s_mean']:.1f} MiB/s for each of {total['databases_count']} databases)" if several else ""
+        lines.append(f"backup: {total['bytes'] / MIB:,.0f} MiB read at {total['mib_per_s_sum']:.1f} MiB/s{each}")
+    for found in summary.get("recoveries", []):
+        if found["seconds_per_log"] is None:
+            continue
+        line = (
+            f"recovery of {found['instance']}: {found['logs_count']:.0f} logs in {found['seconds']:.1f} s, "
+            f"{found['seconds_per_log']:.3g} s for each ({found['mib_per_s']:.3g} MiB/s); for each log "
+            f"{found['pages_read_per_log']:.0f} pages read, {found['writes_per_log']:.3g} writes"
+        )
+        if found["faster_than_generated"]:
+            line += f"; {found['faster_than_generated']:.3g} times as fast as it was generated"
+        lines.append(line)
+    return lines

@@ -31,6 +31,9 @@ INSTANCE_METRICS = ("log_write", "log_read", "log_replication", "log_read_with_r
 TOTAL_METRICS = (*DATABASE_METRICS, *INSTANCE_METRICS)
 #: Sizes that a database has too, in the names of limits with `total_` before them.
 TOTAL_SIZES = ("initial_bytes", "final_bytes")
+#: Figures of a backup and of a recovery; of each database, of each instance.
+BACKUP_FIGURES = ("bytes", "seconds", "mib_per_s", "read_latency_ms_mean")
+RECOVERY_FIGURES = ("seconds", "seconds_per_log", "mib_per_s", "pages_read_per_log", "writes_per_log")
 OPERATIONS = ("insert", "delete", "replace", "read")
 MACHINE_LEVELS = (
     "executor_wait", "cpu_busy", "cpu_stolen", "cpu_throttled", "memory_available", "pressure_io_some",
@@ -53,6 +56,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "cache_limit_bytes",
     ),
     "operation": _joined(OPERATIONS, RESPONSE_FIGURES),
+    "backup": _joined(("backup",), BACKUP_FIGURES),
+    "recovery": _joined(("recovery",), RECOVERY_FIGURES),
     "run": (
         "database_iops", "transactions_per_s", "errors_in_run", "hung_in_run", "missing_records", "write_conflicts",
         "grown_bytes", "pages_verified", "pages_damaged", *(f"total_{name}" for name in TOTAL_SIZES),
@@ -147,6 +152,10 @@ def unit_of(field: str) -> str:
     """
     if "_ms_" in field:
         return "ms"
+    if field.endswith("_mib_per_s"):
+        return "MiB/s"
+    if field in ("backup_seconds", "recovery_seconds", "recovery_seconds_per_log"):
+        return "s"
     if field.endswith(("_per_s", "_iops")) or field == "iops":
         return "1/s"
     if "bytes" in field or field.startswith("memory_available"):

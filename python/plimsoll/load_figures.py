@@ -23,7 +23,7 @@ QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 
 def load_figures(run_folder: Path, plan: dict[str, Any], outcome: dict[str, Any]) -> dict[str, Any]:
     """The `load` part of a summary, from the distributions of the measured phases."""
-    phases = [phase for phase in outcome["phases"] if phase["kind"] == "measure"]
+    phases = [phase for phase in outcome["phases"] if phase["kind"] in config.MEASURED_KINDS]
     seconds = sum(phase["end_ns"] - phase["start_ns"] for phase in phases) / NS_PER_S
     with duckdb.connect() as database:
         path = str(run_folder / folder.HISTOGRAMS).replace("'", "''")

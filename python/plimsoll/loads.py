@@ -171,7 +171,7 @@ def mistakes_of_phases(plan: dict[str, Any], workloads: list[dict[str, Any]], co
                 if len(searching) != 1:
                     message = f"has {len(searching)} workloads that search, but needs exactly one"
                     collector.add(("phase", index), message, 'write load = { search = "max" } in one of them')
-            case "measure":
+            case "measure" | "generate_logs":
                 for name, load in loads.items():
                     if "target_iops" in load and name not in warmed:
                         hint = "put a phase of kind warm_up before it: there the I/O of a transaction is measured"

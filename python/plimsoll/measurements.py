@@ -3,7 +3,7 @@
 Means are weighted by operations. Beside them stands what the published test tool computed: the plain mean of the means
 of fixed intervals, empty intervals counted as zero. A rest shorter than half such an interval belongs to the interval
 before it: one slow transfer in the last millisecond of a run is no sample of its own. Percentiles come from the merged
-distributions, not from samples. Only phases of kind `measure` count; the whole run is looked at for errors.
+distributions, not from samples. Only phases of the kinds `measure` and `generate_logs` count; the whole run is looked at for errors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 
 from plimsoll import config, folder
-from plimsoll.backup_and_recovery import backups, recoveries
+from plimsoll.backup_and_recovery import backup_total, backups, recoveries
 from plimsoll.limits import OPERATIONS
 from plimsoll.load_figures import load_figures
 from plimsoll.machine import device_rates, machine_levels
@@ -67,13 +67,15 @@ def summarize(run_folder: Path) -> dict[str, Any]:
             "generator": measured.generator(),
             "page_fault_stalls": measured.stalls(),
             "load": load_figures(run_folder, plan, outcome),
-            "machine": measured.machine("measure"),
+            "machine": measured.machine(*config.MEASURED_KINDS),
+            "backup_machine": measured.machine("backup"),
+            "recovery_machine": measured.machine("recover"),
             **_time_splits(plan, outcome, measured),
             "checksums": checksums,
             "checksum_reads": measured.checksum_reads(),
             "checksum_machine": measured.machine("checksum"),
             "checksum_devices": measured.devices("checksum"),
-            **measured.backups_and_recoveries(),
+            **measured.backups_and_recoveries(plan),
             "kernel_log": _kernel_log(run_folder),
             "phases": [_phase(phase, outcome) for phase in outcome["phases"]],
             "io": {"method": outcome["io_method"], "remarks": outcome["io_remarks"]},
@@ -88,7 +90,7 @@ class Measurements:
 
     def __init__(self, run_folder: Path, outcome: dict[str, Any]) -> None:
         self._outcome = outcome
-        self._phases = [phase for phase in outcome["phases"] if phase["kind"] == "measure"]
+        self._phases = [phase for phase in outcome["phases"] if phase["kind"] in config.MEASURED_KINDS]
         self._database = duckdb.connect()
         for table, name in (("sample", folder.SAMPLES), ("bucket", folder.HISTOGRAMS)):
             path = str(run_folder / name).replace("'", "''")
@@ -108,13 +110,15 @@ class Measurements:
         names = [column[0] for column in cursor.description or []]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
-    def machine(self, kind: str) -> dict[str, dict[str, float]]:
-        """What the machine did in the phases of a kind."""
-        return machine_levels(self._rows, self._phases_of(kind))
+    def machine(self, *kinds: str) -> dict[str, dict[str, float]]:
+        """What the machine did in the phases of some kinds."""
+        return machine_levels(self._rows, [name for kind in kinds for name in self._phases_of(kind)])
 
-    def backups_and_recoveries(self) -> dict[str, Any]:
+    def backups_and_recoveries(self, plan: dict[str, Any]) -> dict[str, Any]:
         """What was read for backups and replayed for recovery, in any phase."""
-        return {"backups": backups(self._rows), "recoveries": recoveries(self._rows)}
+        found = backups(self._rows, plan, self._outcome)
+        replayed = recoveries(self._rows, plan, self._outcome)
+        return {"backups": found, "backup_total": backup_total(found), "recoveries": replayed}
 
     def devices(self, kind: str) -> list[dict[str, Any]]:
         """What the disks under the instances did in the phases of a kind."""
@@ -430,7 +434,9 @@ def _databases(plan: dict[str, Any], outcome: dict[str, Any], measured: Measurem
     for index, instance in enumerate(plan["run"]["instances"]):
         for number in range(1, len(instance["databases"]) + 1):
             before = _sizes(outcome, "prepare", index, number)
-            after = _sizes(outcome, "stop", index, number) or _sizes(outcome, "measure", index, number)
+            kinds = ("stop", *config.MEASURED_KINDS, "backup")
+            known = (_sizes(outcome, kind, index, number) for kind in kinds)
+            after = next((size for size in known if size), None)
             figures = {
                 name: measured.transfers(metrics, instance["name"], number)
                 for name, metrics in DATABASE_FIGURES.items()
@@ -490,7 +496,7 @@ def _time_splits(plan: dict[str, Any], outcome: dict[str, Any], measured: Measur
             places.append(Place(_database_name(instance, number), instance["name"], number, "database_read"))
     splitter = measured.splitter(plan)
     names = [instance["name"] for instance in plan["run"]["instances"]]
-    measured_phases = {number for number, phase in enumerate(outcome["phases"]) if phase["kind"] == "measure"}
+    measured_phases = {number for number, phase in enumerate(outcome["phases"]) if phase["kind"] in config.MEASURED_KINDS}
     stalls = [stall for stall in outcome.get("stalls", []) if stall["phase"] in measured_phases]
     found = split_stalls(splitter, stalls, names)
     return {

@@ -24,7 +24,17 @@ from plimsoll.sizing.mistakes import InputError, nearest_names
 MIB = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
 BACKENDS = ("engine", "raw_files")
-PHASE_KINDS = ("prepare", "warm_up", "search", "measure", "stop", "checksum")
+PHASE_KINDS = (
+    "prepare",
+    "warm_up",
+    "search",
+    "measure",
+    "backup",
+    "generate_logs",
+    "recover",
+    "stop",
+    "checksum",
+)
 IO_METHODS = ("auto", "io_uring", "libaio", "threads")
 PAGE_KIB = (4, 8, 16, 32)
 
@@ -76,6 +86,9 @@ INSTANCE_FIELDS = {
     "maintenance_throttle_ms": Field(Number(0, 60_000, whole=True), meaning="its pause before each read"),
     "maintenance_read_kib": Field(Number(4, 4096, whole=True), meaning="length of its reads"),
     "page_images": Field(Flag(), meaning="whether torn pages can be repaired from the log"),
+    "hold_checkpoint": Field(
+        Flag(), meaning="whether the checkpoint stays, so that a crash leaves all the log; yes where a phase recovers"
+    ),
 }
 
 WORKLOAD_FIELDS = {
@@ -105,17 +118,18 @@ PHASE_FIELDS = {
         ListOf(Text()), meaning="loads that run in it; all of them in warm_up, search and measure if left out"
     ),
     "duration_s": Field(Number(1, 30 * 86400), meaning="how long to measure, or to search at most"),
-    "timeout_s": Field(Number(1, 86400), meaning="how long to wait for a warm cache"),
+    "logs": Field(Number(1, 100_000, whole=True), meaning="logs of 1 MiB that every instance has to write"),
+    "timeout_s": Field(Number(1, 30 * 86400), meaning="how long to wait for a warm cache or for the logs"),
     "cache_percent": Field(Number(0, 100, whole=True), meaning="how full a warm cache is"),
-    "read_kib": Field(Number(4, 4096, whole=True), meaning="length of checksum reads"),
-    "reads_in_flight": Field(Number(1, 4096, whole=True), meaning="checksum reads at once"),
+    "read_kib": Field(Number(4, 4096, whole=True), meaning="length of backup or checksum reads"),
+    "reads_in_flight": Field(Number(1, 4096, whole=True), meaning="backup or checksum reads of each database at once"),
 }
 
 PLAN_FIELDS = {
     "schema_version": Field(Number(1, 1, whole=True), required=True, meaning="write schema_version = 1"),
     "name": Field(Text(), default="run", meaning="what to call the run"),
     "description": Field(Text(), default=None, meaning="a sentence for the report"),
-    "test": Field(Text(("performance", "stress")), default=config.RUN_DEFAULTS["test"], meaning="kind of test"),
+    "test": Field(Text(tuple(config.QUALIFYING_S)), default=config.RUN_DEFAULTS["test"], meaning="kind of test"),
     "limits": Field(Text(tuple(config.limits()["sets"])), default=config.RUN_DEFAULTS["limits"], meaning="limit set"),
     "required_iops": Field(Number(0, 1e9), default=None, meaning="database IOPS that must be reached"),
     "stated_limits": Field(
@@ -363,13 +377,15 @@ def _check_devices(plan: dict[str, Any], collector: Collector) -> None:
 def _instances(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
     targets = {target["name"]: target for target in plan["target"] or []}
     _check_devices(plan, collector)
+    recovers = any(phase["kind"] == "recover" for phase in plan["phase"])
     return [
-        _instance(index, given, plan["seed"], targets, collector) for index, given in enumerate(plan["instance"] or [])
+        _instance(index, given, plan["seed"], targets, collector, recovers=recovers)
+        for index, given in enumerate(plan["instance"] or [])
     ]
 
 
 def _instance(
-    index: int, given: dict[str, Any], seed: int, targets: dict[str, Any], collector: Collector
+    index: int, given: dict[str, Any], seed: int, targets: dict[str, Any], collector: Collector, *, recovers: bool
 ) -> dict[str, Any]:
     name = given["name"] or "unnamed"
     if not _NAME.fullmatch(name):
@@ -426,6 +442,7 @@ def _instance(
         "cache_bytes_max": value["cache_mib_max"] * MIB if has_cache else 0,
         "checkpoint_depth_bytes": value["checkpoint_depth_mib"] * MIB,
         "circular_log": value["circular_log"],
+        "hold_checkpoint": value.get("hold_checkpoint", recovers) if has_cache else None,
         "log_framing": value["log_framing"],
         "page_images": value["page_images"],
         "copies_count": value["copies"],
@@ -475,9 +492,16 @@ _PHASE_KEYS = {
     "warm_up": ("timeout_s", "cache_percent", "workloads"),
     "search": ("duration_s", "workloads"),
     "measure": ("duration_s", "workloads"),
+    "backup": ("read_kib", "reads_in_flight", "workloads"),
+    "generate_logs": ("logs", "timeout_s", "workloads"),
+    "recover": (),
     "stop": (),
     "checksum": ("read_kib", "reads_in_flight"),
 }
+#: Phases that need the engine: raw files have neither a log nor a backup of their own.
+_ENGINE_KINDS = ("backup", "generate_logs", "recover")
+#: Phases that workloads run in when nothing is said of them, and those they may run in.
+_LOADED_KINDS = ("warm_up", "search", *config.MEASURED_KINDS)
 
 
 def _phases(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
@@ -496,10 +520,12 @@ def _phases(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
             collector.add(("phase", index, "duration_s"), "is missing", f"say how long to {kind}")
         for name in given["workloads"] or []:
             _named(name, names, ("phase", index, "workloads"), collector)
-        loaded = kind in ("warm_up", "search", "measure")
-        workloads = given["workloads"] if given["workloads"] is not None else names
+        if kind in _ENGINE_KINDS and any(item["backend"] == "raw_files" for item in plan["instance"] or []):
+            collector.add(("phase", index, "kind"), f"{kind} needs the engine, but an instance is raw files")
+        usual_loads = names if kind in _LOADED_KINDS else []
+        workloads = given["workloads"] if given["workloads"] is not None else usual_loads
         action = _phase_action(kind, given)
-        phases.append({"name": given["name"] or kind, "action": action, "workloads": workloads if loaded else []})
+        phases.append({"name": given["name"] or kind, "action": action, "workloads": workloads})
     return phases
 
 
@@ -528,8 +554,14 @@ def _phase_action(kind: str, given: dict[str, Any]) -> dict[str, Any]:
             return {"kind": kind, "cache_percent": percent, "timeout_s": timeout_s}
         case "measure" | "search":
             return {"kind": kind, "duration_s": float(value("duration_s", 0.0))}
-        case "checksum":
-            read_bytes = value("read_kib", config.CHECKSUM_READ_KIB) * 1024
-            in_flight = value("reads_in_flight", config.CHECKSUM_READS_IN_FLIGHT)
+        case "generate_logs":
+            timeout_s = float(value("timeout_s", config.GENERATE_TIMEOUT_S))
+            return {"kind": kind, "logs_count": value("logs", config.RECOVERY_LOGS), "timeout_s": timeout_s}
+        case "checksum" | "backup":
+            checksum = kind == "checksum"
+            length = value("read_kib", config.CHECKSUM_READ_KIB if checksum else config.BACKUP_READ_KIB)
+            read_bytes = length * 1024
+            usual = config.CHECKSUM_READS_IN_FLIGHT if checksum else config.BACKUP_READS_IN_FLIGHT
+            in_flight = value("reads_in_flight", usual)
             return {"kind": kind, "read_bytes": read_bytes, "reads_in_flight": in_flight}
     return {"kind": kind}

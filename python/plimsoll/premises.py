@@ -26,6 +26,8 @@ CLOSED, IN_USE = "closed", "in_use"
 GROWTH_SHARE = 0.25
 #: Log generations, flush map and checkpoint.
 LOG_RESERVE_BYTES = 256 * 1024 * 1024
+#: One log generation.
+LOG_BYTES = 1024 * 1024
 #: Directories of the device file system lie in memory and go with the next start.
 DEVICE_FILE_SYSTEM = "devtmpfs"
 
@@ -88,6 +90,7 @@ def inspect(run: dict[str, Any]) -> Forecast:
             problems.append(str(error))
         except PermissionError as error:
             problems.append(f"{error.filename} may not be read by this user; change its owner or name another path")
+    _count_logs(run, forecast)
     problems += _too_little_space(run, forecast)
     forecast.warnings = list(dict.fromkeys(forecast.warnings))
     if problems:
@@ -128,6 +131,13 @@ def _look_at(instance: dict[str, Any], forecast: Forecast) -> None:
         _need(forecast, path.parent, int(database["size_bytes"] * (1 + GROWTH_SHARE)) - begun)
     if missing:
         _need(forecast, Path(instance["log_directory"]), LOG_RESERVE_BYTES)
+
+
+def _count_logs(run: dict[str, Any], forecast: Forecast) -> None:
+    """Logs that must all be kept need room; those that the load writes before they are counted come on top."""
+    logs = sum(phase["action"].get("logs_count", 0) for phase in run["phases"])
+    for instance in run["instances"] if logs else []:
+        _need(forecast, Path(instance["log_directory"]), int(logs * LOG_BYTES * (1 + GROWTH_SHARE)))
 
 
 def _need(forecast: Forecast, directory: Path, size: int) -> None:

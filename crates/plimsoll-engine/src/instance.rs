@@ -388,6 +388,21 @@ impl Instance {
         result.and(closed)
     }
 
+    /// Stops as a crash of the process would: what is in the cache alone is lost, nothing is marked clean, and the next
+    /// opening recovers. Background work has ended when this returns, so that the files can be opened again at once.
+    ///
+    /// # Errors
+    /// What the disk reports of I/O that was under way.
+    pub async fn abandon(self: Rc<Self>) -> Result<()> {
+        self.stop_tasks().await;
+        let closed = self.store.log.close().await;
+        for database in self.store.databases.take_all() {
+            self.store.cache.forget_database(database.number());
+            database.close().await?;
+        }
+        closed
+    }
+
     async fn close_cleanly(&self) -> Result<()> {
         let store = &self.store;
         while store.active.get() > 0 {

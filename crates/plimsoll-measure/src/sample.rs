@@ -177,7 +177,7 @@ const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meanin
 
 /// Everything that is measured. The first entries are the purposes of I/O in the order of the disk seam, timed from
 /// submission to the reaping of the completion.
-pub const METRICS: [Metric; 55] = [
+pub const METRICS: [Metric; 56] = [
     metric(
         "database_read",
         MetricKind::Transfer,
@@ -219,7 +219,13 @@ pub const METRICS: [Metric; 55] = [
         "redo",
         MetricKind::Transfer,
         "ns",
-        "database pages read or written by recovery",
+        "database pages read by recovery",
+    ),
+    metric(
+        "redo_write",
+        MetricKind::Transfer,
+        "ns",
+        "database pages written by recovery",
     ),
     metric("backup", MetricKind::Transfer, "ns", "streaming backup reads"),
     metric(

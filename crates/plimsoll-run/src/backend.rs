@@ -11,10 +11,11 @@ mod raw_files;
 use plimsoll_workload::{Operation, Population, Result as OperationResult};
 
 use crate::RunError;
+use crate::outcome::RecoveryResult;
 use crate::setting::Setting;
 use crate::spec::{BackendKind, InstanceSpec};
 
-pub use engine::{EngineInstance, checksum as engine_checksum, prepared_database};
+pub use engine::{EngineInstance, checksum as engine_checksum, prepared_database, run_error};
 pub use raw_files::{RawFiles, checksum as raw_files_checksum};
 
 /// The state of an instance, for samples.
@@ -115,6 +116,38 @@ impl Backend {
         match self {
             Backend::RawFiles(files) => files.databases(),
             Backend::Engine(instance) => instance.databases(),
+        }
+    }
+
+    /// The engine behind the instance.
+    ///
+    /// # Errors
+    /// [`RunError::NotAnEngine`].
+    pub fn engine(&self, name: &str) -> Result<&EngineInstance, RunError> {
+        match self {
+            Backend::RawFiles(_) => Err(RunError::NotAnEngine {
+                instance: name.to_owned(),
+            }),
+            Backend::Engine(instance) => Ok(instance),
+        }
+    }
+
+    /// What opening had to replay, if anything.
+    pub fn recovery(&self) -> Option<RecoveryResult> {
+        match self {
+            Backend::RawFiles(_) => None,
+            Backend::Engine(instance) => instance.recovery().cloned(),
+        }
+    }
+
+    /// Lets go of everything as a crash would.
+    ///
+    /// # Errors
+    /// What the disk reports.
+    pub async fn abandon(self) -> Result<(), RunError> {
+        match self {
+            Backend::RawFiles(files) => files.close().await,
+            Backend::Engine(instance) => instance.abandon().await,
         }
     }
 

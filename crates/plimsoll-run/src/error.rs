@@ -57,6 +57,25 @@ pub enum RunError {
         /// Which workload.
         workload: String,
     },
+    /// The load writes too little log.
+    #[error(
+        "after {waited_s:.0} s an instance has written {written_count} of {wanted_count} logs; give the phase more time, ask for \
+         fewer logs or take more sessions"
+    )]
+    TooFewLogs {
+        /// How long it was waited for.
+        waited_s: f64,
+        /// Generations of the instance that has written least.
+        written_count: u64,
+        /// Generations that were wanted.
+        wanted_count: u64,
+    },
+    /// Raw files have no log and no transactions.
+    #[error("instance {instance} is raw files, which cannot be backed up or recovered; take backend engine")]
+    NotAnEngine {
+        /// Which instance.
+        instance: String,
+    },
     /// A phase comes too early.
     #[error("phase {phase} needs open databases; put a prepare phase before it")]
     NotOpen {
@@ -75,12 +94,18 @@ impl RunError {
     /// The family a caller can react to: "config", "disk", "corruption", "stopped" or "other".
     pub fn family(&self) -> &'static str {
         match self {
-            RunError::Spec(_) | RunError::NotOpen { .. } | RunError::NotCalibrated { .. } => "config",
+            RunError::Spec(_)
+            | RunError::NotOpen { .. }
+            | RunError::NotCalibrated { .. }
+            | RunError::NotAnEngine { .. } => "config",
             RunError::Disk(_) => "disk",
             RunError::Corruption(_) => "corruption",
             RunError::Stopped => "stopped",
             RunError::NothingArrives { .. } | RunError::NoDatabaseIo { .. } => "other",
-            RunError::CacheNotWarm { .. } | RunError::Engine(_) | RunError::Stalled(_) => "other",
+            RunError::CacheNotWarm { .. }
+            | RunError::TooFewLogs { .. }
+            | RunError::Engine(_)
+            | RunError::Stalled(_) => "other",
         }
     }
 }

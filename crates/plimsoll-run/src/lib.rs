@@ -32,7 +32,9 @@ pub use events::{Event, Level};
 pub use host::InstanceDevices;
 pub use live::execute_live;
 pub use modelled::{ModelledSpec, PlaceSpec, execute_modelled};
-pub use outcome::{Calibration, ChecksumResult, Ending, ErrorReport, PhaseOutcome, RunOutcome};
+pub use outcome::{
+    BackupResult, Calibration, ChecksumResult, Ending, ErrorReport, PhaseOutcome, RecoveryResult, RunOutcome,
+};
 pub use phase::{Decision, SearchEnd, SearchResult, SearchStep};
 pub use recorder::{Key, PhaseFigures, Recorder};
 pub use run::execute;

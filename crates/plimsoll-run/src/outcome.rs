@@ -43,6 +43,52 @@ pub struct ChecksumResult {
     pub mib_per_s: f64,
 }
 
+/// A database that was read front to back.
+#[derive(Clone, Debug, Serialize)]
+pub struct BackupResult {
+    /// Position of the instance.
+    pub instance: u32,
+    /// Database of the instance, from 1.
+    pub database: u32,
+    /// Its file.
+    pub path: std::path::PathBuf,
+    /// Pages read and found sound.
+    pub pages_count: u64,
+    /// Bytes read, headers not counted.
+    pub bytes: u64,
+    /// First log generation a copy would need.
+    pub generation_first: u32,
+    /// Last log generation a copy would need.
+    pub generation_last: u32,
+    /// How long it took.
+    pub seconds: f64,
+    /// How fast it read.
+    pub mib_per_s: f64,
+}
+
+/// A log that was replayed because its databases had not been closed.
+#[derive(Clone, Debug, Serialize)]
+pub struct RecoveryResult {
+    /// Position of the instance.
+    pub instance: u32,
+    /// From opening the files until transactions could begin again.
+    pub seconds: f64,
+    /// Generations that were replayed, the first and the last in part.
+    pub logs_count: u64,
+    /// The first of them.
+    pub generation_first: u32,
+    /// The last of them.
+    pub generation_last: u32,
+    /// Records of the log that were read, in bytes.
+    pub log_bytes: u64,
+    /// Changes of pages that were made.
+    pub changes_made: u64,
+    /// Changes of pages that were found in the file already.
+    pub changes_found: u64,
+    /// Transactions that were taken back.
+    pub rolled_back: u64,
+}
+
 /// The rate that was fixed for a load that aims at database I/O.
 #[derive(Clone, Debug, Serialize)]
 pub struct Calibration {
@@ -67,6 +113,10 @@ pub struct PhaseResult {
     pub databases: Vec<Vec<DatabaseState>>,
     /// Checksum passes.
     pub checksums: Vec<ChecksumResult>,
+    /// Databases that were backed up.
+    pub backups: Vec<BackupResult>,
+    /// Logs that were replayed.
+    pub recoveries: Vec<RecoveryResult>,
     /// Rates that were measured and fixed.
     pub calibrations: Vec<Calibration>,
     /// What a search found.

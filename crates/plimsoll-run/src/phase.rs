@@ -1,9 +1,12 @@
 //! The phases of a run, each a function of the stage it works on. What a phase found goes into the outcome.
 
+mod backup;
 mod calibrate;
 mod checksum;
+mod generate_logs;
 mod measure;
 mod prepare;
+mod recover;
 mod search;
 mod stop;
 mod warm_up;
@@ -34,6 +37,15 @@ pub async fn act(
         } => warm_up::act(stage, sampler, name, cache_percent, timeout_s).await,
         PhaseAction::Measure { duration_s } => measure::act(stage, name, duration_s).await,
         PhaseAction::Search { duration_s } => search::act(stage, sampler, name, duration_s).await,
+        PhaseAction::Backup {
+            read_bytes,
+            reads_in_flight,
+        } => backup::act(stage, name, read_bytes, reads_in_flight).await,
+        PhaseAction::GenerateLogs {
+            logs_count,
+            timeout_s,
+        } => generate_logs::act(stage, name, logs_count, timeout_s).await,
+        PhaseAction::Recover {} => recover::act(stage, name).await,
         PhaseAction::Stop {} => stop::act(stage).await,
         PhaseAction::Checksum {
             read_bytes,

@@ -193,6 +193,8 @@ fn sentence_on(io: &PendingIo, hung_after_ms: u64) -> String {
 /// The metric that operations of a kind and purpose count for.
 pub fn key_of(series: &SeriesKey) -> Key {
     let metric = match series.kind {
+        // How little recovery writes is one of its published figures.
+        OperationKind::Write if series.purpose == Purpose::Redo => "redo_write",
         OperationKind::Read | OperationKind::Write => series.purpose.name(),
         OperationKind::SyncFile | OperationKind::SyncDirectory => "sync",
         _ => "metadata",

@@ -280,6 +280,12 @@ pub enum PhaseAction {
     Measure { duration_s: f64 },
     /// Looks for the highest rate that keeps the limits of its workload, and stays at it.
     Search { duration_s: f64 },
+    /// Reads every page of the open databases front to back and keeps nothing.
+    Backup { read_bytes: u32, reads_in_flight: u32 },
+    /// Lets the workloads run until every instance has written so many generations of its log.
+    GenerateLogs { logs_count: u32, timeout_s: f64 },
+    /// Drops the open instances as a crash would and opens them again, which replays their log.
+    Recover {},
     /// Closes the databases cleanly.
     Stop {},
     /// Reads every page and verifies its checksum.
@@ -294,6 +300,9 @@ impl PhaseAction {
             PhaseAction::WarmUp { .. } => "warm_up",
             PhaseAction::Measure { .. } => "measure",
             PhaseAction::Search { .. } => "search",
+            PhaseAction::Backup { .. } => "backup",
+            PhaseAction::GenerateLogs { .. } => "generate_logs",
+            PhaseAction::Recover {} => "recover",
             PhaseAction::Stop {} => "stop",
             PhaseAction::Checksum { .. } => "checksum",
         }

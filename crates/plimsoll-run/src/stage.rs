@@ -9,6 +9,7 @@ use plimsoll_io::{NANOS_PER_SECOND, Nanos, Permits, Random};
 use crate::RunError;
 use crate::backend::{Backend, DatabaseState};
 use crate::load::{Drive, LoadPlace, RunningLoad};
+use crate::outcome::RecoveryResult;
 use crate::recorder::Key;
 use crate::setting::Setting;
 use crate::spec::{LoadSpec, RunSpec};
@@ -83,6 +84,12 @@ impl Stage {
             .iter()
             .map(|backend| backend.databases())
             .collect()
+    }
+
+    /// What opening the instances had to replay.
+    pub fn recoveries(&self) -> Vec<RecoveryResult> {
+        let backends = self.backends.borrow();
+        backends.iter().filter_map(|backend| backend.recovery()).collect()
     }
 
     /// Stops the workloads a phase does not want and starts those it wants and that do not run yet.

@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 COMMANDS: dict[str, Row] = {
     "demo": Row("plimsoll.cli.demo:demo", "Two minutes of the main job on the storage under a directory."),
-    "test": Row("plimsoll.cli.test:test", "Run a named test: performance."),
+    "test": Row("plimsoll.cli.test:test", "Run a named test: performance, backup, recovery."),
     "capacity": Row("plimsoll.cli.capacity:capacity", "How many users the storage carries, in a few minutes."),
     "run": Row("plimsoll.cli.run:run", "Carry out a plan, judge what was measured and write the report."),
     "prepare": Row("plimsoll.cli.prepare:prepare", "Make the databases of a plan without any load on them."),

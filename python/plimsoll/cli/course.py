@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from plimsoll import folder, load_figures, measurements, premises, stopping, verdict
+from plimsoll import backup_and_recovery, folder, load_figures, measurements, premises, stopping, verdict
 from plimsoll.cli import outlook
 from plimsoll.cli.figures import Figures, in_words
 from plimsoll.cli.live import showing
@@ -184,11 +184,13 @@ def write_report(run_folder: Path) -> None:
 def print_result(run_folder: Path, found: dict[str, Any]) -> None:
     """The verdict with one reason for every check, and where the rest is."""
     print("\n" + "\n".join(lines_of(found)))
+    summary = folder.read_json(run_folder / folder.SUMMARY)
     if found.get("prediction"):
         judgement = folder.read_json(run_folder / folder.PLAN)["judgement"]
-        summary = folder.read_json(run_folder / folder.SUMMARY)
         print("\n" + "\n".join(words.lines_of(judgement, summary, found["prediction"])))
-    lines = load_figures.in_words(folder.read_json(run_folder / folder.SUMMARY)["load"])
+    said = " ".join(found["reasons"])
+    others = [line for line in backup_and_recovery.in_words(summary) if line not in said]
+    lines = [*load_figures.in_words(summary["load"]), *others]
     if lines:
         print("\n" + "\n".join(lines))
     print(f"\nrun folder: {run_folder}")

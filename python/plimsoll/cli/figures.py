@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from plimsoll import config
+from plimsoll import config, premises
 
 SCHEMA_VERSION = 1
 SHOWN = ("database_read", "database_write", "log_write")
 WINDOW_NS = 5_000_000_000
 #: Metrics whose bytes tell how far a phase is.
-WORKED_THROUGH = {"prepare": "prepare", "checksum": "checksum"}
+WORKED_THROUGH = {"prepare": "prepare", "checksum": "checksum", "backup": "backup", "recover": "log_read"}
 
 
 class Figures:
@@ -27,10 +27,16 @@ class Figures:
         self._later_s = later_s or {}
         self._code = {name: code for code, name in enumerate(metrics)}
         run = plan["run"]
+        stored = sum(item["size_bytes"] for instance in run["instances"] for item in instance["databases"])
+        logs = sum(phase["action"].get("logs_count", 0) for phase in run["phases"]) * len(run["instances"])
         self._total_bytes = {
             "prepare": bytes_to_prepare,
-            "checksum": sum(item["size_bytes"] for instance in run["instances"] for item in instance["databases"]),
+            "checksum": stored,
+            "backup": stored,
+            "recover": logs * premises.LOG_BYTES,
         }
+        #: Log generation of each instance: when the phase began, and now.
+        self._logs: dict[int, tuple[float, float]] = {}
         self._phases = {phase["name"]: phase["action"] for phase in run["phases"]}
         self._rows: deque[tuple[int, int, str, int, int]] = deque()
         self._bytes = dict.fromkeys(WORKED_THROUGH.values(), 0)
@@ -47,6 +53,8 @@ class Figures:
         if event["kind"] == "phase_started":
             self.phase, self.phase_start_ns = event["phase"], event["time_ns"]
             self._rows.clear()
+            self._bytes = dict.fromkeys(self._bytes, 0)
+            self._logs.clear()
 
     def sample(self, table: dict[str, Any]) -> None:
         """Take a batch of samples."""
@@ -62,14 +70,26 @@ class Figures:
                 self._rows.append((end_ns, int(table["interval_ns"][rows].max()), name, *counted))
         while self._rows and self._rows[0][0] < self.now_ns - WINDOW_NS:
             self._rows.popleft()
+        fresh = table["end_ns"] > self.phase_start_ns
         for name in self._bytes:
-            self._bytes[name] += int(table["bytes"][table["metric"] == self._code[name]].sum())
+            self._bytes[name] += int(table["bytes"][fresh & (table["metric"] == self._code[name])].sum())
+        self._note_logs(table, fresh)
         last = table["end_ns"] == table["end_ns"][-1]
         levels = [
             float(table["value"][last & (table["metric"] == self._code[name])].sum())
             for name in ("cache_used", "cache_limit")
         ]
         self._cache = (levels[0], levels[1])
+
+    def _note_logs(self, table: dict[str, Any], fresh: Any) -> None:
+        chosen = fresh & (table["metric"] == self._code["log_generation"])
+        for instance, generation in zip(table["instance"][chosen].tolist(), table["value"][chosen].tolist(), strict=True):
+            first, _ = self._logs.get(instance, (generation, generation))
+            self._logs[instance] = (first, generation)
+
+    def logs_written(self) -> int:
+        """Logs that every instance has written since the phase began."""
+        return int(min((now - first for first, now in self._logs.values()), default=0))
 
     def rate(self, name: str) -> tuple[float, float | None]:
         """Operations per second and their mean latency in milliseconds, over the last few seconds."""
@@ -101,10 +121,14 @@ class Figures:
         elapsed_s = (self.now_ns - self.phase_start_ns) / 1e9
         if "duration_s" in action:
             return min(1.0, elapsed_s / action["duration_s"]) if action["duration_s"] else None
+        if action["kind"] == "generate_logs":
+            return min(1.0, self.logs_written() / action["logs_count"])
         if action["kind"] == "warm_up":
             percent = self.cache_percent()
             return None if percent is None else min(1.0, percent / max(action["cache_percent"], 1))
         total = self._total_bytes.get(action["kind"])
+        if action["kind"] not in WORKED_THROUGH:
+            return None
         return min(1.0, self._bytes[WORKED_THROUGH[action["kind"]]] / total) if total else None
 
     def remaining_s(self) -> float | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from plimsoll import premises
+from plimsoll import config, premises
 from plimsoll.cli.figures import in_words
 
 LARGE_S = 600
@@ -61,7 +61,12 @@ def phases(plan: dict[str, Any], expected: premises.Forecast) -> list[PhaseOutlo
             case "warm_up":
                 calibrating = [item["load"].get("calibrate_s", 0.0) for item in run["workloads"]]
                 seconds, how, written = action["timeout_s"] + max(calibrating, default=0.0), "at most", None
-            case "checksum":
+            case "generate_logs":
+                seconds, how, written = action["logs_count"] * config.GENERATE_S_PER_LOG, "about", None
+            case "recover":
+                logs = sum(item["action"].get("logs_count", 0) for item in run["phases"])
+                seconds, how, written = logs * config.REPLAY_S_PER_LOG, "about", None
+            case "checksum" | "backup":
                 seconds, how, written = stored / 2**20 / mib_per_s, "about", 0
             case "stop":
                 seconds, how, written = STOP_S, "about", None

@@ -10,6 +10,7 @@ import typer
 
 from plimsoll import config
 from plimsoll.cli import course, options
+from plimsoll.cli.named import Layout, named_test, phase
 from plimsoll.plan import plan_of_options
 from plimsoll.sizing.mistakes import InputError
 
@@ -18,7 +19,7 @@ test = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Run a named test: performance.",
+    help="Run a named test: performance, backup, recovery.",
 )
 
 
@@ -153,3 +154,49 @@ def performance(
         plan,
         options.Choices(out, yes, dry_run, destroy, quiet, as_json, detach, max_iops, max_mib_per_s, stop_if),
     )
+
+
+Sessions = Annotated[int | None, typer.Option(help="Sessions for each database.")]
+
+
+@named_test(test, "backup")
+def backup(
+    layout: Layout,
+    read_kib: Annotated[int, typer.Option(help="Length of reads.")] = config.BACKUP_READ_KIB,
+    reads_in_flight: Annotated[
+        int, typer.Option(help="Reads of each database at once.")
+    ] = config.BACKUP_READS_IN_FLIGHT,
+    under_load: Annotated[bool, typer.Option("--under-load", help="While transactions go on.")] = False,
+) -> dict[str, Any]:
+    """Read every database front to back, all at once, and keep nothing: MiB/s of each and of the server.
+
+    Every page is verified. The published test read 256 KiB with two reads in flight; more show what the storage can do.
+
+    Example: plimsoll test backup /mnt/array --databases 4 --size-mib 65536 --yes
+    """
+    reading = phase("backup", read_kib=read_kib, reads_in_flight=reads_in_flight)
+    warm = [phase("warm_up")] if under_load else []
+    if under_load:
+        reading["workloads"] = ["mix"]
+    return layout.plan("backup", [phase("prepare"), *warm, reading, phase("stop")])
+
+
+@named_test(test, "recovery")
+def recovery(
+    layout: Layout,
+    logs: Annotated[int, typer.Option(help="Logs of 1 MiB that every instance writes.")] = config.RECOVERY_LOGS,
+    sessions: Sessions = None,
+    limits: Annotated[str, typer.Option(help="strict or lenient, for the load that writes the logs.")] = "strict",
+    checksum: Annotated[bool, typer.Option(help="Read and verify every page afterwards.")] = True,
+) -> dict[str, Any]:
+    """Write logs under load with the checkpoint held behind, drop everything as by a crash, and replay: seconds for each log.
+
+    Example: plimsoll test recovery /mnt/array --databases 2 --size-mib 65536 --yes
+    """
+    phases = [phase("prepare"), phase("generate_logs", logs=logs), phase("recover"), phase("stop")]
+    if checksum:
+        phases.append(phase("checksum"))
+    wanted = layout.plan("recovery", phases, limits=limits)
+    if sessions is not None:
+        wanted["workload"][0]["load"] = {"sessions": sessions}
+    return wanted

@@ -36,6 +36,8 @@ class Figure:
 def figure_list(summary: dict[str, Any], verdict: dict[str, Any]) -> list[Figure]:
     """The two latencies that are judged, at the place that is slowest, and the two rates."""
     figures = [
+        _backup(summary),
+        _recovery(summary),
         _latency(summary["databases"], "database_read", "Database reads", "database_read_latency_mean", verdict),
         _latency(summary["instances"], "log_write", "Log writes", "log_write_latency_mean", verdict),
         _iops(summary, verdict),
@@ -75,7 +77,28 @@ def slowest(places: list[dict[str, Any]], metric: str) -> int | None:
     return max(known, key=lambda index: places[index][metric]["latency_ms_mean"], default=None)
 
 
-def _iops(summary: dict[str, Any], verdict: dict[str, Any]) -> Figure:
+def _backup(summary: dict[str, Any]) -> Figure | None:
+    total = summary.get("backup_total")
+    if not total:
+        return None
+    details = [f"{shown(total['mib_per_s_mean'])} MiB/s for each of {total['databases_count']} databases"]
+    return Figure("Backup", f"{shown(total['mib_per_s_sum'])} MiB/s", "all databases of the server", details)
+
+
+def _recovery(summary: dict[str, Any]) -> Figure | None:
+    known = [item for item in summary.get("recoveries", []) if item["seconds_per_log"] is not None]
+    if not known:
+        return None
+    slow = max(known, key=lambda item: item["seconds_per_log"])
+    details = [f"{slow['logs_count']:.0f} logs in {shown(slow['seconds'])} s, {shown(slow['mib_per_s'])} MiB/s"]
+    if len(known) > 1:
+        details.append(f"slowest of {len(known)}: {slow['instance']}")
+    return Figure("Soft recovery", f"{shown(slow['seconds_per_log'])} s", "for each log", details)
+
+
+def _iops(summary: dict[str, Any], verdict: dict[str, Any]) -> Figure | None:
+    if not summary["window"]["seconds"]:
+        return None
     total, required = summary["total"], verdict["required_iops"]
     read, write = total["database_read"], total["database_write"]
     details = [f"{shown(read['per_s'])} reads/s and {shown(write['per_s'])} writes/s"]
@@ -145,12 +168,15 @@ def _sentences(summary: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
         *_throughput_sentences(summary, verdict),
         *_latency_sentences(summary, "databases", "database_read", "reads"),
         *_latency_sentences(summary, "instances", "log_write", "log writes"),
+        *_other_sentences(summary),
         *_integrity_sentences(summary),
         *_machine_sentences(summary),
     ]
 
 
 def _throughput_sentences(summary: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
+    if not summary["window"]["seconds"]:
+        return []
     found = [
         "The storage carried {summary.total.database_iops} database I/O per second over {summary.window.seconds|whole} s: "
         "{summary.total.database_read.per_s} reads and {summary.total.database_write.per_s} writes, and "
@@ -180,6 +206,26 @@ def _latency_sentences(summary: dict[str, Any], places: str, metric: str, what: 
     if plain is not None and abs(plain - figures["latency_ms_mean"]) > WORTH_MENTIONING * figures["latency_ms_mean"]:
         sentence += f" The published tool, which weights samples alike, would have printed {{{path}.latency_ms_mean_of_samples}} ms."
     return [sentence]
+
+
+def _other_sentences(summary: dict[str, Any]) -> list[str]:
+    """Backup and recovery, where a run has them."""
+    found = []
+    if summary.get("backup_total"):
+        found.append(
+            "A backup of {summary.backup_total.databases_count} databases read {summary.backup_total.bytes|size} in "
+            "{summary.backup_total.seconds} s: {summary.backup_total.mib_per_s_sum} MiB per second for the server."
+        )
+    for index, item in enumerate(summary.get("recoveries", [])):
+        if item["seconds_per_log"] is None:
+            continue
+        path = f"summary.recoveries.{index}"
+        found.append(
+            f"Recovery of {{{path}.instance}} replayed {{{path}.logs_count|whole}} logs in {{{path}.seconds}} s, "
+            f"{{{path}.seconds_per_log}} s for each. For each it read {{{path}.pages_read_per_log|whole}} pages and wrote "
+            f"{{{path}.writes_per_log}} times."
+        )
+    return found
 
 
 def _integrity_sentences(summary: dict[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from plimsoll.backup_and_recovery import MIB
+from plimsoll.report.sections import host_table
 from plimsoll.report.tables import Table
 
 
@@ -23,14 +24,29 @@ def backup_sections(summary: dict[str, Any]) -> list[Table]:
             item["bytes"] / MIB,
             clock(item["seconds"]),
             item["mib_per_s"],
+            item["read_latency_ms_mean"],
+            item["outstanding_mean"],
         ]
         for item in found
     ]
-    size_mib, seconds = sum(item["bytes"] for item in found) / MIB, max(item["seconds"] for item in found)
-    rows.append(["(Sum)", size_mib, clock(seconds), sum(item["mib_per_s"] for item in found)])
-    headings = ["Database", "Size (MiB)", "Elapsed (h:min:s)", "Transfer rate (MiB/s)"]
-    note = "Databases are read at the same time: the time of all is the longest, the rate of all their sum."
-    return [Table("Backup statistics", headings, rows, note, decimals=(2,), has_total=True)]
+    total = summary["backup_total"]
+    sums = [total["bytes"] / MIB, clock(total["seconds"]), total["mib_per_s_sum"]]
+    rows.append(["(Average)", sums[0] / len(found), None, total["mib_per_s_mean"], None, None])
+    rows.append(["(Sum)", *sums, None, None])
+    headings = [
+        "Database",
+        "Size (MiB)",
+        "Elapsed (h:min:s)",
+        "Transfer rate (MiB/s)",
+        "Reads average latency (ms)",
+        "Reads in flight, mean",
+    ]
+    note = (
+        "Databases are read at the same time: the time of all is the longest, the rate of all, which is that of the server, "
+        "their sum. Every page was verified, nothing was kept."
+    )
+    tables = [Table("Backup statistics", headings, rows, note, decimals=(2, 0, 2, 3, 2), has_total=True)]
+    return [*tables, *_host(summary.get("backup_machine"), "Host system performance during the backup")]
 
 
 def recovery_sections(summary: dict[str, Any]) -> list[Table]:
@@ -38,11 +54,57 @@ def recovery_sections(summary: dict[str, Any]) -> list[Table]:
     found = summary["recoveries"]
     if not found:
         return []
-    keys = ("logs_count", "seconds", "seconds_per_log", "mib_per_s", "pages_count")
+    keys = ("logs_count", "seconds", "seconds_per_log", "mib_per_s")
     rows: list[list[Any]] = [[item["instance"], *(item[key] for key in keys)] for item in found]
-    headings = ["Instance", "Logs replayed (of 1 MiB)", "Elapsed (s)", "s per log", "MiB/s", "Pages read or written"]
-    note = "Logs are counted by the bytes that were read of them."
-    return [Table("Soft recovery statistics", headings, rows, note, decimals=(0, 1, 3, 3, 2))]
+    if len(found) > 1:
+        rows.append(["(Average)", *(_mean(found, key) for key in keys[:3]), None])
+        rows.append(["(Sum)", sum(item["logs_count"] for item in found), None, None, sum(item["mib_per_s"] for item in found)])
+    headings = ["Instance", "Logs replayed (of 1 MiB)", "Elapsed (s)", "s per log", "MiB/s"]
+    note = "From opening the files until transactions could begin again. MiB are those of log records."
+    statistics = Table(
+        "Soft recovery statistics", headings, rows, note, decimals=(0, 1, 3, 3, 2), has_total=len(found) > 1
+    )
+    host = _host(summary.get("recovery_machine"), "Host system performance during the recovery")
+    return [statistics, _for_each_log(found), *host]
+
+
+def _for_each_log(found: list[dict[str, Any]]) -> Table:
+    """What recovery did for each log. Pages are mostly found as they should be, so that it reads much and writes little."""
+    keys = (
+        "reads_per_log",
+        "pages_read_per_log",
+        "writes_per_log",
+        "log_reads_per_log",
+        "read_latency_ms_mean",
+        "outstanding_mean",
+        "changes_found",
+        "changes_made",
+        "faster_than_generated",
+    )
+    rows: list[list[Any]] = [[item["instance"], *(item[key] for key in keys)] for item in found]
+    headings = [
+        "Instance",
+        "DB reads",
+        "Pages read",
+        "DB writes",
+        "Log reads",
+        "DB reads average latency (ms)",
+        "DB reads in flight, mean",
+        "Changes found in the file",
+        "Changes made again",
+        "Times as fast as the logs were generated",
+    ]
+    note = "Reads and writes are those of one log. Changes are those of the whole recovery."
+    return Table("Soft recovery I/O for each log", headings, rows, note, decimals=(0, 1, 1, 2, 2, 3, 2, 0, 0, 2))
+
+
+def _mean(found: list[dict[str, Any]], key: str) -> float | None:
+    values = [item[key] for item in found]
+    return sum(values) / len(values) if None not in values else None
+
+
+def _host(machine: dict[str, Any] | None, title: str) -> list[Table]:
+    return [host_table(machine, None, title)] if machine else []
 
 
 def clock(seconds: float) -> str:

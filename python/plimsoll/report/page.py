@@ -220,6 +220,9 @@ def _where(plan: dict[str, Any], summary: dict[str, Any]) -> str:
     window = summary["window"]
     when = (window["start_utc"] or "").replace("T", " ")[:16]
     test = f"{plan['judgement']['test'].capitalize()} test of {paths}"
+    if not window["seconds"]:
+        started = (summary["phases"][0]["start_utc"] or "").replace("T", " ")[:16] if summary["phases"] else ""
+        return f"{test}, {started} UTC" if started else test
     return f"{test}, {when} UTC, measured for {duration_shown(window['seconds'])}" if when else test
 
 

@@ -34,7 +34,12 @@ IO_DECIMALS = (0, 3, 3, 3, 3, 1, 1, 3, 3, 3, 3, 1, 1)
 def published_sections(
     plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, Any], name: str
 ) -> list[Table]:
-    """The sections of a performance or stress report, but for the test log, which is no table of figures."""
+    """The sections of a performance or stress report, but for the test log, which is no table of figures.
+
+    A test that measures no load has only those that say what was tested.
+    """
+    if not summary["window"]["seconds"]:
+        return [_test_summary(plan, summary, environment, name), _database_sizes(summary), _configuration(plan)]
     return [
         _test_summary(plan, summary, environment, name),
         _sizing(plan, summary, environment),

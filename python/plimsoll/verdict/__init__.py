@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plimsoll import config
+from plimsoll import backup_and_recovery, config
 from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks
 from plimsoll.verdict.doubts import doubts_of, generator_limited
 from plimsoll.verdict.guilt import guilty_of_check, guilty_of_stall
@@ -82,11 +82,23 @@ def _headline(result: str, hindrances: list[str]) -> str:
 def _throughput(plan: dict[str, Any], summary: dict[str, Any], equivalents: list[dict[str, Any]]) -> str:
     """The rate in a sentence: against what was required, or that nothing was, and what it is worth in users."""
     achieved, required = summary["total"]["database_iops"], plan["judgement"]["required_iops"]
+    if not summary["window"]["seconds"] and not required:
+        return _throughput_without_load(summary)
     worth = in_words(equivalents)
     worth = f"; {worth}" if worth else ""
     if required:
         return f"{achieved:.0f} database IOPS of {required:.0f} required, headroom {achieved / required:.2f}{worth}"
     return f"{achieved:.0f} database IOPS, no requirement stated{worth}"
+
+
+def _throughput_without_load(summary: dict[str, Any]) -> str:
+    """What a test without a load has found: a backup, a recovery, or pages read and verified."""
+    found = backup_and_recovery.in_words(summary)
+    if not found and summary["checksums"]:
+        pages = sum(item["pages_seen"] for item in summary["checksums"])
+        rate = sum(item["mib_per_s"] for item in summary["checksums"])
+        found = [f"{pages:,} pages verified at {rate:.0f} MiB/s"]
+    return "; ".join(found) or "nothing was measured"
 
 
 def _result(checks: list[dict[str, Any]], summary: dict[str, Any], throughput: str) -> tuple[str, list[str]]:
@@ -105,7 +117,8 @@ def _result(checks: list[dict[str, Any]], summary: dict[str, Any], throughput: s
         return INCONCLUSIVE, [text, *_reasons(missing)]
     if missing:
         return INCONCLUSIVE, _reasons(missing)
-    return PASS, [f"within limits at {throughput}"]
+    at = "within limits at" if summary["window"]["seconds"] else "no damage, no errors:"
+    return PASS, [f"{at} {throughput}"]
 
 
 def _doubts(checks: list[dict[str, Any]]) -> list[str]:

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from plimsoll.limits import (
+    BACKUP_FIGURES,
     DATABASE_METRICS,
     INSTANCE_METRICS,
     LEVEL_FIGURES,
     MACHINE_LEVELS,
+    RECOVERY_FIGURES,
     TOTAL_METRICS,
     TOTAL_SIZES,
 )
@@ -39,8 +41,22 @@ def every_field(summary: dict[str, Any]) -> Iterator[tuple[str, str, Value]]:
         for name, value in operation.items():
             if name not in ("workload", "operation"):
                 yield f"{operation['operation']}_{name}", scope, value
+    for name, figures in (("backup", BACKUP_FIGURES), ("recovery", RECOVERY_FIGURES)):
+        yield from _others(summary, name, figures)
     for name, value in _run_fields(summary):
         yield name, "run", value
+
+
+def _others(summary: dict[str, Any], name: str, figures: tuple[str, ...]) -> Iterator[tuple[str, str, Value]]:
+    """Backups or recoveries; a run without them has the fields, but nothing measured in them."""
+    names = {(item["instance"], item["database"]): item["name"] for item in summary["databases"]}
+    for item in summary.get("backups" if name == "backup" else "recoveries") or [None]:
+        for figure in figures:
+            if item is None:
+                yield f"{name}_{figure}", "run", None
+            else:
+                scope = names.get((item["instance"], item.get("database", 0)), item["instance"])
+                yield f"{name}_{figure}", scope, item[figure]
 
 
 def _figures(place: dict[str, Any], metrics: tuple[str, ...], scope: str) -> Iterator[tuple[str, str, Value]]:

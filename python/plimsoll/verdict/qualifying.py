@@ -16,7 +16,7 @@ def obstacles(plan: dict[str, Any], summary: dict[str, Any], environment: dict[s
     if plan["judgement"].get("modelled"):
         return ["every figure is MODELLED: no storage was touched"]
     return [
-        *_too_short(summary),
+        *_too_short(plan, summary),
         *_may_fit_a_cache(plan, environment),
         *_far_below_capacity(plan, environment),
         *_not_the_real_thing(plan, summary),
@@ -26,11 +26,22 @@ def obstacles(plan: dict[str, Any], summary: dict[str, Any], environment: dict[s
     ]
 
 
-def _too_short(summary: dict[str, Any]) -> list[str]:
-    seconds, wanted = summary["window"]["seconds"], config.QUALIFYING_DURATION_S
+def _too_short(plan: dict[str, Any], summary: dict[str, Any]) -> list[str]:
+    test = plan["judgement"]["test"]
+    if test == "recovery":
+        return _too_few_logs(summary)
+    seconds, wanted = summary["window"]["seconds"], config.QUALIFYING_S[test]
     if seconds >= wanted:
         return []
-    return [f"{seconds:.0f} s were measured; a qualification takes {wanted // 3600} hours"]
+    what = "a qualification" if test == "performance" else f"a qualification by the {test} test"
+    return [f"{seconds:.0f} s were measured; {what} takes {wanted // 3600} hours"]
+
+
+def _too_few_logs(summary: dict[str, Any]) -> list[str]:
+    fewest = min((found["logs_count"] for found in summary.get("recoveries", [])), default=0)
+    if fewest >= config.RECOVERY_LOGS:
+        return []
+    return [f"{fewest:.0f} logs were replayed; a qualification by the recovery test takes {config.RECOVERY_LOGS}"]
 
 
 def _size(instance: dict[str, Any]) -> int:

@@ -3,11 +3,15 @@
 //! The pages are read as they are in the file, so the copy is of many moments; replaying the log from the checkpoint at the start to the tip at the
 //! end makes it one. The log needed is held back from deletion until the backup is finished or dropped.
 
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 use plimsoll_io::{Buffer, Purpose};
 
-use super::scan::read_chunk;
+use super::scan::{Chunk, read_chunk};
 use crate::PageNumber;
 use crate::database::Database;
 use crate::error::{EngineError, Result};
@@ -35,6 +39,12 @@ pub struct BackupReport {
     pub generation_last: u32,
 }
 
+/// A read of a run of pages. It goes on only while somebody waits for a chunk, and ends with the backup.
+enum Reading {
+    UnderWay(Pin<Box<dyn Future<Output = Result<Chunk>>>>),
+    Done(Result<Chunk>),
+}
+
 /// A backup under way.
 pub struct Backup {
     instance: Rc<Instance>,
@@ -43,7 +53,10 @@ pub struct Backup {
     started_at: Lsn,
     next: PageNumber,
     last: PageNumber,
+    pages_handed_out: u32,
     pages_per_read: u32,
+    reads_outstanding: usize,
+    reads: VecDeque<Reading>,
 }
 
 impl Backup {
@@ -59,9 +72,19 @@ impl Backup {
             started_at,
             next: 1,
             last: target.pages_in_use(),
+            pages_handed_out: 0,
+            reads_outstanding: 1,
+            reads: VecDeque::new(),
             pages_per_read: (read_bytes / target.size().bytes()).max(1) as u32,
             database: target,
         })
+    }
+
+    /// Keeps so many reads under way instead of one.
+    #[must_use]
+    pub fn with_reads_outstanding(mut self, count: usize) -> Backup {
+        self.reads_outstanding = count.max(1);
+        self
     }
 
     /// The next run of pages, `None` at the end.
@@ -69,21 +92,57 @@ impl Backup {
     /// # Errors
     /// A damaged page ends the backup: a copy of damage is no copy.
     pub async fn next_chunk(&mut self) -> Result<Option<BackupChunk>> {
-        if self.next > self.last {
+        while self.reads.len() < self.reads_outstanding && self.next <= self.last {
+            self.start_read();
+        }
+        if self.reads.is_empty() {
             return Ok(None);
         }
-        let count = self.pages_per_read.min(self.last + 1 - self.next);
-        let handle = &self.instance.store().handle;
-        let chunk = read_chunk(handle, &self.database, self.next, count, Purpose::Backup).await?;
+        let chunk = self.first_read().await?;
         if let Some((page, damage)) = chunk.damaged.into_iter().next() {
             let path = self.database.path().to_owned();
             return Err(EngineError::DamagedPage { path, page, damage });
         }
-        self.next += count;
+        self.pages_handed_out += (chunk.bytes.len() / self.database.size().bytes()) as u32;
         Ok(Some(BackupChunk {
             first: chunk.first,
             bytes: chunk.bytes,
         }))
+    }
+
+    fn start_read(&mut self) {
+        let count = self.pages_per_read.min(self.last + 1 - self.next);
+        let (handle, database, first) = (
+            self.instance.store().handle.clone(),
+            self.database.clone(),
+            self.next,
+        );
+        self.reads.push_back(Reading::UnderWay(Box::pin(async move {
+            read_chunk(&handle, &database, first, count, Purpose::Backup).await
+        })));
+        self.next += count;
+    }
+
+    /// Waits for the oldest read; those behind it go on meanwhile.
+    async fn first_read(&mut self) -> Result<Chunk> {
+        poll_fn(|context| {
+            for read in &mut self.reads {
+                if let Reading::UnderWay(work) = read
+                    && let Poll::Ready(chunk) = work.as_mut().poll(context)
+                {
+                    *read = Reading::Done(chunk);
+                }
+            }
+            match self.reads.pop_front() {
+                Some(Reading::Done(chunk)) => Poll::Ready(chunk),
+                Some(waiting) => {
+                    self.reads.push_front(waiting);
+                    Poll::Pending
+                }
+                None => unreachable!("asked only while something is read"),
+            }
+        })
+        .await
     }
 
     /// Makes durable the log that the copy needs and says which generations that is. They stay until the backup is dropped.
@@ -91,8 +150,8 @@ impl Backup {
         let store = self.instance.store();
         store.log.make_durable(store.log.tip()).await?;
         Ok(BackupReport {
-            pages: self.next - 1,
-            bytes: u64::from(self.next - 1) * self.database.size().bytes() as u64,
+            pages: self.pages_handed_out,
+            bytes: u64::from(self.pages_handed_out) * self.database.size().bytes() as u64,
             generation_first: self.started_at.generation,
             generation_last: store.log.durable().generation,
         })

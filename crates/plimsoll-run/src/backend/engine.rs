@@ -12,7 +12,8 @@ use plimsoll_engine::btree::Tree;
 use plimsoll_engine::catalog::Place;
 use plimsoll_engine::cursor::{Cursor, Direction, KeyRange};
 use plimsoll_engine::error::EngineError;
-use plimsoll_engine::instance::{Instance, InstanceOptions};
+use plimsoll_engine::instance::{Instance, InstanceOptions, RecoveryReport};
+use plimsoll_engine::jobs::backup::Backup;
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::prepare::{
@@ -22,7 +23,7 @@ use plimsoll_engine::prepare::{
 use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_engine::verify::{VerifyOptions, verify};
-use plimsoll_io::{Context, InstanceId, Purpose, Random};
+use plimsoll_io::{Context, InstanceId, NANOS_PER_SECOND, Purpose, Random};
 use plimsoll_workload::{
     Commit as WantedCommit, Kind, Operation, Placement, Population, Result as OperationResult,
 };
@@ -32,6 +33,7 @@ use crate::backend::existing::{self, Existing};
 use crate::backend::jobs::Jobs;
 use crate::backend::{ChecksumReport, DatabaseState, InstanceLevels};
 use crate::events::Level;
+use crate::outcome::RecoveryResult;
 use crate::setting::Setting;
 use crate::spec::{DatabaseSpec, InstanceSpec};
 use crate::stalls::TransactionWatch;
@@ -63,6 +65,7 @@ pub struct EngineInstance {
     page_bytes: u64,
     cache_limit_bytes: u64,
     watch: TransactionWatch,
+    recovery: Option<RecoveryResult>,
 }
 
 impl EngineInstance {
@@ -80,6 +83,7 @@ impl EngineInstance {
             databases.push(open_database(setting, number, position, spec, database).await?);
         }
         let mut random = Random::from_seed(spec.databases[0].seed).child("instance");
+        let opening = setting.handle.now();
         let opened = Instance::open(
             setting.files.clone(),
             setting.handle.clone(),
@@ -87,13 +91,16 @@ impl EngineInstance {
             &mut random,
         );
         let (instance, recovery) = opened.await.map_err(run_error)?;
-        if recovery.recovered {
+        let seconds = (setting.handle.now() - opening) as f64 / NANOS_PER_SECOND as f64;
+        let recovered = recovery_result(number, &recovery, seconds);
+        if let Some(found) = &recovered {
             setting.tell(
                 Level::Warning,
                 "recovered",
                 format!(
-                    "instance {} had not been closed: its log was replayed from generation {} on, {} transactions were rolled back",
-                    spec.name, recovery.started_at.generation, recovery.rolled_back
+                    "instance {} had not been closed: its log was replayed from generation {} to {} in {seconds:.1} s, {} transactions \
+                     were rolled back",
+                    spec.name, found.generation_first, found.generation_last, found.rolled_back
                 ),
             );
         }
@@ -122,6 +129,7 @@ impl EngineInstance {
             instance,
             databases,
             watch: TransactionWatch::new(setting, number),
+            recovery: recovered,
             page_bytes: u64::from(spec.page_bytes),
             cache_limit_bytes: limits.frames_max as u64 * u64::from(spec.page_bytes),
         })
@@ -220,6 +228,29 @@ impl EngineInstance {
         Ok(result)
     }
 
+    /// What opening had to replay, if anything.
+    pub fn recovery(&self) -> Option<&RecoveryResult> {
+        self.recovery.as_ref()
+    }
+
+    /// Begins to read a database front to back.
+    ///
+    /// # Errors
+    /// When there is no such database.
+    pub fn backup(&self, position: usize, read_bytes: u32) -> Result<Backup, RunError> {
+        Backup::start(&self.instance, position as u8 + 1, read_bytes as usize).map_err(run_error)
+    }
+
+    /// Lets go of everything as a crash would: the next opening recovers.
+    ///
+    /// # Errors
+    /// What the disk or the engine reports.
+    pub async fn abandon(self) -> Result<(), RunError> {
+        let jobs = self.jobs.stop().await;
+        self.instance.abandon().await.map_err(run_error)?;
+        jobs.map_err(run_error)
+    }
+
     /// Shuts down cleanly.
     ///
     /// # Errors
@@ -229,6 +260,21 @@ impl EngineInstance {
         self.instance.close().await.map_err(run_error)?;
         jobs.map_err(run_error)
     }
+}
+
+fn recovery_result(number: u16, report: &RecoveryReport, seconds: f64) -> Option<RecoveryResult> {
+    let (first, last) = (report.started_at.generation, report.ended_at.generation);
+    report.recovered.then(|| RecoveryResult {
+        instance: u32::from(number),
+        seconds,
+        logs_count: report.replay.generations,
+        generation_first: first,
+        generation_last: last,
+        log_bytes: report.replay.bytes,
+        changes_made: report.replay.applied,
+        changes_found: report.replay.skipped,
+        rolled_back: report.rolled_back as u64,
+    })
 }
 
 /// Why an operation was not done.
@@ -462,7 +508,7 @@ fn options_of(number: u16, spec: &InstanceSpec) -> Result<InstanceOptions, RunEr
     })
 }
 
-pub(super) fn run_error(error: EngineError) -> RunError {
+pub fn run_error(error: EngineError) -> RunError {
     match error {
         EngineError::Disk(error) => RunError::Disk(error),
         EngineError::DamagedPage { .. }

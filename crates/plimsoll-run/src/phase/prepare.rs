@@ -32,6 +32,7 @@ pub async fn act(stage: &mut Stage) -> Result<PhaseResult, RunError> {
     stage.make_populations();
     Ok(PhaseResult {
         databases: stage.databases(),
+        recoveries: stage.recoveries(),
         ..PhaseResult::default()
     })
 }

@@ -1,6 +1,7 @@
 //! A whole run of the engine on a disk in memory and in virtual time: the main job without a user's disk.
 
 mod capabilities;
+mod other_tests;
 
 use std::path::Path;
 use std::rc::Rc;

@@ -1,0 +1,81 @@
+//! Reads every page of every open database front to back, all databases at once, and keeps nothing: the rate at which a backup
+//! could be taken. Each page is verified, because a copy of damage is no copy. Transactions may go on meanwhile.
+
+use std::rc::Rc;
+
+use plimsoll_io::NANOS_PER_SECOND;
+
+use crate::RunError;
+use crate::events::Level;
+use crate::outcome::{BackupResult, PhaseResult};
+use crate::stage::Stage;
+
+pub async fn act(
+    stage: &mut Stage,
+    name: &str,
+    read_bytes: u32,
+    reads_in_flight: u32,
+) -> Result<PhaseResult, RunError> {
+    stage.require_open(name)?;
+    let mut tasks = Vec::new();
+    let backends: Vec<_> = stage.backends.borrow().iter().map(Rc::clone).collect();
+    for (number, backend) in backends.into_iter().enumerate() {
+        let engine = backend.engine(&stage.spec.instances[number].name)?;
+        for position in 0..stage.spec.instances[number].databases.len() {
+            let path = stage.spec.instances[number].database_path(position);
+            let (setting, backup) = (stage.setting.clone(), engine.backup(position, read_bytes)?);
+            let mut backup = backup.with_reads_outstanding(reads_in_flight as usize);
+            tasks.push(stage.setting.handle.spawn(async move {
+                let started = setting.handle.now();
+                let read = loop {
+                    match read_on(&setting, &mut backup).await {
+                        Ok(true) => {}
+                        Ok(false) => break backup.finish().await.map_err(crate::backend::run_error),
+                        Err(error) => break Err(error),
+                    }
+                };
+                let report = read?;
+                let seconds = (setting.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
+                let mib = report.bytes as f64 / f64::from(1 << 20);
+                let text = format!(
+                    "{}: {mib:.0} MiB read in {seconds:.1} s and not kept",
+                    path.display()
+                );
+                setting.tell(Level::Info, "backed_up", text);
+                Ok(BackupResult {
+                    instance: number as u32,
+                    database: position as u32 + 1,
+                    path,
+                    pages_count: u64::from(report.pages),
+                    bytes: report.bytes,
+                    generation_first: report.generation_first,
+                    generation_last: report.generation_last,
+                    seconds,
+                    mib_per_s: mib / seconds.max(1e-9),
+                })
+            }));
+        }
+    }
+    let mut result = PhaseResult::default();
+    let mut first_error: Option<RunError> = None;
+    for task in tasks {
+        match task.await {
+            Ok(backup) => result.backups.push(backup),
+            Err(error) => {
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    stage.check_load()?;
+    result.databases = stage.databases();
+    first_error.map_or(Ok(result), Err)
+}
+
+async fn read_on(
+    setting: &crate::setting::Setting,
+    backup: &mut plimsoll_engine::jobs::backup::Backup,
+) -> Result<bool, RunError> {
+    setting.check_stop()?;
+    let chunk = backup.next_chunk().await.map_err(crate::backend::run_error)?;
+    Ok(chunk.is_some())
+}

@@ -1,0 +1,66 @@
+//! Lets the workloads run until every instance has written so many generations of its log, as the published recovery test does
+//! instead of running for a time. With the checkpoint held, all of them have to be replayed after a crash.
+
+use plimsoll_io::{NANOS_PER_SECOND, Nanos};
+
+use crate::RunError;
+use crate::events::Level;
+use crate::outcome::PhaseResult;
+use crate::stage::Stage;
+
+/// How often it is looked whether there are enough.
+const LOOK_EVERY_NS: Nanos = NANOS_PER_SECOND / 20;
+
+pub async fn act(
+    stage: &mut Stage,
+    name: &str,
+    logs_count: u32,
+    timeout_s: f64,
+) -> Result<PhaseResult, RunError> {
+    stage.require_open(name)?;
+    if let Some(number) = stage.uncalibrated().first() {
+        return Err(RunError::NotCalibrated {
+            workload: stage.spec.workloads[*number].name.clone(),
+        });
+    }
+    let first = generations(stage)?;
+    let started = stage.setting.handle.now();
+    let deadline = started + (timeout_s * NANOS_PER_SECOND as f64) as u64;
+    loop {
+        let written = generations(stage)?
+            .into_iter()
+            .zip(&first)
+            .map(|(now, first)| now - first);
+        let fewest = written.min().unwrap_or(0);
+        let now = stage.setting.handle.now();
+        if fewest >= u64::from(logs_count) {
+            let seconds = (now - started) as f64 / NANOS_PER_SECOND as f64;
+            let text = format!("every instance has written {logs_count} logs after {seconds:.1} s");
+            stage.setting.tell(Level::Info, "logs_generated", text);
+            return Ok(PhaseResult {
+                databases: stage.databases(),
+                ..PhaseResult::default()
+            });
+        }
+        if now >= deadline {
+            return Err(RunError::TooFewLogs {
+                waited_s: timeout_s,
+                written_count: fewest,
+                wanted_count: u64::from(logs_count),
+            });
+        }
+        stage.load_for(LOOK_EVERY_NS).await?;
+    }
+}
+
+/// The current generation of every instance.
+fn generations(stage: &Stage) -> Result<Vec<u64>, RunError> {
+    let backends = stage.backends.borrow();
+    let named = backends.iter().zip(&stage.spec.instances);
+    named
+        .map(|(backend, instance)| {
+            backend.engine(&instance.name)?;
+            Ok(backend.levels().log_generation)
+        })
+        .collect()
+}

@@ -1,0 +1,66 @@
+//! Drops the open instances as a crash of the process would and opens them again, all at once: each replays what its
+//! checkpoint has left to be redone. The time of an instance runs until transactions could begin again.
+
+use std::rc::Rc;
+
+use crate::RunError;
+use crate::backend::Backend;
+use crate::events::Level;
+use crate::outcome::PhaseResult;
+use crate::spec::InstanceSpec;
+use crate::stage::Stage;
+
+pub async fn act(stage: &mut Stage, name: &str) -> Result<PhaseResult, RunError> {
+    stage.require_open(name)?;
+    for (backend, instance) in stage.backends.borrow().iter().zip(&stage.spec.instances) {
+        backend.engine(&instance.name)?;
+    }
+    stage.places.clear();
+    for backend in stage.backends.take() {
+        let Ok(backend) = Rc::try_unwrap(backend) else {
+            unreachable!("sessions have gone home and given their databases back")
+        };
+        backend.abandon().await?;
+    }
+    let text = "every instance was dropped as by a crash; nothing was closed";
+    stage.setting.tell(Level::Info, "dropped", text.into());
+    let mut tasks = Vec::new();
+    for (number, instance) in stage.spec.instances.iter().enumerate() {
+        let (setting, crashed) = (stage.setting.clone(), as_crashed(instance));
+        tasks.push(
+            stage
+                .setting
+                .handle
+                .spawn(async move { Backend::open(&setting, number as u16, &crashed).await }),
+        );
+    }
+    let mut first_error = None;
+    for task in tasks {
+        match task.await {
+            Ok(backend) => stage.backends.borrow_mut().push(Rc::new(backend)),
+            Err(error) => {
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    if let Some(error) = first_error {
+        return Err(error);
+    }
+    stage.make_populations();
+    Ok(PhaseResult {
+        databases: stage.databases(),
+        recoveries: stage.recoveries(),
+        ..PhaseResult::default()
+    })
+}
+
+/// The instance as somebody finds it who does not know what ran before. Its checkpoint moves again from here on.
+fn as_crashed(instance: &InstanceSpec) -> InstanceSpec {
+    let mut crashed = instance.clone();
+    crashed.unfinished = true;
+    crashed.hold_checkpoint = Some(false);
+    for database in &mut crashed.databases {
+        database.existing_records = None;
+    }
+    crashed
+}

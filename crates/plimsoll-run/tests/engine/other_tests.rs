@@ -1,0 +1,168 @@
+//! Backup and soft recovery as phases of a run: what they read, what they leave, and what they refuse.
+
+use plimsoll_run::Ending;
+use serde_json::{Value, json};
+
+use super::{MIB, count, memory, run_on, spec};
+
+fn phase(kind: &str, more: Value) -> Value {
+    let mut action = json!({"kind": kind});
+    let object = action.as_object_mut().expect("an object");
+    object.extend(more.as_object().expect("an object").clone());
+    json!({"name": kind, "action": action, "workloads": []})
+}
+
+fn under_load(mut phase: Value) -> Value {
+    phase["workloads"] = json!(["mix"]);
+    phase
+}
+
+fn with_phases(phases: &[Value]) -> Value {
+    let mut spec = spec();
+    spec["instances"][0]["maintenance"] = Value::Null;
+    spec["phases"] = json!(phases);
+    spec
+}
+
+fn backup(reads_in_flight: u32) -> Value {
+    phase(
+        "backup",
+        json!({"read_bytes": 262144, "reads_in_flight": reads_in_flight}),
+    )
+}
+
+/// JST-05: every page is read once, in reads of 256 KiB, and more reads in flight make it faster.
+#[test]
+fn a_backup_reads_every_page_once() {
+    let mut seconds = Vec::new();
+    for reads_in_flight in [1, 4] {
+        let phases = [
+            phase("prepare", json!({})),
+            backup(reads_in_flight),
+            phase("stop", json!({})),
+        ];
+        let (outcome, rows) = run_on(&memory(), &with_phases(&phases));
+        assert_eq!(outcome.ending, Ending::Complete, "{:?}", outcome.error);
+        let found = &outcome.phases[1].result.backups[0];
+        let bytes = outcome.phases[1].result.databases[0][0].size_bytes - 2 * 32768;
+        assert_eq!(found.bytes, bytes, "all but the two headers");
+        assert_eq!(found.pages_count * 32768, bytes);
+        assert_eq!(count(&rows, 1, "backup"), bytes.div_ceil(262_144));
+        assert!((found.mib_per_s * found.seconds - bytes as f64 / MIB as f64).abs() < 0.01);
+        seconds.push(found.seconds);
+    }
+    let faster = seconds[0] / seconds[1];
+    assert!(
+        (3.5..4.1).contains(&faster),
+        "four reads at once are {faster:.2} times as fast"
+    );
+}
+
+/// BKP-02: a backup may be taken while transactions go on, and they do go on.
+#[test]
+fn a_backup_under_load_leaves_the_load_alone() {
+    let phases = [
+        phase("prepare", json!({})),
+        under_load(backup(1)),
+        phase("stop", json!({})),
+        phase("checksum", json!({"read_bytes": 65536, "reads_in_flight": 8})),
+    ];
+    let (outcome, rows) = run_on(&memory(), &with_phases(&phases));
+    assert_eq!(outcome.ending, Ending::Complete, "{:?}", outcome.error);
+    assert!(outcome.phases[1].result.backups[0].pages_count > 700);
+    assert!(count(&rows, 1, "insert") > 5);
+    assert_eq!(outcome.phases[3].result.checksums[0].report.bad, 0);
+}
+
+/// A copy of damage is no copy: the backup says which page, and the run has failed.
+#[test]
+fn a_damaged_page_ends_the_backup() {
+    let disk = memory();
+    let prepare = [phase("prepare", json!({})), phase("stop", json!({}))];
+    let (prepared, _) = run_on(&disk, &with_phases(&prepare));
+    let mut bytes = disk.bytes("/data/one/database001.edb").expect("it is there");
+    bytes[400 * 32768 + 5000..][..64].fill(0xA5);
+    disk.load("/data/one/database001.edb", &bytes);
+    let phases = [phase("prepare", json!({})), backup(2), phase("stop", json!({}))];
+    let mut spec = with_phases(&phases);
+    let records = prepared.phases[1].result.databases[0][0].records_ever;
+    spec["instances"][0]["databases"][0]["existing_records"] = json!(records);
+    let (outcome, _) = run_on(&disk, &spec);
+    let error = outcome.error.expect("a reason");
+    assert_eq!(error.family, "corruption", "{}", error.text);
+    // Page 399: two pages of headers come first.
+    assert!(error.text.contains("399"), "{}", error.text);
+    assert!(
+        outcome.phases.last().expect("a phase").complete,
+        "what was open is closed"
+    );
+}
+
+fn recovery(logs_count: u32, timeout_s: f64) -> Value {
+    let mut spec = with_phases(&[
+        phase("prepare", json!({})),
+        under_load(phase(
+            "generate_logs",
+            json!({"logs_count": logs_count, "timeout_s": timeout_s}),
+        )),
+        phase("recover", json!({})),
+        under_load(phase("measure", json!({"duration_s": 5.0}))),
+        phase("stop", json!({})),
+        phase("checksum", json!({"read_bytes": 65536, "reads_in_flight": 8})),
+    ]);
+    spec["instances"][0]["hold_checkpoint"] = json!(true);
+    spec
+}
+
+/// JST-06: so many logs are written, all are replayed although pages were flushed meanwhile, and the load goes on with every record as
+/// it was written: each one read is compared.
+#[test]
+fn logs_are_generated_dropped_and_replayed() {
+    let (outcome, rows) = run_on(&memory(), &recovery(6, 600.0));
+    assert_eq!(outcome.ending, Ending::Complete, "{:?}", outcome.error);
+    let found = &outcome.phases[2].result.recoveries[0];
+    assert!((6..=8).contains(&found.logs_count), "{found:?}");
+    assert!(found.log_bytes > 5 * MIB, "{found:?}");
+    assert!(found.seconds > 0.0);
+    assert!(
+        found.changes_found * 2 > found.changes_made,
+        "pages were written before the crash although the checkpoint stayed: {found:?}"
+    );
+    assert!(count(&rows, 2, "redo") > 100);
+    assert!(count(&rows, 3, "read") > 20, "the load goes on");
+    assert_eq!(outcome.phases[5].result.checksums[0].report.bad, 0);
+}
+
+/// With the checkpoint moving there is little to replay: what the held one adds is what the test is about.
+#[test]
+fn a_checkpoint_that_moves_leaves_little_to_replay() {
+    let mut moving = recovery(6, 600.0);
+    moving["instances"][0]["hold_checkpoint"] = json!(false);
+    moving["instances"][0]["checkpoint_depth_bytes"] = json!(MIB);
+    let (outcome, _) = run_on(&memory(), &moving);
+    assert_eq!(outcome.ending, Ending::Complete, "{:?}", outcome.error);
+    let found = &outcome.phases[2].result.recoveries[0];
+    assert!(found.logs_count < 6, "{found:?}");
+}
+
+/// A load that writes too little log must not run for ever.
+#[test]
+fn too_few_logs_end_the_run_with_advice() {
+    let (outcome, _) = run_on(&memory(), &recovery(600, 3.0));
+    let error = outcome.error.expect("a reason");
+    assert!(error.text.contains("of 600 logs"), "{}", error.text);
+    assert!(error.text.contains("more sessions"), "{}", error.text);
+}
+
+/// Raw files have no log: a plan that asks for its replay is wrong, whatever the disk does.
+#[test]
+fn raw_files_can_be_neither_backed_up_nor_recovered() {
+    for wanted in [backup(1), phase("recover", json!({}))] {
+        let mut raw = with_phases(&[phase("prepare", json!({})), wanted, phase("stop", json!({}))]);
+        raw["instances"][0]["backend"] = json!("raw_files");
+        let (outcome, _) = run_on(&memory(), &raw);
+        let error = outcome.error.expect("a reason");
+        assert_eq!(error.family, "config", "{}", error.text);
+        assert!(error.text.contains("raw files"), "{}", error.text);
+    }
+}
