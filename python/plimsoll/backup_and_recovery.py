@@ -146,7 +146,11 @@ def in_words(summary: dict[str, Any]) -> list[str]:
     total = summary.get("backup_total")
     if total:
         several = total["databases_count"] > 1
-        each = f" ({total['mib_per_s_mean']:.1f} MiB/s for each of {total['databases_count']} databases)" if several else ""
+        each = (
+            f" ({total['mib_per_s_mean']:.1f} MiB/s for each of {total['databases_count']} databases)"
+            if several
+            else ""
+        )
         lines.append(f"backup: {total['bytes'] / MIB:,.0f} MiB read at {total['mib_per_s_sum']:.1f} MiB/s{each}")
     for found in summary.get("recoveries", []):
         if found["seconds_per_log"] is None:

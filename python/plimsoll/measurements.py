@@ -496,7 +496,9 @@ def _time_splits(plan: dict[str, Any], outcome: dict[str, Any], measured: Measur
             places.append(Place(_database_name(instance, number), instance["name"], number, "database_read"))
     splitter = measured.splitter(plan)
     names = [instance["name"] for instance in plan["run"]["instances"]]
-    measured_phases = {number for number, phase in enumerate(outcome["phases"]) if phase["kind"] in config.MEASURED_KINDS}
+    measured_phases = {
+        number for number, phase in enumerate(outcome["phases"]) if phase["kind"] in config.MEASURED_KINDS
+    }
     stalls = [stall for stall in outcome.get("stalls", []) if stall["phase"] in measured_phases]
     found = split_stalls(splitter, stalls, names)
     return {

@@ -8,7 +8,7 @@ from plimsoll.cli.figures import SHOWN, Figures
 from plimsoll.cli.live import plain_line
 from plimsoll.plan import plan_of_options
 
-METRICS = [*SHOWN, "prepare", "checksum", "cache_used", "cache_limit"]
+METRICS = [*SHOWN, "prepare", "checksum", "backup", "log_read", "log_generation", "cache_used", "cache_limit"]
 MIB = 1 << 20
 
 
@@ -23,6 +23,7 @@ def figures() -> Figures:
                 {"kind": "warm_up"},
                 {"kind": "measure", "duration_s": 100},
                 {"kind": "checksum"},
+                {"kind": "generate_logs", "logs": 20},
             ],
         }
     )
@@ -46,6 +47,7 @@ def sample(shown: Figures, end_s: int, **values: tuple[int, float, float]) -> No
         "latency_ns_sum": [int(count * latency * 1e6) for _, (count, latency, _) in rows],
     }
     table: dict[str, Any] = {name: np.array(column, dtype=np.uint64) for name, column in names.items()}
+    table["instance"] = np.zeros(len(rows), dtype=np.uint32)
     table["value"] = np.array([size for _, (_, _, size) in rows], dtype=float)
     shown.sample(table)
 
@@ -91,3 +93,13 @@ def test_a_new_phase_begins_with_nothing() -> None:
     started(shown, "checksum", 2)
     sample(shown, 2, database_read=(100, 1.0, 0))
     assert shown.snapshot()["database_read_per_s"] == 0.0
+
+
+def test_generating_logs_goes_on_by_the_logs_written() -> None:
+    """A phase without a length is as far as the instance that has written least."""
+    shown = figures()
+    started(shown, "generate_logs", 100)
+    sample(shown, 101, log_generation=(0, 0.0, 7))
+    sample(shown, 111, log_generation=(0, 0.0, 12))
+    assert shown.share_done() == 0.25
+    assert shown.remaining_s() == 33.0

@@ -96,8 +96,10 @@ def test_a_stated_limit_is_a_check_like_any_other(tmp_path: Path, limit: str, re
 def test_units_come_from_names() -> None:
     """Every field has a unit, and latencies are milliseconds."""
     units = {field: unit_of(field) for field in known_fields()}
-    assert set(units.values()) == {"ms", "1/s", "bytes", "ratio", "count"}
+    assert set(units.values()) == {"ms", "s", "1/s", "MiB/s", "bytes", "ratio", "count"}
     assert all(unit == "ms" for field, unit in units.items() if "latency" in field or "response" in field)
+    assert units["backup_mib_per_s"] == "MiB/s"
+    assert units["recovery_seconds_per_log"] == "s"
     assert units["page_fault_stalls_per_s"] == "1/s"
     assert units["cache_used_bytes_mean"] == "bytes"
     assert units["database_read_count"] == "count"

@@ -34,9 +34,10 @@ def test_RPT_14_backup_statistics(tmp_path: Path) -> None:
     ]
     run = finish(make_folder(tmp_path / "run", further=further))
     table = Page(run / folder.REPORT).tables["Backup statistics"]
-    assert table.row("instance1/database001") == ["11,800.00", "0:03:20", "59.00"]
-    assert table.row("instance2/database001") == ["11,682.00", "0:03:18", "59.00"]
-    assert table.row("(Sum)") == ["23,482.00", "0:03:20", "118.00"]
+    assert table.row("instance1/database001") == ["11,800.00", "0:03:20", "59.00", "2.119", "0.50"]
+    assert table.row("instance2/database001") == ["11,682.00", "0:03:18", "59.00", "2.119", "0.50"]
+    assert table.row("(Average)") == ["11,741.00", "–", "59.00", "–", "–"]
+    assert table.row("(Sum)") == ["23,482.00", "0:03:20", "118.00", "–", "–"]
 
 
 def test_RPT_15_soft_recovery_statistics(tmp_path: Path) -> None:
@@ -49,7 +50,9 @@ def test_RPT_15_soft_recovery_statistics(tmp_path: Path) -> None:
     ]
     run = finish(make_folder(tmp_path / "run", further=further))
     table = Page(run / folder.REPORT).tables["Soft recovery statistics"]
-    assert table.rows == [["instance1", "100.0", "100.000", "1.000", "1.00", "35,000"]]
+    assert table.rows == [["instance1", "100.0", "100.000", "1.000", "1.00"]]
+    each = Page(run / folder.REPORT).tables["Soft recovery I/O for each log"]
+    assert each.row("instance1")[:4] == ["350.0", "350.0", "0.00", "4.50"]
 
 
 def test_a_run_without_backup_and_recovery_does_not_speak_of_them(published: Path) -> None:

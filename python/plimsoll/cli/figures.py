@@ -83,7 +83,9 @@ class Figures:
 
     def _note_logs(self, table: dict[str, Any], fresh: Any) -> None:
         chosen = fresh & (table["metric"] == self._code["log_generation"])
-        for instance, generation in zip(table["instance"][chosen].tolist(), table["value"][chosen].tolist(), strict=True):
+        for instance, generation in zip(
+            table["instance"][chosen].tolist(), table["value"][chosen].tolist(), strict=True
+        ):
             first, _ = self._logs.get(instance, (generation, generation))
             self._logs[instance] = (first, generation)
 
@@ -122,7 +124,7 @@ class Figures:
         if "duration_s" in action:
             return min(1.0, elapsed_s / action["duration_s"]) if action["duration_s"] else None
         if action["kind"] == "generate_logs":
-            return min(1.0, self.logs_written() / action["logs_count"])
+            return min(1.0, self.logs_written() / int(action["logs_count"]))
         if action["kind"] == "warm_up":
             percent = self.cache_percent()
             return None if percent is None else min(1.0, percent / max(action["cache_percent"], 1))

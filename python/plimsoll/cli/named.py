@@ -117,4 +117,3 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 def phase(kind: str, **values: Any) -> dict[str, Any]:
     """A phase of a plan; what is None is left to the defaults."""
     return {"kind": kind, **{key: value for key, value in values.items() if value is not None}}
-

@@ -45,7 +45,7 @@ def backup_sections(summary: dict[str, Any]) -> list[Table]:
         "Databases are read at the same time: the time of all is the longest, the rate of all, which is that of the server, "
         "their sum. Every page was verified, nothing was kept."
     )
-    tables = [Table("Backup statistics", headings, rows, note, decimals=(2, 0, 2, 3, 2), has_total=True)]
+    tables = [Table("Backup statistics", headings, rows, note, decimals=(0, 2, 0, 2, 3, 2), has_total=True)]
     return [*tables, *_host(summary.get("backup_machine"), "Host system performance during the backup")]
 
 
@@ -58,7 +58,9 @@ def recovery_sections(summary: dict[str, Any]) -> list[Table]:
     rows: list[list[Any]] = [[item["instance"], *(item[key] for key in keys)] for item in found]
     if len(found) > 1:
         rows.append(["(Average)", *(_mean(found, key) for key in keys[:3]), None])
-        rows.append(["(Sum)", sum(item["logs_count"] for item in found), None, None, sum(item["mib_per_s"] for item in found)])
+        rows.append(
+            ["(Sum)", sum(item["logs_count"] for item in found), None, None, sum(item["mib_per_s"] for item in found)]
+        )
     headings = ["Instance", "Logs replayed (of 1 MiB)", "Elapsed (s)", "s per log", "MiB/s"]
     note = "From opening the files until transactions could begin again. MiB are those of log records."
     statistics = Table(

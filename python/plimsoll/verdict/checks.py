@@ -123,7 +123,7 @@ def _bad_pages(rule: dict[str, Any], name: str, limit: float, summary: dict[str,
 
 def _was_backed_up(name: str, summary: dict[str, Any]) -> bool:
     """Whether a backup came to its end, which verifies every page: a damaged one ends it and the run."""
-    place = next((item for item in summary["databases"] if item["name"] == name), {})
+    place: dict[str, Any] = next((item for item in summary["databases"] if item["name"] == name), {})
     return any(
         (item["instance"], item["database"]) == (place.get("instance"), place.get("database"))
         and item["pages_count"] is not None
