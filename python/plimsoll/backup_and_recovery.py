@@ -46,7 +46,9 @@ def backup_total(found: list[dict[str, Any]]) -> dict[str, Any] | None:
     """All databases of the server together: they are read at the same time, so their rates add up."""
     if not found:
         return None
-    seconds = {row["phase"]: max(item["seconds"] for item in found if item["phase"] == row["phase"]) for row in found}
+    seconds: dict[str | None, float] = {}
+    for row in found:
+        seconds[row.get("phase")] = max(seconds.get(row.get("phase"), 0.0), row["seconds"])
     size = sum(row["bytes"] for row in found)
     return {
         "databases_count": len({(row["instance"], row["database"]) for row in found}),
@@ -153,7 +155,7 @@ def in_words(summary: dict[str, Any]) -> list[str]:
         )
         lines.append(f"backup: {total['bytes'] / MIB:,.0f} MiB read at {total['mib_per_s_sum']:.1f} MiB/s{each}")
     for found in summary.get("recoveries", []):
-        if found["seconds_per_log"] is None:
+        if found["seconds_per_log"] is None or found.get("pages_read_per_log") is None:
             continue
         line = (
             f"recovery of {found['instance']}: {found['logs_count']:.0f} logs in {found['seconds']:.1f} s, "

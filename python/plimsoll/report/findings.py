@@ -217,7 +217,7 @@ def _other_sentences(summary: dict[str, Any]) -> list[str]:
             "{summary.backup_total.seconds} s: {summary.backup_total.mib_per_s_sum} MiB per second for the server."
         )
     for index, item in enumerate(summary.get("recoveries", [])):
-        if item["seconds_per_log"] is None:
+        if item["seconds_per_log"] is None or item.get("pages_read_per_log") is None:
             continue
         path = f"summary.recoveries.{index}"
         found.append(

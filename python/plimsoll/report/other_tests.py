@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plimsoll.backup_and_recovery import MIB
+from plimsoll.backup_and_recovery import MIB, backup_total
 from plimsoll.report.sections import host_table
 from plimsoll.report.tables import Table
 
@@ -24,12 +24,13 @@ def backup_sections(summary: dict[str, Any]) -> list[Table]:
             item["bytes"] / MIB,
             clock(item["seconds"]),
             item["mib_per_s"],
-            item["read_latency_ms_mean"],
-            item["outstanding_mean"],
+            item.get("read_latency_ms_mean"),
+            item.get("outstanding_mean"),
         ]
         for item in found
     ]
-    total = summary["backup_total"]
+    total = summary.get("backup_total") or backup_total(found)
+    assert total is not None
     sums = [total["bytes"] / MIB, clock(total["seconds"]), total["mib_per_s_sum"]]
     rows.append(["(Average)", sums[0] / len(found), None, total["mib_per_s_mean"], None, None])
     rows.append(["(Sum)", *sums, None, None])
@@ -58,16 +59,15 @@ def recovery_sections(summary: dict[str, Any]) -> list[Table]:
     rows: list[list[Any]] = [[item["instance"], *(item[key] for key in keys)] for item in found]
     if len(found) > 1:
         rows.append(["(Average)", *(_mean(found, key) for key in keys[:3]), None])
-        rows.append(
-            ["(Sum)", sum(item["logs_count"] for item in found), None, None, sum(item["mib_per_s"] for item in found)]
-        )
+        rows.append(["(Sum)", sum(item["logs_count"] for item in found), None, None, _sum(found, "mib_per_s")])
     headings = ["Instance", "Logs replayed (of 1 MiB)", "Elapsed (s)", "s per log", "MiB/s"]
     note = "From opening the files until transactions could begin again. MiB are those of log records."
     statistics = Table(
         "Soft recovery statistics", headings, rows, note, decimals=(0, 1, 3, 3, 2), has_total=len(found) > 1
     )
     host = _host(summary.get("recovery_machine"), "Host system performance during the recovery")
-    return [statistics, _for_each_log(found), *host]
+    detailed = [item for item in found if "reads_per_log" in item]
+    return [statistics, *([_for_each_log(detailed)] if detailed else []), *host]
 
 
 def _for_each_log(found: list[dict[str, Any]]) -> Table:
@@ -98,6 +98,11 @@ def _for_each_log(found: list[dict[str, Any]]) -> Table:
     ]
     note = "Reads and writes are those of one log. Changes are those of the whole recovery."
     return Table("Soft recovery I/O for each log", headings, rows, note, decimals=(0, 1, 1, 2, 2, 3, 2, 0, 0, 2))
+
+
+def _sum(found: list[dict[str, Any]], key: str) -> float | None:
+    values = [item[key] for item in found]
+    return sum(values) if None not in values else None
 
 
 def _mean(found: list[dict[str, Any]], key: str) -> float | None:
