@@ -33,6 +33,7 @@ COMMANDS: dict[str, Row] = {
     "prepare": Row("plimsoll.cli.prepare:prepare", "Make the databases of a plan without any load on them."),
     "report": Row("plimsoll.cli.report:report", "Judge a run again and write its report again, from its folder."),
     "compare": Row("plimsoll.cli.compare:compare", "Compare runs, with the confidence of each difference."),
+    "runs": Row("plimsoll.cli.runs:runs", "List the runs below a directory, also broken ones."),
     "status": Row("plimsoll.cli.status:status", "Say how a run in the background does."),
     "watch": Row("plimsoll.cli.status:watch", "Follow a run in the background until it ends."),
     "verify": Row("plimsoll.cli.verify:verify", "Check every page of database files. Never writes."),

@@ -80,9 +80,9 @@ def forecast(plan: dict[str, Any], destroy_serials: list[str] | None = None) -> 
     return expected
 
 
-def ask_before_much(plan: dict[str, Any], expected: premises.Forecast, *, agreed: bool) -> None:
-    """A run that takes long or much space needs a yes."""
-    refusal = outlook.ask(plan, expected, agreed=agreed)
+def ask_before_much(plan: dict[str, Any], expected: premises.Forecast, *, agreed: bool, times: int = 1) -> None:
+    """A run that takes long or much space needs a yes, and so does one that is repeated until it takes long."""
+    refusal = outlook.ask(plan, expected, agreed=agreed, times=times)
     if refusal:
         stop_with(EXIT_USAGE, refusal)
     if refusal is not None:

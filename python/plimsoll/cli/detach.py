@@ -45,6 +45,8 @@ def state_of(run_folder: Path) -> dict[str, Any]:
     Raises:
         FolderError: the folder holds no run.
     """
+    if (run_folder / folder.REPEATS).exists():
+        return _state_of_series(run_folder)
     if not (run_folder / folder.PLAN).exists() and not (run_folder / folder.TERMINAL).exists():
         raise folder.FolderError(f"{run_folder} holds no run")
     if (run_folder / folder.VERDICT).exists():
@@ -56,6 +58,20 @@ def state_of(run_folder: Path) -> dict[str, Any]:
         return {"state": RUNNING if _lives(shown["process_id"]) else KILLED, **shown}
     age_s = time.time() - max(path.stat().st_mtime for path in run_folder.iterdir())
     return {"state": STARTING if age_s < STARTING_S else KILLED}
+
+
+def _state_of_series(parent: Path) -> dict[str, Any]:
+    """Of a repeated run: that of the whole when it has ended, otherwise that of the run that goes on."""
+    content = folder.read_json(parent / folder.REPEATS)
+    if content["finished"]:
+        return {"state": ENDED, "result": content["result"], "headline": content["headline"]}
+    runs = content["runs"]
+    if not runs:
+        return {"state": STARTING}
+    last = state_of(parent / runs[-1]["folder"])
+    # Between two runs of a series that lives there are only moments.
+    age_s = time.time() - (parent / folder.REPEATS).stat().st_mtime
+    return last | ({"state": STARTING if age_s < STARTING_S else KILLED} if last["state"] == ENDED else {})
 
 
 def _lives(process_id: int) -> bool:

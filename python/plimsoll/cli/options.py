@@ -29,8 +29,24 @@ StopIf = Annotated[
     list[str] | None,
     typer.Option(help="Stop when this holds, such as 'db_read_latency_ms_p99>50 for 30s'.", metavar="CONDITION"),
 ]
+Repeat = Annotated[
+    int, typer.Option("--repeat", min=1, max=1000, help="Carry it out so many times; median, spread and worst result.")
+]
 
-__all__ = ["AsJson", "Choices", "Destroy", "Detach", "DryRun", "MaxIops", "MaxMibPerS", "Out", "Quiet", "StopIf", "Yes"]
+__all__ = [
+    "AsJson",
+    "Choices",
+    "Destroy",
+    "Detach",
+    "DryRun",
+    "MaxIops",
+    "MaxMibPerS",
+    "Out",
+    "Quiet",
+    "Repeat",
+    "StopIf",
+    "Yes",
+]
 
 
 @dataclass(frozen=True)
@@ -47,6 +63,7 @@ class Choices:
     max_iops: float | None = None
     max_mib_per_s: float | None = None
     stop_if: list[str] | None = None
+    repeat: int = 1
 
 
 def perform(plan: dict[str, Any], choices: Choices) -> None:
@@ -60,10 +77,14 @@ def perform(plan: dict[str, Any], choices: Choices) -> None:
     if choices.dry_run:
         typer.echo(json.dumps(plan, indent=2) if choices.as_json else "\n".join(outlook.as_lines(plan, expected)))
         return
-    course.ask_before_much(plan, expected, agreed=choices.yes)
+    course.ask_before_much(plan, expected, agreed=choices.yes, times=choices.repeat)
     run_folder = course.make_folder(plan, choices.out)
     if choices.detach:
         detach.leave_to_background(run_folder)
+    if choices.repeat > 1:
+        from plimsoll.cli.repeat import perform_repeatedly
+
+        perform_repeatedly(plan, run_folder, choices.repeat, expected, quiet=choices.quiet, as_json=choices.as_json)
     course.measure(plan, run_folder, quiet=choices.quiet, expected=expected)
     found = course.judge_and_report(run_folder)
     if choices.as_json:

@@ -140,14 +140,14 @@ def as_lines(plan: dict[str, Any], expected: premises.Forecast) -> list[str]:
     return lines
 
 
-def reasons_to_ask(plan: dict[str, Any], expected: premises.Forecast) -> list[str]:
+def reasons_to_ask(plan: dict[str, Any], expected: premises.Forecast, times: int = 1) -> list[str]:
     """Why this run needs a yes; none for a small one, and none where nothing is real."""
     if plan["run"].get("modelled"):
         return []
     reasons = []
-    seconds = total_s(plan, expected)
+    seconds = total_s(plan, expected) * times
     if seconds > LARGE_S:
-        reasons.append(f"it takes about {in_words(seconds)}")
+        reasons.append(f"it takes about {in_words(seconds)}" + (f" in {times} runs" if times > 1 else ""))
     for mount, needed in expected.bytes_needed.items():
         share = needed / max(expected.bytes_free[mount], 1)
         if share > LARGE_SHARE:
@@ -155,13 +155,13 @@ def reasons_to_ask(plan: dict[str, Any], expected: premises.Forecast) -> list[st
     return reasons
 
 
-def ask(plan: dict[str, Any], expected: premises.Forecast, *, agreed: bool) -> str | None:
+def ask(plan: dict[str, Any], expected: premises.Forecast, *, agreed: bool, times: int = 1) -> str | None:
     """Ask for a yes where one is needed.
 
     Returns:
         None to go on; otherwise why not.
     """
-    reasons = reasons_to_ask(plan, expected)
+    reasons = reasons_to_ask(plan, expected, times)
     if agreed or not reasons:
         return None
     where = ", ".join(dict.fromkeys(target["path"] for target in plan["run"]["targets"]))

@@ -14,6 +14,10 @@ from plimsoll.cli import course
 def report(run_folder: Annotated[Path, typer.Argument(help="The folder of a run.")]) -> None:
     """Judge a run again and write its report again, from the files in its folder."""
     try:
+        if (run_folder / folder.REPEATS).exists():
+            from plimsoll.cli.repeat import report_again
+
+            report_again(run_folder.absolute())
         found = course.judge_and_report(run_folder)
     except folder.FolderError as error:
         course.stop_with(course.EXIT_USAGE, str(error))

@@ -113,6 +113,7 @@ def performance(
     max_iops: options.MaxIops = None,
     max_mib_per_s: options.MaxMibPerS = None,
     stop_if: options.StopIf = None,
+    repeat: options.Repeat = 1,
     detach: options.Detach = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -152,7 +153,7 @@ def performance(
     plan = course.read_or_refuse(plan_of_options, wanted)
     options.perform(
         plan,
-        options.Choices(out, yes, dry_run, destroy, quiet, as_json, detach, max_iops, max_mib_per_s, stop_if),
+        options.Choices(out, yes, dry_run, destroy, quiet, as_json, detach, max_iops, max_mib_per_s, stop_if, repeat),
     )
 
 

@@ -1,0 +1,113 @@
+"""A repeated run: one folder, a median with its spread, the worst result, and nothing lost when it is interrupted."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll import folder, repeats
+from plimsoll.cli import run_program
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "run"
+PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
+
+
+def series(home: Path, factors: list[float], results: list[str], endings: list[str] | None = None) -> dict[str, Any]:
+    """A series made of copies of the golden run with their rates multiplied."""
+    home.mkdir()
+    content = repeats.begin(home, "nightly", len(factors))
+    for index, (factor, result) in enumerate(zip(factors, results, strict=True)):
+        run_folder = repeats.begin_run(home, content)
+        shutil.copytree(GOLDEN, run_folder, dirs_exist_ok=True)
+        summary = folder.read_json(run_folder / folder.SUMMARY)
+        summary["total"]["database_iops"] = 1000.0 * factor
+        folder.write_json(run_folder / folder.SUMMARY, summary)
+        repeats.note_ending(home, content, endings[index] if endings else "complete")
+        repeats.note(home, content, {"result": result, "headline": result.capitalize(), "reasons": ["a reason"]})
+    repeats.finish(home, content)
+    return content
+
+
+def test_RPT_29_the_median_of_three_runs(tmp_path: Path) -> None:
+    """RPT-29: of 900, 1000 and 1200 the median is 1000, not the mean; the spread is 300 of it."""
+    content = series(tmp_path / "runs", [0.9, 1.2, 1.0], ["pass"] * 3)
+    figure = next(figure for figure in content["figures"] if figure["name"] == "database_iops")
+    assert figure["values"] == [900.0, 1200.0, 1000.0]
+    assert (figure["median"], figure["min"], figure["max"]) == (1000.0, 900.0, 1200.0)
+    assert figure["spread_percent"] == pytest.approx(30)
+
+
+@pytest.mark.parametrize(
+    ("results", "worst"),
+    [(["pass", "fail", "pass"], "fail"), (["pass", "inconclusive"], "inconclusive"), (["pass", "pass"], "pass")],
+)
+def test_the_whole_is_as_bad_as_its_worst_run(tmp_path: Path, results: list[str], worst: str) -> None:
+    """A storage that fails once in three times fails, and the sentence says which words were counted."""
+    content = series(tmp_path / "runs", [1.0] * len(results), results)
+    assert content["result"] == worst
+    assert f"the worst of {len(results)} runs" in content["headline"]
+
+
+def test_a_run_that_did_not_end_is_kept_and_not_counted(tmp_path: Path) -> None:
+    """Half a run has half its figures; it stays in the list, not in the median."""
+    home = tmp_path / "runs"
+    content = series(home, [1.0, 5.0], ["pass", "inconclusive"], ["complete", "interrupted"])
+    assert next(figure for figure in content["figures"] if figure["name"] == "database_iops")["values"] == [1000.0]
+    html = repeats.render(home, content)
+    assert "run-2 ended interrupted" in html
+
+
+def test_a_report_of_the_series_can_be_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As for a single run: from the folder, without the disk."""
+    home = tmp_path / "runs"
+    series(home, [1.0, 1.0], ["fail", "pass"])
+    (home / folder.REPORT).unlink(missing_ok=True)
+    code = run_program(["report", str(home)])
+    content = repeats.read(home)
+    assert {run["result"] for run in content["runs"]} == {content["result"]}, "both are copies of one run"
+    assert (home / folder.REPORT).exists()
+    assert code == {"pass": 0, "fail": 1, "inconclusive": 3}[content["result"]]
+    assert "the worst of 2 runs" in capsys.readouterr().out
+
+
+def performance(home: Path, *further: str) -> list[str]:
+    return [
+        *PLIMSOLL, "test", "performance", str(home / "databases"), "--databases", "1", "--size-mib", "64",
+        "--cache-mib", "32", "--out", str(home / "series"), "--yes", "--quiet", *further,
+    ]  # fmt: skip
+
+
+def test_an_interrupted_series_keeps_what_it_has(tmp_path: Path) -> None:
+    """Ctrl-C in the first of many runs ends the series cleanly: one run, exit code 4, and the list says so."""
+    command = performance(tmp_path, "--minutes", "10", "--repeat", "3")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    events = tmp_path / "series" / "run-1" / folder.EVENTS
+    deadline = time.monotonic() + 60
+    while not (events.exists() and "measure" in events.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    content = repeats.read(tmp_path / "series")
+    assert process.returncode == 4, output
+    assert [run["ending"] for run in content["runs"]] == ["interrupted"]
+    assert content["finished"]
+    assert "2 of 3 did not take place" in content["headline"]
+    assert (tmp_path / "series" / "run-1" / folder.VERDICT).exists()
+
+
+@pytest.mark.slow
+def test_three_real_runs_in_a_row(tmp_path: Path) -> None:
+    """The whole way: prepared once, run three times, compared with itself as whole runs."""
+    command = performance(tmp_path, "--minutes", "0.04", "--repeat", "3", "--json")
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    content = json.loads(result.stdout)
+    assert [run["ending"] for run in content["runs"]] == ["complete"] * 3
+    assert result.stderr.count("of databases to prepare") == 1
+    assert run_program(["compare", str(tmp_path / "series"), str(tmp_path / "series")]) == 0

@@ -1,0 +1,84 @@
+"""`plimsoll runs`: nothing that was run disappears from the list, whatever state its folder is in."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll import folder
+from plimsoll.cli import run_program
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "run"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Five folders: a good run, a better one of an earlier day, a damaged one, one that was killed, and something else."""
+    for name in ("good", "better", "damaged"):
+        shutil.copytree(GOLDEN, tmp_path / name)
+    summary = folder.read_json(tmp_path / "better" / folder.SUMMARY)
+    summary["total"]["database_iops"] = 1e6
+    summary["window"]["start_utc"] = "2001-01-01T00:00:00+00:00"
+    folder.write_json(tmp_path / "better" / folder.SUMMARY, summary)
+    (tmp_path / "damaged" / folder.SUMMARY).write_text('{"total": ')
+    (tmp_path / "killed").mkdir()
+    shutil.copy(GOLDEN / folder.PLAN, tmp_path / "killed")
+    folder.write_json(tmp_path / "killed" / folder.PROGRESS, {"process_id": 2**22 + 1})
+    (tmp_path / "else").mkdir()
+    (tmp_path / "else" / "notes.txt").write_text("x")
+    return tmp_path
+
+
+def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    assert run_program(["runs", *arguments, "--json"]) == 0
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["runs"]
+    return found
+
+
+def test_every_run_is_listed_with_its_state(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Good, damaged and killed; what is no run is not in the list."""
+    found = {entry["folder"]: entry for entry in listed(capsys, str(home))}
+    assert set(found) == {"good", "better", "damaged", "killed"}
+    assert found["good"]["storage"] == "/srv/array"
+    assert found["good"]["database_iops"] > 0
+    assert found["damaged"]["state"] == "broken"
+    assert "summary.json cannot be read" in found["damaged"]["problem"]
+    assert (found["killed"]["state"], found["killed"]["problem"]) == ("killed", "ended without a result")
+
+
+def test_the_list_is_sorted(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The newest or the most first; what has no such figure comes last either way."""
+    assert [entry["folder"] for entry in listed(capsys, str(home))][:2] == ["good", "better"]
+    by_iops = [entry["folder"] for entry in listed(capsys, str(home), "--sort", "iops")]
+    assert by_iops[:2] == ["better", "good"]
+    reverse = [entry["folder"] for entry in listed(capsys, str(home), "--sort", "iops", "--reverse")]
+    assert reverse[:2] == ["good", "better"]
+
+
+def test_the_table_names_what_is_wrong(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Below the run it concerns."""
+    assert run_program(["runs", str(home)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (index,) = [index for index, line in enumerate(lines) if line.startswith("damaged")]
+    assert "broken" in lines[index]
+    assert "cannot be read" in lines[index + 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["gone"], "does not exist"), (["file"], "is a file"), ([".", "--sort", "iop"], "did you mean `iops`")],
+)
+def test_mistakes_are_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    """A clear sentence and exit code 2."""
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("x")
+    assert run_program(["runs", *arguments]) == 2
+    assert message in capsys.readouterr().err
