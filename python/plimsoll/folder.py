@@ -27,6 +27,8 @@ POINTS = "points.json"
 SUMMARY = "summary.json"
 VERDICT = "verdict.json"
 CAPACITY = "capacity.json"
+#: Only where a crash has cut the run off and it went on.
+GAPS = "gaps.json"
 #: In the folder that holds the runs of a repeated run, beside their folders.
 REPEATS = "repeats.json"
 REPORT = "report.html"
@@ -105,6 +107,7 @@ def new_folder(name: str, wanted: Path | None) -> Path:
         OUTCOME,
         POINTS,
         CAPACITY,
+        GAPS,
         SUMMARY,
         VERDICT,
         REPORT,

@@ -52,15 +52,19 @@ def summarize(run_folder: Path) -> dict[str, Any]:
     if not (run_folder / folder.SAMPLES).is_file():
         raise folder.FolderError(f"{run_folder / folder.SAMPLES} is missing; the run was cut off before it measured")
     checksums = _checksums(plan, outcome)
+    gaps = folder.read_json(run_folder / folder.GAPS)["gaps"] if (run_folder / folder.GAPS).exists() else []
     with Measurements(run_folder, outcome) as measured:
         databases = _databases(plan, outcome, measured)
+        totals = measured.totals()
+        # An error does not go away with the process that saw it.
+        totals["errors_in_run"] += sum(gap["errors_before"] for gap in gaps)
         return {
             "schema_version": SCHEMA_VERSION,
             "name": plan["name"],
             "ending": outcome["ending"],
             "error": outcome["error"],
             "window": measured.window(),
-            "total": {**measured.totals(), **_sums(databases, checksums)},
+            "total": {**totals, **_sums(databases, checksums)},
             "databases": databases,
             "instances": _instances(plan, measured),
             "operations": measured.operations(),
@@ -77,6 +81,7 @@ def summarize(run_folder: Path) -> dict[str, Any]:
             "checksum_devices": measured.devices("checksum"),
             **measured.backups_and_recoveries(plan),
             "kernel_log": _kernel_log(run_folder),
+            "gaps": gaps,
             "phases": [_phase(phase, outcome) for phase in outcome["phases"]],
             "io": {"method": outcome["io_method"], "remarks": outcome["io_remarks"]},
             "debug_build": outcome["debug_build"],

@@ -194,6 +194,15 @@ def give_back(run: dict[str, Any], outcome: dict[str, Any]) -> None:
             _write_marker(instance, CLOSED, records)
 
 
+def move_marker(instance: dict[str, Any]) -> None:
+    """Note in a marker of ours that its instance has moved with its storage; all else must agree as ever."""
+    directory = Path(instance["directory"])
+    if _is_ours(directory):
+        marker = read_json(directory / MARKER)
+        marker["instance"]["log_directory"] = instance["log_directory"]
+        write_json(directory / MARKER, marker)
+
+
 def instances_below(path: Path) -> list[Path]:
     """The directories directly in `path`, or `path` itself, that carry our marker."""
     candidates = [path, *sorted(child for child in path.iterdir() if child.is_dir())] if path.is_dir() else []

@@ -11,7 +11,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -35,13 +35,20 @@ Listener = Callable[[dict[str, Any]], None]
 Watcher = Callable[[dict[str, Any]], str | None]
 
 
-def run_plan(plan: dict[str, Any], run_folder: Path, on_event: Listener, on_sample: Watcher) -> dict[str, Any]:
+def run_plan(
+    plan: dict[str, Any],
+    run_folder: Path,
+    on_event: Listener,
+    on_sample: Watcher,
+    first_events: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
     """Carry out a completed plan and fill its run folder up to `outcome.json`.
 
     Args:
         plan: as from `plimsoll.plan`.
         run_folder: an empty folder for this run.
         on_event: told of each event.
+        first_events: what is to be said before anything happens.
         on_sample: told of each batch of samples, as a table of numpy columns with codes for names; its answer stops the run.
 
     Returns:
@@ -64,12 +71,16 @@ def run_plan(plan: dict[str, Any], run_folder: Path, on_event: Listener, on_samp
         _stopping_on_signals(run.stop),
         (run_folder / folder.EVENTS).open("w", encoding="utf-8") as log,
     ):
+        for event in first_events:
+            log.write(json.dumps(event) + "\n")
         while True:
             buffers = run.next_samples(POLL_S)
             for line in run.next_events():
                 log.write(line + "\n")
                 on_event(json.loads(line))
             log.flush()
+            # A sign of life: should the process die, its time tells how far the run had come.
+            os.utime(log.fileno())
             if buffers is None:
                 break
             if buffers:

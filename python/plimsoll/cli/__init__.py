@@ -31,6 +31,7 @@ COMMANDS: dict[str, Row] = {
     "capacity": Row("plimsoll.cli.capacity:capacity", "How many users the storage carries, in a few minutes."),
     "run": Row("plimsoll.cli.run:run", "Carry out a plan, judge what was measured and write the report."),
     "prepare": Row("plimsoll.cli.prepare:prepare", "Make the databases of a plan without any load on them."),
+    "resume": Row("plimsoll.cli.resume:resume", "Go on with a run that a crash has cut off."),
     "report": Row("plimsoll.cli.report:report", "Judge a run again and write its report again, from its folder."),
     "compare": Row("plimsoll.cli.compare:compare", "Compare runs, with the confidence of each difference."),
     "runs": Row("plimsoll.cli.runs:runs", "List the runs below a directory, also broken ones."),

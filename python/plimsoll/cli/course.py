@@ -124,7 +124,12 @@ def carry_out(
 
 
 def measure(
-    plan: dict[str, Any], run_folder: Path, *, quiet: bool, expected: premises.Forecast | None = None
+    plan: dict[str, Any],
+    run_folder: Path,
+    *,
+    quiet: bool,
+    expected: premises.Forecast | None = None,
+    first_events: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Run a plan into its folder, showing how it goes; returns the outcome."""
     from plimsoll import _native
@@ -143,7 +148,7 @@ def measure(
 
         try:
             premises.take(plan["run"])
-            outcome = run_plan(plan, run_folder, progress.event, sample)
+            outcome = run_plan(plan, run_folder, progress.event, sample, first_events or [])
         except (_native.ConfigError, _native.DiskError) as error:
             stop_with(EXIT_USAGE, str(error))
         except OSError as error:

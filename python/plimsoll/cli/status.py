@@ -81,4 +81,8 @@ def _in_words(run_folder: Path, found: dict[str, Any]) -> str:
             return "starting"
     log = run_folder / folder.TERMINAL
     why = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:] if log.exists() else []
-    return "ended without a result" + (f": {why[0]}" if why else "; its databases are recovered by the next run")
+    return "ended without a result" + (
+        f": {why[0]}"
+        if why
+        else f"; go on with `plimsoll resume {run_folder}`, or its databases are recovered by the next run"
+    )

@@ -116,7 +116,9 @@ def _result(checks: list[dict[str, Any]], summary: dict[str, Any], throughput: s
         text = error["text"] if error else "the run did not come to its end"
         return INCONCLUSIVE, [text, *_reasons(missing)]
     if missing:
-        return INCONCLUSIVE, _reasons(missing)
+        lost = any(gap["measured_lost"] for gap in summary.get("gaps", []))
+        why = "what was measured before the run was cut off cannot be judged; `plimsoll resume --again` measures anew"
+        return INCONCLUSIVE, [*([why] if lost else []), *_reasons(missing)]
     at = "within limits at" if summary["window"]["seconds"] else "no damage, no errors:"
     return PASS, [f"{at} {throughput}"]
 

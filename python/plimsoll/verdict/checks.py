@@ -35,6 +35,8 @@ def _means_nothing(rule: dict[str, Any], plan: dict[str, Any], summary: dict[str
     modelled array has no kernel that could complain, and its pages need no checksum pass unless the plan wants one.
     """
     loaded = any(phase["action"]["kind"] in config.MEASURED_KINDS for phase in plan["run"]["phases"])
+    # A load that was measured before a crash and not again is not judged, which must show.
+    loaded = loaded or any(gap["measured_lost"] for gap in summary.get("gaps", []))
     if not loaded and not rule.get("fault", False):
         return True
     if not plan["judgement"].get("modelled"):

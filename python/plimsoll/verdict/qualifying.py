@@ -17,6 +17,7 @@ def obstacles(plan: dict[str, Any], summary: dict[str, Any], environment: dict[s
         return ["every figure is MODELLED: no storage was touched"]
     return [
         *_too_short(plan, summary),
+        *_gaps(summary),
         *_may_fit_a_cache(plan, environment),
         *_far_below_capacity(plan, environment),
         *_not_the_real_thing(plan, summary),
@@ -35,6 +36,18 @@ def _too_short(plan: dict[str, Any], summary: dict[str, Any]) -> list[str]:
         return []
     what = "a qualification" if test == "performance" else f"a qualification by the {test} test"
     return [f"{seconds:.0f} s were measured; {what} takes {wanted // 3600} hours"]
+
+
+def _gaps(summary: dict[str, Any]) -> list[str]:
+    """A gap speaks against a run whose measuring it cut, unless what came after it is long enough by itself."""
+    cut = [gap for gap in summary.get("gaps", []) if gap["phase_seconds_before"]]
+    if not cut or summary["window"]["seconds"] >= config.QUALIFYING_DURATION_S:
+        return []
+    return [
+        f"the run was cut off for {gap['seconds']:.0f} s during {gap['phase']}; {gap['phase_seconds_before']:.0f} s before the gap "
+        "are not judged"
+        for gap in cut
+    ]
 
 
 def _too_few_logs(summary: dict[str, Any]) -> list[str]:
