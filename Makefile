@@ -19,7 +19,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
-	@echo "  options: DIR=where the demo works ($(DIR)), KEEP=1 keeps its databases, SEED=n for simulate, KILLS=n for crash"
+	@echo "  options: DIR=where the demo works ($(DIR)), KEEP=1 keeps its databases, SEED=n and HOURS=h for simulate, KILLS=n for crash"
 
 setup: $(VENV)/.native ## install what is needed into .tools and .venv, and build the native part
 
@@ -59,8 +59,9 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 	trust::torn_pages::without_images_a_disk_that_writes_whole_pages_loses_nothing
 CRASHES := trust::killed::many_kills_lose_nothing_acknowledged
 
-simulate: ## 10,000 power cuts and the other simulations with another seed: make simulate SEED=7
-	PLIMSOLL_SEED=$(SEED) $(PYTHON) tests/rust_tests.py plimsoll-engine --release $(SIMULATIONS)
+simulate: ## 10,000 power cuts and the other simulations: make simulate SEED=7; with HOURS=h power cuts for as long as that
+	PLIMSOLL_SEED=$(SEED) PLIMSOLL_HOURS=$(HOURS) $(PYTHON) tests/rust_tests.py plimsoll-engine --release \
+		$(if $(HOURS),power_cut::power_cuts_for_as_long_as_told,$(SIMULATIONS))
 
 crash: ## kill a real process under load and recover, over and over: KILLS=n (20)
 	$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(CRASHES)

@@ -201,6 +201,19 @@ pub struct Field {
     pub data: Vec<Tree>,
     pub keys: u64,
     pub row_bytes_max: u64,
+    /// Bytes that all keys begin with. Branch pages keep them, so long ones make deep trees of few rows, with keys in the order of their numbers.
+    pub prefix_bytes: usize,
+}
+
+impl Field {
+    pub fn key(&self, number: u64) -> Vec<u8> {
+        if self.prefix_bytes == 0 {
+            return row_key(number);
+        }
+        let mut key = vec![b'k'; self.prefix_bytes];
+        key.extend(number.to_be_bytes());
+        key
+    }
 }
 
 pub async fn create_field(
@@ -221,6 +234,7 @@ pub async fn create_field(
         data,
         keys,
         row_bytes_max,
+        prefix_bytes: 0,
     })
 }
 
@@ -311,14 +325,26 @@ pub async fn one_transaction(
         ledger.borrow_mut().rolled_back += 1;
         return transaction.rollback().await;
     }
-    let key = serial.to_be_bytes().to_vec();
-    transaction.insert(field.serials, &key, b"committed").await?;
-    effects.push((field.serials, key, Some(b"committed".to_vec())));
     let how = if random.chance(weights.lazy) {
         Commit::Lazy
     } else {
         Commit::Durable
     };
+    commit_noted(transaction, field, serial, effects, how, ledger).await
+}
+
+/// Commits with an entry among the serial numbers, and notes that in the ledger.
+pub async fn commit_noted(
+    transaction: Transaction,
+    field: &Field,
+    serial: u64,
+    mut effects: Effects,
+    how: Commit,
+    ledger: &RefCell<Ledger>,
+) -> Result<()> {
+    let key = serial.to_be_bytes().to_vec();
+    transaction.insert(field.serials, &key, b"committed").await?;
+    effects.push((field.serials, key, Some(b"committed".to_vec())));
     // Nothing runs between this line and the commit record.
     ledger.borrow_mut().committed.push((serial, effects));
     transaction.commit(how).await?;
@@ -340,7 +366,7 @@ async fn one_operation(
     } else {
         random.below(field.keys)
     };
-    let key = row_key(number);
+    let key = field.key(number);
     let total = weights.insert + weights.delete + weights.replace;
     let draw = random.below(total);
     let data = row_data(random, field.row_bytes_max);

@@ -99,6 +99,7 @@ fn field_from_text(text: &str) -> Field {
         data: trees.collect(),
         keys: 400,
         row_bytes_max: 500,
+        prefix_bytes: 0,
     }
 }
 

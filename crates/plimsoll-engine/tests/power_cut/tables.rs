@@ -1,0 +1,141 @@
+//! The sessions of worlds with a table: rows with an index and bodies that are long values more often than not.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use plimsoll_engine::cursor::{Direction, KeyRange};
+use plimsoll_engine::deep::{DeepOptions, Finding, verify_deep};
+use plimsoll_engine::error::{EngineError, Result};
+use plimsoll_engine::instance::Instance;
+use plimsoll_engine::table::OpenTable;
+use plimsoll_engine::transaction::Commit;
+use plimsoll_engine::{Column, ColumnType, Table};
+use plimsoll_io::{Files, Handle, Random};
+
+use crate::support::*;
+
+const ROWS: u64 = 90;
+
+/// Makes the table; the field has no trees but that of the serial numbers. Also the root of the long values.
+pub async fn create(instance: &Instance) -> Result<(Field, u32)> {
+    let serials = instance.create_tree(1, 1, 50, 0, 3).await?;
+    let table = Table::builder("Messages")
+        .column(Column::new("id", ColumnType::Long))
+        .column(Column::new("folder", ColumnType::Long))
+        .column(Column::new("body", ColumnType::LongBinary))
+        .primary("primary", &["id"])
+        .duplicates("by folder", &["folder"])
+        .build()
+        .expect("a valid table");
+    let table = instance.create_table(1, table).await?;
+    let root = table.placed().long_values.map_or(0, |place| place.root);
+    let field = Field {
+        serials,
+        data: Vec::new(),
+        keys: ROWS,
+        row_bytes_max: 0,
+        prefix_bytes: 0,
+    };
+    Ok((field, root))
+}
+
+pub async fn open(instance: &Instance) -> Result<OpenTable> {
+    instance.open_table(1, "Messages").await
+}
+
+/// What a row holds, as the ledger notes it.
+fn content(folder: &[u8], body: &[u8]) -> Vec<u8> {
+    [folder, body].concat()
+}
+
+fn body(random: &mut Random) -> Vec<u8> {
+    let bytes = if random.chance(0.4) {
+        random.below(15_000)
+    } else {
+        random.below(600)
+    };
+    // Values that begin below 0x40 could be taken for compressed ones by other readers.
+    vec![0x41 + random.below(26) as u8; 1 + bytes as usize]
+}
+
+/// One transaction of one to four operations.
+pub async fn one_transaction(
+    instance: &Instance,
+    table: &OpenTable,
+    field: &Field,
+    serial: u64,
+    random: &mut Random,
+    ledger: &RefCell<Ledger>,
+) -> Result<()> {
+    let transaction = instance.begin();
+    let (folder, body_column) = (table.column("folder")?, table.column("body")?);
+    let id_column = table.column("id")?;
+    let mut effects = Effects::new();
+    for _ in 0..1 + random.below(4) {
+        let id = (random.below(ROWS) as i32).to_le_bytes();
+        let key = table.key(&[Some(&id)])?;
+        let in_folder = (random.below(9) as i32).to_le_bytes();
+        let body = body(random);
+        let values = [(folder, Some(&in_folder[..])), (body_column, Some(&body[..]))];
+        let result = match random.below(5) {
+            0 | 1 => {
+                let values = [(id_column, Some(&id[..])), values[0], values[1]];
+                let inserted = table.insert(&transaction, &values).await;
+                inserted.map(|_| Some(content(&in_folder, &body)))
+            }
+            2 | 3 => {
+                let updated = table.update(&transaction, &key, &values).await;
+                updated.map(|()| Some(content(&in_folder, &body)))
+            }
+            _ => table.delete(&transaction, &key).await.map(|()| None),
+        };
+        match result {
+            Ok(after) => effects.push((table.row_tree(), key, after)),
+            Err(EngineError::KeyDuplicate | EngineError::RowNotFound) => {}
+            Err(EngineError::WriteConflict) => return transaction.rollback().await,
+            Err(error) => return Err(error),
+        }
+    }
+    if random.chance(0.15) {
+        return transaction.rollback().await;
+    }
+    let how = if random.chance(0.5) {
+        Commit::Lazy
+    } else {
+        Commit::Durable
+    };
+    commit_noted(transaction, field, serial, effects, how, ledger).await
+}
+
+/// Compares the table, long values included, with the ledger after `survived` commits.
+pub async fn audit(instance: &Instance, ledger: &Ledger, survived: usize) {
+    let table = open(instance).await.expect("the table was made durable");
+    let transaction = instance.begin();
+    let mut cursor = table.scan(&transaction, 0, KeyRange::all(), Direction::Forward);
+    let mut found = BTreeMap::new();
+    while let Some(row) = cursor.next().await.expect("a sound table") {
+        let value = async |name| {
+            let column = table.column(name).expect("a column of the table");
+            let value = table.value(&transaction, &row, column).await;
+            value.expect("a sound value").unwrap_or_default()
+        };
+        let row_content = content(&value("folder").await, &value("body").await);
+        found.insert(row.key.clone(), row_content);
+    }
+    let expected = state_after(ledger, survived).remove(&table.row_tree());
+    assert!(
+        found == expected.unwrap_or_default(),
+        "the rows of the table are not those of {survived} commits"
+    );
+}
+
+/// After a clean stop nothing is leaked, and rows, index and long values agree.
+pub async fn check_files(files: &Files, handle: &Handle, seed: u64) {
+    let report = verify_deep(files, handle, database_path(1), DeepOptions::default())
+        .await
+        .expect("the file can be read");
+    // The tree of the serial numbers is in no catalog, so its pages look lost.
+    let lost = |finding: &&Finding| !matches!(finding, Finding::Leaked { object: 1, .. });
+    let findings: Vec<_> = report.findings.iter().filter(lost).collect();
+    assert!(findings.is_empty(), "seed {seed}: {findings:#?}");
+}

@@ -1,0 +1,401 @@
+//! One world of the simulation: several rounds of work, power cut, recovery and audit on the same databases.
+//!
+//! Worlds differ in page size, framing, cache, latency and in what their sessions do: a swarm on plain trees, deep trees of few rows that grow and
+//! are swept empty, or a table with long values. A cut comes at a random moment, or is aimed at an operation of a rare kind.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use plimsoll_engine::PageSize;
+use plimsoll_engine::catalog::system;
+use plimsoll_engine::error::{EngineError, Result};
+use plimsoll_engine::instance::Instance;
+use plimsoll_engine::log::framing::Framing;
+use plimsoll_engine::transaction::Commit;
+use plimsoll_io::{
+    Clock, Effect, FaultRule, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, OperationKind,
+    Purpose, Random,
+};
+
+use crate::Tally;
+use crate::coverage::{Shape, TRACED, count, to_be_redone, under_way};
+use crate::support::*;
+use crate::tables;
+
+/// What the sessions of a world do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Deep,
+    Tables,
+}
+
+/// Sessions that fill trees as fast as they can; sweeps empty them.
+const GROWING: Weights = Weights {
+    insert: 8,
+    delete: 1,
+    replace: 1,
+    lazy: 0.5,
+    rollback: 0.05,
+    savepoint: 0.1,
+    operations_max: 24,
+    narrow: 0.0,
+};
+
+/// What was made before the sessions began.
+#[derive(Clone)]
+struct Ground {
+    field: Field,
+    long_values: Vec<u32>,
+}
+
+struct World {
+    seed: u64,
+    kind: Kind,
+    setup: Setup,
+    disk: Rc<MemoryDisk>,
+    ground: Rc<RefCell<Option<Ground>>>,
+    ledger: Rc<RefCell<Ledger>>,
+    shape: Shape,
+    /// Commits found at the last audit.
+    kept: Cell<usize>,
+    /// Clock of the disk when it was found.
+    since_ns: u64,
+}
+
+fn setup_for(random: &mut Random, kind: Kind) -> Setup {
+    let framing = if random.chance(0.5) {
+        Framing::Sectors512
+    } else {
+        Framing::Segments4096
+    };
+    let sizes = [
+        PageSize::KIB_4,
+        PageSize::KIB_4,
+        PageSize::KIB_8,
+        PageSize::KIB_32,
+    ];
+    let size = sizes[random.below(4) as usize];
+    Setup {
+        size: if kind == Kind::Deep { PageSize::KIB_4 } else { size },
+        framing,
+        page_images: true,
+        cache_frames: 64 + random.below(200),
+        databases: 1 + random.below(2) as u8,
+        checkpoint_generations: 1 + random.below(3),
+        waypoint_generations: if random.chance(0.25) {
+            1 + random.below(2) as u32
+        } else {
+            0
+        },
+        circular: true,
+    }
+}
+
+fn memory_for(random: &mut Random) -> MemoryOptions {
+    let latency = Latency::Exponential {
+        fixed_ns: 20_000,
+        mean_ns: 20_000 + random.below(2_000_000),
+    };
+    MemoryOptions {
+        latency: LatencyPlan::of(latency),
+        // Devices with 4 KiB blocks make the log write whole blocks; what tears is still a sector.
+        alignment_bytes: if random.chance(0.3) { 4096 } else { 512 },
+        trace_operations: TRACED,
+        ..MemoryOptions::default()
+    }
+}
+
+/// A cut at an operation that a random moment seldom meets.
+fn aimed(random: &mut Random) -> FaultRule {
+    let rule = FaultRule::new(if random.chance(0.7) {
+        Effect::CutPowerWhenSubmitted
+    } else {
+        Effect::CutPowerWhenDone
+    });
+    let write = rule.clone().with_kind(OperationKind::Write);
+    match random.below(6) {
+        0 | 1 => write.with_path_part(".chk").nth(1 + random.below(6)),
+        2 => write
+            .with_purpose(Purpose::Header)
+            .with_path_part(".edb")
+            .nth(1 + random.below(12)),
+        3 => rule
+            .with_kind(OperationKind::Rename)
+            .with_path_part("E00")
+            .nth(1 + random.below(6)),
+        4 => rule
+            .with_kind(OperationKind::Delete)
+            .with_path_part("E000")
+            .nth(1 + random.below(3)),
+        _ => rule
+            .with_kind(OperationKind::SyncFile)
+            .with_path_part(".edb")
+            .nth(1 + random.below(8)),
+    }
+}
+
+/// Runs a world; adds what it met to `tally`.
+pub fn run(seed: u64, rounds: u64, tally: &mut Tally) {
+    let mut random = Random::from_seed(seed).child("world");
+    let kind = [Kind::Plain, Kind::Deep, Kind::Plain, Kind::Tables][(seed % 4) as usize];
+    let setup = setup_for(&mut random, kind);
+    let disk = new_disk(&Rc::new(Clock::simulated()), seed, memory_for(&mut random));
+    let creating = setup.clone();
+    run_on(&disk.clock().clone(), &disk, move |files, _| async move {
+        create_databases(&files, &creating).await.unwrap()
+    })
+    .unwrap();
+    let mut world = World {
+        seed,
+        kind,
+        setup,
+        disk,
+        ground: Rc::default(),
+        ledger: Rc::default(),
+        shape: Shape::default(),
+        kept: Cell::new(0),
+        since_ns: 0,
+    };
+    for round in 0..rounds {
+        if random.chance(if kind == Kind::Deep { 0.25 } else { 0.5 }) {
+            world.disk.inject(aimed(&mut random));
+        }
+        // By events as well as by time: fast disks are done with the work of a round in no time.
+        if random.chance(0.5) {
+            let events = if kind == Kind::Deep { 9_000 } else { 2_500 };
+            world.disk.power_cut_at_event(1 + random.below(events));
+        } else {
+            let now = world.disk.clock().now();
+            world.disk.power_cut_at(now + 1 + random.below(1_500_000_000));
+        }
+        world.work(round);
+        world.cut(&mut random, tally, false);
+        while random.chance(0.4) {
+            // The power fails again while recovery is at work.
+            let recovering = world.recover_until_cut(&mut random);
+            world.cut(&mut random, tally, recovering);
+            tally.cuts_in_recovery += u64::from(recovering);
+        }
+        world.audit(round, round + 1 == rounds, tally);
+    }
+}
+
+impl World {
+    /// Runs sessions on the disk until the power fails or their work is done.
+    fn work(&self, round: u64) {
+        let (setup, kind, seed) = (self.setup.clone(), self.kind, self.seed);
+        let (ground, ledger) = (self.ground.clone(), self.ledger.clone());
+        run_until_power_lost(&self.disk, move |files, handle| async move {
+            let Ok((instance, _)) = open(&files, &handle, &setup, seed ^ round).await else {
+                return;
+            };
+            if ground.borrow().is_none() {
+                let Ok(made) = prepare_ground(&instance, &setup, kind, seed).await else {
+                    return;
+                };
+                *ground.borrow_mut() = Some(made);
+            }
+            let ground = ground.borrow().clone().expect("it was just set");
+            sessions(&instance, &handle, kind, &ground, &ledger, (seed, round)).await;
+        });
+    }
+
+    /// Cuts the power; the disk found afterwards is the world's from now on. Its clock may be another one, so time is added up here.
+    fn cut(&mut self, random: &mut Random, tally: &mut Tally, recovering: bool) {
+        let mut met = under_way(&self.disk);
+        met.extend(recovering.then_some("recovery"));
+        self.disk.power_cut();
+        tally.cuts += 1;
+        tally.simulated_ns += self.disk.clock().now() - self.since_ns;
+        let found = self.disk.crash_image(Loss::Drawn, random);
+        self.since_ns = found.clock().now();
+        self.disk = found;
+        let roots = self
+            .ground
+            .borrow()
+            .as_ref()
+            .map_or(Vec::new(), |ground| ground.long_values.clone());
+        met.extend(to_be_redone(&self.disk, &mut self.shape, &roots));
+        count(&mut tally.coverage, met);
+    }
+
+    /// Opens and loses power at a random moment of that; whether recovery was still under way.
+    fn recover_until_cut(&self, random: &mut Random) -> bool {
+        if random.chance(0.2) {
+            self.disk.inject(aimed(random));
+        }
+        let now = self.disk.clock().now();
+        self.disk.power_cut_at(now + 1 + random.below(300_000_000));
+        let (setup, seed) = (self.setup.clone(), self.seed);
+        let opened = Rc::new(Cell::new(false));
+        let done = opened.clone();
+        run_until_power_lost(&self.disk, move |files, handle| async move {
+            let instance = open(&files, &handle, &setup, seed).await;
+            done.set(true);
+            drop(instance);
+        });
+        !opened.get()
+    }
+
+    fn audit(&self, round: u64, is_last: bool, tally: &mut Tally) {
+        let Some(ground) = self.ground.borrow().clone() else {
+            return;
+        };
+        let (setup, books, seed) = (self.setup.clone(), self.ledger.borrow().clone(), self.seed);
+        let has_table = self.kind == Kind::Tables;
+        let survived = run_on(
+            &self.disk.clock().clone(),
+            &self.disk,
+            move |files, handle| async move {
+                let (instance, _) = open(&files, &handle, &setup, seed + 77)
+                    .await
+                    .unwrap_or_else(|error| panic!("seed {seed} round {round}: {error}"));
+                let survived = audit(&instance, &ground.field, &books).await.unwrap();
+                if has_table {
+                    tables::audit(&instance, &books, survived).await;
+                }
+                instance.close().await.unwrap();
+                if has_table && is_last {
+                    tables::check_files(&files, &handle, seed).await;
+                }
+                survived
+            },
+        )
+        .unwrap_or_else(|_| panic!("seed {seed} round {round}: recovery hangs"));
+        let mut books = self.ledger.borrow_mut();
+        tally.commits_kept += (survived - self.kept.replace(survived)) as u64;
+        tally.commits_lost += (books.committed.len() - survived) as u64;
+        books.committed.truncate(survived);
+    }
+}
+
+async fn prepare_ground(instance: &Rc<Instance>, setup: &Setup, kind: Kind, seed: u64) -> Result<Ground> {
+    let mut long_values = Vec::new();
+    // The slow form has worlds with more rows and databases that grow.
+    let (keys, rows_per_page_min) = if seed >= 1_000 && seed.is_multiple_of(3) {
+        (8_000, 4)
+    } else {
+        (1_500, 8)
+    };
+    let bytes_max = setup.size.bytes() as u64 / rows_per_page_min;
+    let field = match kind {
+        Kind::Plain => {
+            let mut field = create_field(instance, setup, keys, bytes_max).await?;
+            field.data.extend(adopt_small_trees(instance).await?);
+            field
+        }
+        Kind::Deep => Field {
+            prefix_bytes: 250,
+            ..create_field(instance, setup, 1_200, bytes_max).await?
+        },
+        Kind::Tables => {
+            let (field, root) = tables::create(instance).await?;
+            long_values.push(root);
+            field
+        }
+    };
+    // The trees exist for sure only once the log has them.
+    instance
+        .store()
+        .log
+        .make_durable(instance.store().log.tip())
+        .await?;
+    Ok(Ground { field, long_values })
+}
+
+/// Trees of one page and one extent, as every database has them for its own use; emptied, they are as good as any other. They have to get space
+/// trees as soon as they grow.
+async fn adopt_small_trees(instance: &Rc<Instance>) -> Result<Vec<plimsoll_engine::btree::Tree>> {
+    let trees = [
+        tree_of(1, system::OBJECT_IDS_ROOT, system::OBJECT_IDS_OBJECT),
+        tree_of(1, system::LOCALES_ROOT, system::LOCALES_OBJECT),
+    ];
+    let transaction = instance.begin();
+    for tree in trees {
+        for key in dump(instance, tree).await?.into_keys() {
+            transaction.delete(tree, &key).await?;
+        }
+    }
+    transaction.commit(Commit::Lazy).await?;
+    Ok(trees.to_vec())
+}
+
+async fn sessions(
+    instance: &Rc<Instance>,
+    handle: &Handle,
+    kind: Kind,
+    ground: &Ground,
+    ledger: &Rc<RefCell<Ledger>>,
+    (seed, round): (u64, u64),
+) {
+    let table = match kind {
+        Kind::Tables => match tables::open(instance).await {
+            Ok(table) => Some(Rc::new(table)),
+            Err(_) => return,
+        },
+        _ => None,
+    };
+    let mut joins = Vec::new();
+    for session in 0..4u64 {
+        let (instance, field, ledger, table) = (
+            instance.clone(),
+            ground.field.clone(),
+            ledger.clone(),
+            table.clone(),
+        );
+        let mut random = Random::from_seed(seed).child(&format!("round {round} session {session}"));
+        joins.push(handle.spawn(async move {
+            let weights = match kind {
+                Kind::Deep => GROWING,
+                _ => Weights::swarm(&mut random),
+            };
+            for number in 0..150 {
+                let serial = round * 1_000_000 + session * 1_000 + number;
+                let done = match &table {
+                    Some(table) => {
+                        tables::one_transaction(&instance, table, &field, serial, &mut random, &ledger).await
+                    }
+                    None if kind == Kind::Deep && random.chance(0.05) => {
+                        sweep(&instance, &field, serial, &mut random, &ledger).await
+                    }
+                    None => one_transaction(&instance, &field, &weights, serial, &mut random, &ledger).await,
+                };
+                if done.is_err() || (random.chance(0.04) && instance.checkpoint().await.is_err()) {
+                    return;
+                }
+            }
+        }));
+    }
+    for join in joins {
+        join.await;
+    }
+}
+
+/// Deletes many rows that lie side by side, so that whole branches empty.
+async fn sweep(
+    instance: &Instance,
+    field: &Field,
+    serial: u64,
+    random: &mut Random,
+    ledger: &RefCell<Ledger>,
+) -> Result<()> {
+    let tree = field.data[random.below(field.data.len() as u64) as usize];
+    let (first, count) = if random.chance(0.3) {
+        (0, field.keys)
+    } else {
+        (random.below(field.keys), 100 + random.below(600))
+    };
+    let transaction = instance.begin();
+    let mut effects = Effects::new();
+    for number in first..first + count {
+        let key = field.key(number);
+        match transaction.delete(tree, &key).await {
+            Ok(()) => effects.push((tree, key, None)),
+            Err(EngineError::RowNotFound) => {}
+            Err(EngineError::WriteConflict) => return transaction.rollback().await,
+            Err(error) => return Err(error),
+        }
+    }
+    commit_noted(transaction, field, serial, effects, Commit::Lazy, ledger).await
+}
