@@ -13,7 +13,10 @@ TESTS = ROOT / "crates" / "plimsoll-engine" / "tests"
 def rust_tests(program: str) -> set[str]:
     """The tests of a program by their full names."""
     single = TESTS / f"{program}.rs"
-    files = {"": single} if single.is_file() else {f"{path.stem}::": path for path in (TESTS / program).glob("*.rs")}
+    files = {"": single}
+    if not single.is_file():
+        parts = (TESTS / program).glob("*.rs")
+        files = {"" if path.stem == "main" else f"{path.stem}::": path for path in parts}
     found = set()
     for prefix, path in files.items():
         found |= {prefix + name for name in re.findall(r"#\[test\]\n(?:#\[.*\]\n)*fn (\w+)\(", path.read_text())}
@@ -30,7 +33,7 @@ def named_in_makefile() -> list[str]:
 def named_by_planted_bugs() -> list[str]:
     """The test that must find each planted bug."""
     sys.path.insert(0, str(ROOT / "tests" / "planted"))
-    from engine_bugs import BUGS
+    from run import BUGS
 
     return [f"{bug.program}::{bug.test}" for bug in BUGS]
 
