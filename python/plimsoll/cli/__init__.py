@@ -42,6 +42,7 @@ COMMANDS: dict[str, Row] = {
     "clean": Row("plimsoll.cli.clean:clean", "Delete databases that Plimsoll made, and nothing else."),
     "plan": Row("plimsoll.cli.plan:plan", "Begin a plan file, print its schema, or export it."),
     "import": Row("plimsoll.cli.importing:import_files", "Bring Jetstress configurations and reports along."),
+    "esrp": Row("plimsoll.cli.esrp:esrp", "Write the document of a tested solution from its runs."),
     "explain": Row("plimsoll.cli.explain:explain", "Say what a check means and where its limit comes from."),
     "size": Row("plimsoll.cli.size:size", "Size storage from users or transactions, every step shown."),
     "select": Row("plimsoll.cli.select:select", "Choose an array for a capacity and IOPS need, in six steps."),

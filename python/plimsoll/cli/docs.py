@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from plimsoll import _native, plan
+from plimsoll.esrp.solution import table_fields
 from plimsoll.plan_schema import plan_schema
 from plimsoll.sizing.fields import Field, ListOf, Number, Text
 
@@ -47,6 +48,25 @@ def plan_page() -> str:
     return "\n".join(lines)
 
 
+def solution_page() -> str:
+    """Every key of the description of a solution."""
+    lines = [
+        "# Solution",
+        "",
+        MADE,
+        'The description of a solution is a TOML file with `kind = "solution"`; `docs/reference/esrp.md` says what becomes of it.',
+        "",
+    ]
+    for title, fields in table_fields().items():
+        lines += [f"## {title}", "", "| key | value | needed | meaning |", "|---|---|---|---|"]
+        lines += [
+            f"| {name} | {_value(field)} | {'yes' if field.required else 'no'} | {field.meaning} |"
+            for name, field in fields.items()
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
 def _value(field: Field) -> str:
     match field.kind:
         case Number(minimum, maximum, whole):
@@ -65,6 +85,7 @@ def main() -> None:
     target.mkdir(parents=True, exist_ok=True)
     (target / "samples.md").write_text(samples_page(), encoding="utf-8")
     (target / "plan.schema.json").write_text(json.dumps(plan_schema(), indent=2) + "\n", encoding="utf-8")
+    (target / "solution.md").write_text(solution_page(), encoding="utf-8")
     (target / "plan.md").write_text(plan_page(), encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
 """The text of a solution paper: the reports in its appendices, out of tables that printing has broken.
 
-The text is what `pdftotext` prints of a paper, with or without `-layout`. Parts are found by their titles, labels by their
+The text is what `pdftotext -layout` prints of a paper, or any other way that keeps the cells of a row together. Parts are found by their titles, labels by their
 words, rows by the names of instances; everything between them (page headings, repeated column titles, prose) is passed
 over. Reports follow each other: a new one begins where a part appears a second time. A test log that is printed twice is
 taken once. Limit: English labels of the published template; figures in pictures are not in the text.
@@ -91,13 +91,19 @@ def content_lines(text: str) -> Lines:
         for _, line in _edges(page_lines):
             edges[_shape(line)] = edges.get(_shape(line), 0) + 1
     found: Lines = []
+    often = max(3, len(pages) / 3)
     for page_lines in pages:
-        # What begins or ends three pages alike, but for its digits, is no content.
+        # What begins or ends a third of the pages alike, but for its digits, is no content, unless a part or row begins so.
         dropped = {
-            number for number, line in _edges(page_lines) if edges[_shape(line)] >= 3 and not TIME.match(line.strip())
+            number for number, line in _edges(page_lines) if edges[_shape(line)] >= often and not _is_content(line)
         }
         found += [(number, line) for number, line in page_lines if number not in dropped]
     return found
+
+
+def _is_content(line: str) -> bool:
+    text = line.strip()
+    return bool(part_of(text) or TIME.match(text) or INSTANCE.match(text) or APPENDIX.match(text))
 
 
 def _edges(lines: Lines) -> Lines:

@@ -1,0 +1,73 @@
+"""`plimsoll esrp`: a description of a solution and its runs to a document: HTML, PDF, DOCX and XLSX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from plimsoll.cli import course
+from plimsoll.cli.refusal import refuse
+from plimsoll.esrp.document import document_of
+from plimsoll.esrp.solution import read_solution
+from plimsoll.esrp.write_html import PrintError, page_of, print_pdf
+from plimsoll.sizing.mistakes import InputError
+
+FORMATS = ("html", "pdf", "docx", "xlsx")
+
+
+def esrp(
+    solution_file: Annotated[Path, typer.Argument(metavar="SOLUTION.toml", help="The description of the solution.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The folder to write into; that of the description if left out.")
+    ] = None,
+    formats: Annotated[
+        str, typer.Option("--formats", help="Which of html, pdf, docx and xlsx, with commas between.")
+    ] = "html,pdf,docx,xlsx",
+) -> None:
+    """Write the document of a tested solution: tables 1 to 9, drawings, sizing, and the reports as appendices.
+
+    Example: plimsoll esrp examples/esrp/solution.toml --out /tmp/solution
+    """
+    wanted = [word.strip().lower() for word in formats.split(",") if word.strip()]
+    unknown = [word for word in wanted if word not in FORMATS]
+    if unknown or not wanted:
+        course.stop_with(course.EXIT_USAGE, f"--formats {formats}: write some of {', '.join(FORMATS)}")
+    try:
+        solution = read_solution(solution_file)
+    except InputError as error:
+        refuse([error])
+    document = document_of(solution)
+    parent = out or solution_file.parent
+    base = parent / solution_file.stem
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        page = base.with_suffix(".html")
+        page.write_text(page_of(document), encoding="utf-8")
+        written = [page]
+        if "xlsx" in wanted:
+            from plimsoll.esrp.write_xlsx import write_xlsx
+
+            written.append(base.with_suffix(".xlsx"))
+            write_xlsx(solution, document, written[-1])
+        if "docx" in wanted:
+            from plimsoll.esrp.write_docx import write_docx
+
+            written.append(base.with_suffix(".docx"))
+            write_docx(document, written[-1])
+        if "pdf" in wanted:
+            print_pdf(page, base.with_suffix(".pdf"))
+            written.append(base.with_suffix(".pdf"))
+    except PrintError as error:
+        course.say(f"warning: no PDF was written: {error}")
+    except OSError as error:
+        course.stop_with(
+            course.EXIT_USAGE,
+            f"{error.filename or parent}: {(error.strerror or str(error)).lower()}; name another folder with --out",
+        )
+    if "html" not in wanted and "pdf" not in wanted:
+        page.unlink()
+        written.remove(page)
+    for path in written:
+        print(path)
