@@ -116,3 +116,14 @@ def test_a_page_that_is_no_report_says_what_was_expected() -> None:
     """The usual slip is the wrong file."""
     with pytest.raises(InputError, match="holds no results of the test tool"):
         read_html("x.html", b"<html><h1>Holiday pictures</h1></html>")
+
+
+def test_a_line_of_the_log_with_an_impossible_number_is_kept() -> None:
+    """Found by fuzzing: a share without digits is no share, and no reason to give up the report."""
+    text = (
+        page(appendix_c())
+        .replace(b"(100% processed)", b"(% processed)")
+        .replace(b"has 487 samples", b"has " + b"4" * 5000 + b" samples")
+    )
+    events = read_html("c.html", text)["test_log_events"]
+    assert len([event for event in events if event["event"] == "other"]) == 2

@@ -146,9 +146,14 @@ def read_event(time: str, text: str) -> dict[str, Any]:
     for sentence in SENTENCES:
         # A sentence about files ends the line; all others begin it, and volumes come before instances.
         match = sentence.pattern.match(text)
-        if match:
+        if match is None:
+            continue
+        try:
             values = {name: read(match.group(place)) for place, (name, read) in enumerate(sentence.values, 1)}
-            return {"t": time, "event": sentence.event, **values}
+        except ValueError:
+            # Numbers that no log has: the line is kept as it stands.
+            break
+        return {"t": time, "event": sentence.event, **values}
     return {"t": time, "event": "other", "text": text}
 
 
