@@ -14,7 +14,7 @@ NOT_BUILT = {"SIM-11", "SIM-15"}
 
 def test_every_built_capability_is_borne_by_a_test() -> None:
     """A capability nobody tests is one nobody can rely on."""
-    files = [*ROOT.glob("crates/plimsoll-array/tests/*.rs"), *ROOT.glob("tests/modelled/test_[!c]*.py")]
+    files = {*ROOT.glob("crates/plimsoll-array/tests/*.rs"), *ROOT.glob("tests/modelled/test_*.py")} - {Path(__file__)}
     borne = {name for file in files for name in re.findall(r"[A-Z]{2,3}[-_]\d{2}", file.read_text(encoding="utf-8"))}
     borne = {name.replace("_", "-") for name in borne}
     assert borne >= WANTED - NOT_BUILT
