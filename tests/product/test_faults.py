@@ -159,7 +159,7 @@ def wait_for(run_folder: Path, seen: str, seconds: float = 60) -> None:
 
 
 def test_a_device_that_disappears(tmp_path: Path) -> None:
-    """A pulled drive: every transfer fails from now on. A failed run with its reason, no hang, no traceback."""
+    """A pulled drive: every transfer fails or reads nothing from now on. A failed run with its reason, no hang, no traceback."""
     with file_system(tmp_path, 420) as disk:
         command = [*PLIMSOLL, "test", "performance", str(disk / "here"), *SHORT, "--minutes", "2", "--yes"]
         process = subprocess.Popen(
@@ -173,7 +173,8 @@ def test_a_device_that_disappears(tmp_path: Path) -> None:
         assert output.strip().startswith("Fail"), output
         assert "Traceback" not in errors
         kinds = [event["kind"] for event in folder.read_events(tmp_path / "run")]
-        assert "io_error" in kinds
+        # Beyond its end the kernel reads the shortened file behind the device as zeros or refuses to, as it happens.
+        assert "io_error" in kinds or "damaged data" in output, (output, kinds)
 
 
 @pytest.mark.parametrize(
