@@ -32,6 +32,8 @@ QUALIFYING_CACHE_MULTIPLE = 16
 #: Databases that fill less of the storage than this are far below what it is designed for: short strokes, empty flash.
 #: The published tests filled 46 to 80 % of theirs.
 QUALIFYING_CAPACITY_SHARE = 0.4
+#: Where a plan says how full the design is, a test may stay this far below: what databases grow by in years is not there yet.
+QUALIFYING_DESIGN_SHARE = 0.8
 
 #: What a plan gets for a key that it leaves out.
 RUN_DEFAULTS: dict[str, Any] = {
@@ -65,6 +67,17 @@ ENGINE_SIZES: dict[str, int] = {
     "extension_pages": 256,
     "waypoint_generations": 0,
     "writes_outstanding_max": 32,
+}
+
+#: From where on the disk's own counters and the engine's disagree: shares of bytes, share and milliseconds of a mean
+#: latency. A tenth is more than metadata and journals of a file system make beside pages of 32 KiB; less than 64 MiB moved, or
+#: less than a hundred transfers, says nothing.
+DEVICE_VIEW: dict[str, float] = {
+    "bytes_share": 0.10,
+    "latency_share": 0.25,
+    "latency_ms": 0.5,
+    "bytes_min": 64 * 1024 * 1024,
+    "count_min": 100,
 }
 
 #: The published warm-up ends when the cache holds nine tenths of its limit.
@@ -143,6 +156,26 @@ def limits() -> dict[str, Any]:
     ['lenient', 'strict']
     """
     return _data("limits.toml")
+
+
+@cache
+def counters() -> dict[str, Any]:
+    """The counters of the published reports with their Linux sources.
+
+    >>> counters()["intervals_s"]["checksum"]
+    30
+    """
+    return _data("counters.toml")
+
+
+@cache
+def storage_classes() -> dict[str, Any]:
+    """What gives a class of storage away, each with its source.
+
+    >>> storage_classes()["class"][0]["name"]
+    'memory'
+    """
+    return _data("storage_classes.toml")
 
 
 @cache

@@ -16,6 +16,7 @@ from typing import Any
 from plimsoll import __version__
 from plimsoll.inventory import disks, machine_facts, network_adapters
 from plimsoll.storage import describe
+from plimsoll.storage_class import storage_class
 from plimsoll.storage_identity import identity_of
 
 SCHEMA_VERSION = 1
@@ -60,7 +61,7 @@ def collect(target_paths: list[Path]) -> dict[str, Any]:
         "network": network_adapters(),
         "disks": disks(),
         "targets": [
-            {**storage.facts, "identity": identity_of(path).as_data()}
+            {**storage.facts, "identity": identity_of(path).as_data(), "storage_class": storage_class(storage.facts)}
             for path, storage in zip(target_paths, storages, strict=True)
         ],
         "warnings": list(dict.fromkeys(warnings)),

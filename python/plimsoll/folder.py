@@ -2,6 +2,7 @@
 
     plan.json  environment.json  events.log  samples.parquet  histograms.parquet  kernel-log.json  outcome.json
     points.json where a rate was searched for: the knee chart's points; capacity.json its answer in users
+    counters.parquet
     summary.json  verdict.json  report.html
     repeats.json in a folder that holds the runs of a repeated run
 
@@ -21,6 +22,7 @@ ENVIRONMENT = "environment.json"
 EVENTS = "events.log"
 SAMPLES = "samples.parquet"
 HISTOGRAMS = "histograms.parquet"
+COUNTERS = "counters.parquet"
 KERNEL_LOG = "kernel-log.json"
 OUTCOME = "outcome.json"
 POINTS = "points.json"
@@ -103,6 +105,7 @@ def new_folder(name: str, wanted: Path | None) -> Path:
         EVENTS,
         SAMPLES,
         HISTOGRAMS,
+        COUNTERS,
         KERNEL_LOG,
         OUTCOME,
         POINTS,

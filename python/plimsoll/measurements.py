@@ -14,11 +14,13 @@ from typing import Any
 
 import duckdb
 
-from plimsoll import config, folder
+from plimsoll import config, counters, folder
 from plimsoll.backup_and_recovery import backup_total, backups, recoveries
+from plimsoll.device_view import device_view
 from plimsoll.limits import OPERATIONS
 from plimsoll.load_figures import load_figures
 from plimsoll.machine import device_rates, machine_levels
+from plimsoll.plateaus import plateaus
 from plimsoll.time_split import Place, Splitter, split_run, split_stalls
 
 SCHEMA_VERSION = 1
@@ -74,6 +76,9 @@ def summarize(run_folder: Path) -> dict[str, Any]:
             "machine": measured.machine(*config.MEASURED_KINDS),
             "backup_machine": measured.machine("backup"),
             "recovery_machine": measured.machine("recover"),
+            "counters": counters.averages(run_folder),
+            "device_view": measured.device_view(),
+            "plateaus": measured.plateaus(),
             **_time_splits(plan, outcome, measured),
             "checksums": checksums,
             "checksum_reads": measured.checksum_reads(),
@@ -133,6 +138,14 @@ class Measurements:
         """What a modelled array counted by itself while it was measured last; nothing on real storage."""
         counted = [phase["array"] for phase in self._phases if "array" in phase]
         return {"array": counted[-1]} if counted else {}
+
+    def device_view(self) -> list[dict[str, Any]]:
+        """What the engine and the disks below it counted of the same I/O while it was measured."""
+        return device_view(self._rows, self._outcome.get("devices", []), self._names)
+
+    def plateaus(self) -> dict[str, Any]:
+        """Whether the rate stood on two levels while it was measured."""
+        return plateaus(self._rows, self._phases)
 
     def _phases_of(self, kind: str) -> list[str]:
         return [phase["name"] for phase in self._outcome["phases"] if phase["kind"] == kind]

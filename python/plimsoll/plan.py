@@ -7,6 +7,7 @@ is given, its `judgement` part is what the verdict needs and Rust never sees.
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,9 @@ TARGET_FIELDS = {
     ),
     "log_path": Field(Text(), meaning="a directory for the logs, if they lie elsewhere; a block device needs one"),
     "host": Field(Text(), meaning="the machine it is attached to; the first one if left out"),
+    "design_used_percent": Field(
+        Number(1, 100), meaning="how full the design fills the storage; a test far below it is warned of"
+    ),
     "rated_endurance_tb": Field(
         Number(0.001, 1e9), meaning="TB its drives may be written in their life, for the share a run takes"
     ),
@@ -121,6 +125,10 @@ PHASE_FIELDS = {
     "logs": Field(Number(1, 100_000, whole=True), meaning="logs of 1 MiB that every instance has to write"),
     "timeout_s": Field(Number(1, 30 * 86400), meaning="how long to wait for a warm cache or for the logs"),
     "cache_percent": Field(Number(0, 100, whole=True), meaning="how full a warm cache is"),
+    "counter_interval_s": Field(
+        Number(1, 3600, whole=True),
+        meaning="interval of the table of counters; as published if left out: 15, checksum and backup 30, recovery 2",
+    ),
     "read_kib": Field(Number(4, 4096, whole=True), meaning="length of backup or checksum reads"),
     "reads_in_flight": Field(Number(1, 4096, whole=True), meaning="backup or checksum reads of each database at once"),
 }
@@ -224,6 +232,7 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
             stopping.parse(text)
         except stopping.ConditionError as error:
             collector.add(("stop_if", index), str(error), error.hint)
+    intervals = _counter_intervals(plan, collector)
     collector.raise_if_any()
     rated = {item["name"]: item["rated_endurance_tb"] for item in plan["target"] if item["rated_endurance_tb"]}
     judgement = {key: plan[key] for key in ("limits", "test", "required_iops")} | {"stated_limits": stated}
@@ -242,6 +251,10 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
         "judgement": {
             **judgement,
             "rated_endurance_tb": rated,
+            "counter_interval_s": intervals,
+            "design_used_percent": {
+                item["name"]: item["design_used_percent"] for item in plan["target"] if item["design_used_percent"]
+            },
             "editions": [_edition_name(instance) for instance in plan["instance"]],
         },
     }
@@ -513,7 +526,7 @@ def _phases(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
         if kind is None:
             continue
         for key, value in given.items():
-            if value is not None and key not in ("name", "kind", *_PHASE_KEYS[kind]):
+            if value is not None and key not in ("name", "kind", "counter_interval_s", *_PHASE_KEYS[kind]):
                 collector.add(("phase", index, key), f"means nothing in a phase of kind {kind}", "remove it")
         known = any(mistake.where == f"phase[{index + 1}].duration_s" for mistake in collector.mistakes)
         if kind in ("measure", "search") and given["duration_s"] is None and not known:
@@ -527,6 +540,20 @@ def _phases(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
         action = _phase_action(kind, given)
         phases.append({"name": given["name"] or kind, "action": action, "workloads": workloads})
     return phases
+
+
+def _counter_intervals(plan: dict[str, Any], collector: Collector) -> dict[str, int]:
+    """The stated intervals of the table of counters, by phase; none can be shorter than a sample."""
+    found = {}
+    for index, given in enumerate(plan["phase"] or []):
+        interval_s, sample_ms = given.get("counter_interval_s"), plan["sample_interval_ms"]
+        if interval_s is None or given["kind"] is None:
+            continue
+        if sample_ms and interval_s * 1000 < sample_ms:
+            hint = f"write at least {math.ceil(sample_ms / 1000)}, or lower sample_interval_ms"
+            collector.add(("phase", index, "counter_interval_s"), "is shorter than a sample", hint)
+        found[given["name"] or given["kind"]] = int(interval_s)
+    return found
 
 
 def _iops_of_users(plan: dict[str, Any], workloads: list[dict[str, Any]]) -> float | None:

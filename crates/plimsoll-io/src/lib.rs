@@ -42,7 +42,10 @@ pub use disk::{
 pub use error::{DiskError, DiskErrorKind};
 pub use executor::{Executor, ExecutorStatistics, Handle, JoinHandle, Stalled};
 pub use file::{File, Files};
-pub use host::{BlockDevice, CpuTicks, DeviceTotals, HostFiles, HostTotals, PressureTotals};
+pub use host::{
+    BlockDevice, CpuTicks, DeviceTotals, HostFiles, HostTotals, MemoryState, NetworkTotals, PagingTotals,
+    PressureTotals, ProcessTotals, SystemTotals,
+};
 pub use kind::OperationKind;
 pub use link::{
     Link, LinkError, LinkFuture, LinkOptions, Listener, MESSAGE_BYTES_MAX, Messages, Network, SimulatedHost,

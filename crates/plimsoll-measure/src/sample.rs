@@ -177,7 +177,7 @@ const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meanin
 
 /// Everything that is measured. The first entries are the purposes of I/O in the order of the disk seam, timed from
 /// submission to the reaping of the completion.
-pub const METRICS: [Metric; 56] = [
+pub const METRICS: [Metric; 79] = [
     metric(
         "database_read",
         MetricKind::Transfer,
@@ -478,6 +478,139 @@ pub const METRICS: [Metric; 56] = [
         MetricKind::Level,
         "count",
         "requests in flight at the block device, averaged over the interval",
+    ),
+    metric(
+        "cpu_user",
+        MetricKind::Level,
+        "ratio",
+        "share of the machine's processor time used by programs",
+    ),
+    metric(
+        "cpu_kernel",
+        MetricKind::Level,
+        "ratio",
+        "share of the machine's processor time used by the kernel, interrupts included",
+    ),
+    metric(
+        "cpu_waiting",
+        MetricKind::Level,
+        "ratio",
+        "share of the machine's processor time idle while some task waited for I/O",
+    ),
+    metric(
+        "interrupts",
+        MetricKind::Level,
+        "count",
+        "interrupts served in the interval",
+    ),
+    metric(
+        "context_switches",
+        MetricKind::Level,
+        "count",
+        "changes from one task to another in the interval",
+    ),
+    metric(
+        "tasks_running",
+        MetricKind::Level,
+        "count",
+        "tasks that ran or could have, at the end of the interval",
+    ),
+    metric(
+        "tasks_blocked",
+        MetricKind::Level,
+        "count",
+        "tasks that waited for I/O, at the end of the interval",
+    ),
+    metric(
+        "process_cpu",
+        MetricKind::Level,
+        "ratio",
+        "processor time of this process by the interval; each processor counts, so it can exceed 1",
+    ),
+    metric(
+        "process_memory",
+        MetricKind::Level,
+        "byte",
+        "memory this process holds",
+    ),
+    metric(
+        "process_threads",
+        MetricKind::Level,
+        "count",
+        "threads of this process",
+    ),
+    metric(
+        "memory_used",
+        MetricKind::Level,
+        "byte",
+        "memory that could not be given to programs",
+    ),
+    metric(
+        "memory_cached",
+        MetricKind::Level,
+        "byte",
+        "content of files in memory",
+    ),
+    metric(
+        "memory_committed",
+        MetricKind::Level,
+        "byte",
+        "memory that programs were promised",
+    ),
+    metric(
+        "kernel_memory_fixed",
+        MetricKind::Level,
+        "byte",
+        "the kernel's own objects that must stay in memory",
+    ),
+    metric(
+        "kernel_memory_reclaimable",
+        MetricKind::Level,
+        "byte",
+        "the kernel's own objects that can be given up",
+    ),
+    metric(
+        "kernel_mappings_free",
+        MetricKind::Level,
+        "byte",
+        "address space of the kernel that is not mapped",
+    ),
+    metric(
+        "pages_repurposed",
+        MetricKind::Level,
+        "count",
+        "pages that held something and were taken for something else in the interval",
+    ),
+    metric(
+        "page_faults",
+        MetricKind::Level,
+        "count",
+        "page faults of the machine in the interval",
+    ),
+    metric(
+        "major_page_faults",
+        MetricKind::Level,
+        "count",
+        "page faults that had to read, in the interval",
+    ),
+    metric(
+        "pages_swapped",
+        MetricKind::Level,
+        "count",
+        "pages read from and written to swap in the interval",
+    ),
+    metric(
+        "network_received",
+        MetricKind::Level,
+        "byte",
+        "bytes received by all network adapters but the loopback in the interval",
+    ),
+    metric("network_sent", MetricKind::Level, "byte", "bytes sent likewise"),
+    metric(
+        "device_in_flight",
+        MetricKind::Level,
+        "count",
+        "requests in flight at the block device at the end of the interval",
     ),
 ];
 

@@ -1,5 +1,5 @@
 //! What the machine did between two samples, put into the same rows as everything else: processor time and time withheld,
-//! pressure, memory, and the block devices under databases and logs.
+//! pressure, memory, paging, this process, the network, and the block devices under databases and logs.
 //!
 //! Only in real time: a simulated run has no machine. What the kernel does not say gets no row.
 
@@ -94,6 +94,7 @@ impl HostWatch {
         let mut before = self.before.borrow_mut();
         let now = self.files.read();
         note_machine(recorder, &before.totals, &now, interval_ns as f64);
+        note_activity(recorder, &before.totals, &now, interval_ns as f64);
         before.totals = now;
         for place in &mut before.places {
             // A device that went away leaves its last figures: the I/O errors beside them tell more.
@@ -120,6 +121,15 @@ fn note_machine(recorder: &Recorder, before: &HostTotals, now: &HostTotals, inte
             "cpu_stolen",
             now.stolen.saturating_sub(before.stolen) as f64 / total,
         );
+        set("cpu_user", now.user.saturating_sub(before.user) as f64 / total);
+        set(
+            "cpu_kernel",
+            now.kernel.saturating_sub(before.kernel) as f64 / total,
+        );
+        set(
+            "cpu_waiting",
+            now.waiting.saturating_sub(before.waiting) as f64 / total,
+        );
     }
     let share_ns =
         |before: Option<u64>, now: Option<u64>| Some(now?.saturating_sub(before?) as f64 / interval_ns);
@@ -128,9 +138,6 @@ fn note_machine(recorder: &Recorder, before: &HostTotals, now: &HostTotals, inte
     }
     if let Some(share) = share_ns(before.thread_waited_ns, now.thread_waited_ns) {
         set("executor_wait", share);
-    }
-    if let Some(bytes) = now.memory_available_bytes {
-        set("memory_available", bytes as f64);
     }
     if let (Some(before), Some(now)) = (before.pressure, now.pressure) {
         let share_us = |before: u64, now: u64| now.saturating_sub(before) as f64 * 1000.0 / interval_ns;
@@ -145,6 +152,52 @@ fn note_machine(recorder: &Recorder, before: &HostTotals, now: &HostTotals, inte
             "pressure_memory_full",
             share_us(before.memory_full_us, now.memory_full_us),
         );
+    }
+}
+
+/// What the published tools sampled beside it.
+fn note_activity(recorder: &Recorder, before: &HostTotals, now: &HostTotals, interval_ns: f64) {
+    let set = |metric: &str, value: u64| recorder.set_level(Key::new(0, 0, metric), value as f64);
+    if let Some(memory) = now.memory {
+        set("memory_available", memory.available_bytes);
+        set("memory_used", memory.used_bytes);
+        set("memory_cached", memory.cached_bytes);
+        set("memory_committed", memory.committed_bytes);
+        set("kernel_memory_fixed", memory.kernel_fixed_bytes);
+        set("kernel_memory_reclaimable", memory.kernel_reclaimable_bytes);
+        set("kernel_mappings_free", memory.mappings_free_bytes);
+    }
+    let grown = |before: u64, now: u64| now.saturating_sub(before);
+    if let (Some(before), Some(now)) = (before.system, now.system) {
+        set("interrupts", grown(before.interrupts, now.interrupts));
+        set(
+            "context_switches",
+            grown(before.context_switches, now.context_switches),
+        );
+        set("tasks_running", now.tasks_running);
+        set("tasks_blocked", now.tasks_blocked);
+    }
+    if let (Some(before), Some(now)) = (before.paging, now.paging) {
+        set("page_faults", grown(before.page_faults, now.page_faults));
+        set(
+            "major_page_faults",
+            grown(before.major_page_faults, now.major_page_faults),
+        );
+        set("pages_repurposed", grown(before.repurposed, now.repurposed));
+        set("pages_swapped", grown(before.swapped, now.swapped));
+    }
+    if let (Some(before), Some(now)) = (before.process, now.process) {
+        let share = grown(before.cpu_ns, now.cpu_ns) as f64 / interval_ns;
+        recorder.set_level(Key::new(0, 0, "process_cpu"), share);
+        set("process_memory", now.resident_bytes);
+        set("process_threads", now.threads);
+    }
+    if let (Some(before), Some(now)) = (before.network, now.network) {
+        set(
+            "network_received",
+            grown(before.received_bytes, now.received_bytes),
+        );
+        set("network_sent", grown(before.sent_bytes, now.sent_bytes));
     }
 }
 
@@ -175,4 +228,5 @@ fn note_device(
         "device_queue",
         grown_ns(before.queued_ms, now.queued_ms) / interval_ns,
     );
+    set("device_in_flight", now.in_flight as f64);
 }

@@ -35,6 +35,7 @@ COMMANDS: dict[str, Row] = {
     "report": Row("plimsoll.cli.report:report", "Judge a run again and write its report again, from its folder."),
     "compare": Row("plimsoll.cli.compare:compare", "Compare runs, with the confidence of each difference."),
     "runs": Row("plimsoll.cli.runs:runs", "List the runs below a directory, also broken ones."),
+    "export": Row("plimsoll.cli.export:export", "Write the counters of a run as CSV."),
     "status": Row("plimsoll.cli.status:status", "Say how a run in the background does."),
     "watch": Row("plimsoll.cli.status:watch", "Follow a run in the background until it ends."),
     "verify": Row("plimsoll.cli.verify:verify", "Check every page of database files. Never writes."),
@@ -133,10 +134,24 @@ def main() -> None:
     sys.exit(run_program(sys.argv[1:]))
 
 
+def _with_default_address(arguments: Sequence[str]) -> list[str]:
+    """The words of the command line, with the address that `--metrics` alone stands for."""
+    if "--metrics" not in arguments:
+        return list(arguments)
+    from plimsoll.metrics_server import DEFAULT_ADDRESS, looks_like_address
+
+    words = list(arguments)
+    place = words.index("--metrics") + 1
+    # Whoever writes something like an address that is none is told so by its reader.
+    if place == len(words) or not (looks_like_address(words[place]) or ":" in words[place]):
+        words.insert(place, DEFAULT_ADDRESS)
+    return words
+
+
 def run_program(arguments: Sequence[str]) -> int:
     """Run a command and answer its exit code: whatever happens inside, scripts can tell how it ended."""
     try:
-        code = app(list(arguments), prog_name="plimsoll", standalone_mode=False)
+        code = app(_with_default_address(arguments), prog_name="plimsoll", standalone_mode=False)
     except typer.Exit as leave:
         code = leave.exit_code
     except USAGE_ERROR as error:

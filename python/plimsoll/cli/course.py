@@ -6,18 +6,33 @@ Progress goes to the error stream, the result to the output. The exit code says 
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from plimsoll import backup_and_recovery, folder, load_figures, measurements, premises, stopping, verdict
+from plimsoll import (
+    __version__,
+    backup_and_recovery,
+    counters,
+    folder,
+    load_figures,
+    measurements,
+    premises,
+    stopping,
+    verdict,
+)
+from plimsoll.capacity_use import far_below_design
 from plimsoll.cli import outlook
 from plimsoll.cli.figures import Figures, in_words
 from plimsoll.cli.live import showing
 from plimsoll.compat.run_folder import is_imported, rebuild
+from plimsoll.metrics_server import AddressError, MetricsServer
 from plimsoll.modelled import words
+from plimsoll.openmetrics import Exposition
 from plimsoll.sizing.mistakes import InputError
+from plimsoll.storage import describe
 from plimsoll.verdict.text import lines_of
 
 EXIT_PASS, EXIT_FAIL, EXIT_USAGE, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_INTERNAL = range(6)
@@ -75,9 +90,16 @@ def forecast(plan: dict[str, Any], destroy_serials: list[str] | None = None) -> 
         say(f"note: instance {name} was not closed by its last run; it will be recovered from its log")
     for path in expected.prepared_anew:
         say(f"note: {path} was begun by an earlier run and not finished; it will be prepared anew")
-    for warning in expected.warnings:
+    for warning in [*expected.warnings, *_far_below_design(plan)]:
         say(f"warning: {warning}")
     return expected
+
+
+def _far_below_design(plan: dict[str, Any]) -> list[str]:
+    """What would make the storage look better than in use, said while the plan can still be changed."""
+    if plan["run"].get("modelled"):
+        return []
+    return far_below_design(plan, [describe(Path(target["path"])).facts for target in plan["run"]["targets"]])
 
 
 def ask_before_much(plan: dict[str, Any], expected: premises.Forecast, *, agreed: bool, times: int = 1) -> None:
@@ -123,6 +145,19 @@ def carry_out(
     return run_folder, judge_and_report(run_folder)
 
 
+def listen(address: str | None) -> MetricsServer | None:
+    """Take the address that `--metrics` names, before anything is written; leave when it cannot be had."""
+    if address is None:
+        return None
+    try:
+        server = MetricsServer(address)
+    except AddressError as error:
+        stop_with(EXIT_USAGE, str(error))
+    open_to = "" if server.is_private else ", open to everybody who reaches this address"
+    say(f"metrics: http://{server.place}/metrics while the run goes on{open_to}")
+    return server
+
+
 def measure(
     plan: dict[str, Any],
     run_folder: Path,
@@ -130,25 +165,34 @@ def measure(
     quiet: bool,
     expected: premises.Forecast | None = None,
     first_events: list[dict[str, Any]] | None = None,
+    metrics: MetricsServer | None = None,
 ) -> dict[str, Any]:
     """Run a plan into its folder, showing how it goes; returns the outcome."""
     from plimsoll import _native
     from plimsoll.run import run_plan
 
-    metrics = [name for name, _, _, _ in _native.metrics()]
-    conditions = [(condition, metrics.index(condition.metric)) for condition in read_conditions(plan)]
+    names = [name for name, _, _, _ in _native.metrics()]
+    conditions = [(condition, names.index(condition.metric)) for condition in read_conditions(plan)]
     later_s = outlook.later_s(plan, expected) if expected else None
-    figures = Figures(plan, metrics, expected.bytes_to_prepare if expected else 0, later_s)
-    with showing(figures, run_folder, quiet=quiet) as progress:
+    figures = Figures(plan, names, expected.bytes_to_prepare if expected else 0, later_s)
+    exposition = Exposition(plan, _native.metrics(), __version__)
+    serving = metrics.serving(exposition.text) if metrics else nullcontext()
+    with serving, showing(figures, run_folder, quiet=quiet) as progress:
+
+        def tell(event: dict[str, Any]) -> None:
+            progress.event(event)
+            exposition.event(event)
 
         def sample(table: dict[str, Any]) -> str | None:
             progress.sample(table)
+            if metrics:
+                exposition.sample(table)
             reasons = [condition.look(table, code) for condition, code in conditions]
             return next((reason for reason in reasons if reason is not None), None)
 
         try:
             premises.take(plan["run"])
-            outcome = run_plan(plan, run_folder, progress.event, sample, first_events or [])
+            outcome = run_plan(plan, run_folder, tell, sample, first_events or [])
         except (_native.ConfigError, _native.DiskError) as error:
             stop_with(EXIT_USAGE, str(error))
         except OSError as error:
@@ -166,6 +210,7 @@ def judge_and_report(run_folder: Path) -> dict[str, Any]:
         return said
     plan = folder.read_json(run_folder / folder.PLAN)
     environment = folder.read_json(run_folder / folder.ENVIRONMENT)
+    counters.write_counters(run_folder)
     summary = measurements.summarize(run_folder)
     folder.write_json(run_folder / folder.SUMMARY, summary)
     found = verdict.judge(plan, summary, environment)

@@ -33,6 +33,14 @@ Repeat = Annotated[
     int, typer.Option("--repeat", min=1, max=1000, help="Carry it out so many times; median, spread and worst result.")
 ]
 
+Metrics = Annotated[
+    str | None,
+    typer.Option(
+        help="Offer OpenMetrics at /metrics while the run goes on; without a value at 127.0.0.1:17611.",
+        metavar="[ADDRESS:PORT]",
+    ),
+]
+
 __all__ = [
     "AsJson",
     "Choices",
@@ -41,6 +49,7 @@ __all__ = [
     "DryRun",
     "MaxIops",
     "MaxMibPerS",
+    "Metrics",
     "Out",
     "Quiet",
     "Repeat",
@@ -64,6 +73,7 @@ class Choices:
     max_mib_per_s: float | None = None
     stop_if: list[str] | None = None
     repeat: int = 1
+    metrics: str | None = None
 
 
 def perform(plan: dict[str, Any], choices: Choices) -> None:
@@ -78,6 +88,9 @@ def perform(plan: dict[str, Any], choices: Choices) -> None:
         typer.echo(json.dumps(plan, indent=2) if choices.as_json else "\n".join(outlook.as_lines(plan, expected)))
         return
     course.ask_before_much(plan, expected, agreed=choices.yes, times=choices.repeat)
+    if choices.metrics is not None and choices.repeat > 1:
+        course.stop_with(course.EXIT_USAGE, "--metrics tells of one run; leave out --metrics or --repeat")
+    metrics = course.listen(choices.metrics)
     run_folder = course.make_folder(plan, choices.out)
     if choices.detach:
         detach.leave_to_background(run_folder)
@@ -85,7 +98,7 @@ def perform(plan: dict[str, Any], choices: Choices) -> None:
         from plimsoll.cli.repeat import perform_repeatedly
 
         perform_repeatedly(plan, run_folder, choices.repeat, expected, quiet=choices.quiet, as_json=choices.as_json)
-    course.measure(plan, run_folder, quiet=choices.quiet, expected=expected)
+    course.measure(plan, run_folder, quiet=choices.quiet, expected=expected, metrics=metrics)
     found = course.judge_and_report(run_folder)
     if choices.as_json:
         typer.echo(json.dumps({**found, "run_folder": str(run_folder)}, indent=2))

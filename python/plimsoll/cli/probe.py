@@ -10,6 +10,7 @@ import typer
 
 from plimsoll.cli import course
 from plimsoll.storage import StorageError, describe
+from plimsoll.storage_class import storage_class
 
 
 def probe(
@@ -21,13 +22,17 @@ def probe(
         storage = describe(path)
     except StorageError as error:
         course.stop_with(course.EXIT_USAGE, str(error))
+    facts = {**storage.facts, "storage_class": storage_class(storage.facts)}
     if as_json:
-        typer.echo(json.dumps(storage.facts, indent=2))
+        typer.echo(json.dumps(facts, indent=2))
         return
-    facts = storage.facts
     _lines("path", {key: facts[key] for key in ("path", "looked_at", "exists", "writable", "lockable_memory_bytes")})
     for name in ("file_system", "device", "direct_io"):
         _lines(name.replace("_", " "), facts[name] or {})
+    kind = facts["storage_class"]
+    _lines("class of storage", {"class": kind["title"], "means": kind["meaning"]})
+    for layer in kind["layers"]:
+        typer.echo(f"  {layer['name'].replace('_', ' '):<26}{layer['evidence']}")
     for method in facts["methods"]:
         verdict = method["refusal"] or "; ".join(["works", *method["remarks"]])
         typer.echo(f"  {method['name']:<26}{verdict}")

@@ -21,6 +21,7 @@ def run(
     max_mib_per_s: options.MaxMibPerS = None,
     stop_if: options.StopIf = None,
     repeat: options.Repeat = 1,
+    metrics: options.Metrics = None,
     detach: options.Detach = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -32,5 +33,7 @@ def run(
     plan = course.read_or_refuse(read_plan, plan_file)
     options.perform(
         plan,
-        options.Choices(out, yes, dry_run, destroy, quiet, as_json, detach, max_iops, max_mib_per_s, stop_if, repeat),
+        options.Choices(
+            out, yes, dry_run, destroy, quiet, as_json, detach, max_iops, max_mib_per_s, stop_if, repeat, metrics
+        ),
     )

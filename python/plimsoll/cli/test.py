@@ -114,6 +114,7 @@ def performance(
     max_mib_per_s: options.MaxMibPerS = None,
     stop_if: options.StopIf = None,
     repeat: options.Repeat = 1,
+    metrics: options.Metrics = None,
     detach: options.Detach = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -153,7 +154,9 @@ def performance(
     plan = course.read_or_refuse(plan_of_options, wanted)
     options.perform(
         plan,
-        options.Choices(out, yes, dry_run, destroy, quiet, as_json, detach, max_iops, max_mib_per_s, stop_if, repeat),
+        options.Choices(
+            out, yes, dry_run, destroy, quiet, as_json, detach, max_iops, max_mib_per_s, stop_if, repeat, metrics
+        ),
     )
 
 

@@ -151,4 +151,12 @@ def _target(target: dict[str, Any]) -> Table:
             label = f"{group.replace('_', ' ')}: {key.removesuffix('_bytes').replace('_', ' ')}".capitalize()
             text = ", ".join(map(str, value)) if isinstance(value, list) else value
             rows.append([label, size_shown(value) if large else text])
+    kind = target.get("storage_class")
+    if kind:
+        rows[:0] = [["Class of storage", kind["title"]], ["What that means", kind["meaning"]]]
+        rows += [
+            [f"Layer: {layer['title']}", f"{layer['evidence']}; {layer['meaning']}"]
+            for layer in kind["layers"]
+            if layer["title"] != kind["title"]
+        ]
     return Table(f"Storage under {target['path']}", [], rows)

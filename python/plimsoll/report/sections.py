@@ -259,8 +259,8 @@ def host_table(machine: dict[str, Any], stalls: dict[str, float] | None, title: 
         if metric in machine
     ]
     note = (
-        "Page table entries, repurposed transition pages and kernel pools of the published table belong to Windows; Linux "
-        "counts nothing that means the same."
+        "Page table entries, repurposed transition pages and kernel pools of the published table belong to Windows; what comes "
+        "nearest on Linux stands under “Counters”."
     )
     if not rows:
         note = "This run recorded no counters of the processor and the memory."

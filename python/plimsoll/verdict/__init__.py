@@ -15,7 +15,7 @@ from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks
 from plimsoll.verdict.doubts import doubts_of, generator_limited
 from plimsoll.verdict.guilt import guilty_of_check, guilty_of_stall
 from plimsoll.verdict.prediction import PREDICTED_FAIL, PREDICTED_PASS, TOO_CLOSE, predict
-from plimsoll.verdict.qualifying import obstacles
+from plimsoll.verdict.qualifying import obstacles, warnings_of
 from plimsoll.verdict.users import in_words, user_equivalents
 
 __all__ = ["FAIL", "INCONCLUSIVE", "NOT_EVALUATED", "PASS", "judge"]
@@ -64,6 +64,7 @@ def judge(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, 
         "guilty": _guilty(checks, summary),
         "qualifying": not hindrances,
         "not_qualifying_because": hindrances,
+        "warnings": warnings_of(summary),
         "doubts": _doubts(checks),
         "generator_limited": generator_limited(summary),
         "required_iops": plan["judgement"]["required_iops"],

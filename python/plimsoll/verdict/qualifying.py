@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from plimsoll import config
+from plimsoll.capacity_use import far_below_design
 
 
 def obstacles(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, Any]) -> list[str]:
@@ -19,11 +20,21 @@ def obstacles(plan: dict[str, Any], summary: dict[str, Any], environment: dict[s
         *_too_short(plan, summary),
         *_gaps(summary),
         *_may_fit_a_cache(plan, environment),
-        *_far_below_capacity(plan, environment),
+        *far_below_design(plan, environment.get("targets", [])),
         *_not_the_real_thing(plan, summary),
         *(f"I/O: {remark}" for remark in summary["io"]["remarks"]),
         *_unseen(summary),
+        *warnings_of(summary),
         *environment["warnings"],
+    ]
+
+
+def warnings_of(summary: dict[str, Any]) -> list[str]:
+    """What the measurements themselves say against being taken for the storage's, in sentences."""
+    step = summary.get("plateaus") or {"kind": "none"}
+    return [
+        *([step["text"]] if step["kind"] != "none" else []),
+        *(text for row in summary.get("device_view", []) for text in row["disagreements"]),
     ]
 
 
@@ -71,29 +82,6 @@ def _may_fit_a_cache(plan: dict[str, Any], environment: dict[str, Any]) -> list[
     total = sum(_size(instance) for instance in plan["run"]["instances"])
     if memory_kib and total < memory_kib * 1024:
         found.append("all databases together are smaller than this machine's memory; the storage's cache may hold them")
-    return found
-
-
-def _far_below_capacity(plan: dict[str, Any], environment: dict[str, Any]) -> list[str]:
-    """Databases that fill a small part of their storage use the fastest tracks of disks and the emptiest flash."""
-    found = []
-    capacities = {}
-    used: dict[str, int] = {}
-    for target, facts in zip(plan["run"]["targets"], environment.get("targets", []), strict=False):
-        file_system = facts.get("file_system")
-        if not file_system or not file_system.get("size_bytes"):
-            continue
-        mount = file_system["mount_point"]
-        capacities[mount] = file_system["size_bytes"]
-        sizes = [_size(instance) for instance in plan["run"]["instances"] if instance["target"] == target["name"]]
-        used[mount] = used.get(mount, 0) + sum(sizes)
-    for mount, capacity in capacities.items():
-        share = used[mount] / capacity
-        if share < config.QUALIFYING_CAPACITY_SHARE:
-            found.append(
-                f"the databases fill {share:.1%} of the storage at {mount}, far below what a design uses; "
-                f"a qualification fills at least {config.QUALIFYING_CAPACITY_SHARE:.0%}"
-            )
     return found
 
 

@@ -26,6 +26,8 @@ def lines_of(found: dict[str, Any]) -> list[str]:
             "the rate may be the load generator's limit:",
             *(f"  - {reason}" for reason in found["generator_limited"]),
         ]
+    if found.get("warnings"):
+        lines += ["", "warnings", *(f"  - {text}" for text in found["warnings"])]
     if found["not_qualifying_because"]:
         lines += ["", "not a qualification, because"]
         lines += [f"  - {obstacle}" for obstacle in found["not_qualifying_because"]]

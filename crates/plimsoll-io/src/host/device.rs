@@ -26,6 +26,8 @@ pub struct DeviceTotals {
     pub flushes: Option<u64>,
     /// Their times added up.
     pub flush_ms: Option<u64>,
+    /// Requests in flight now.
+    pub in_flight: u64,
     /// Time in which anything was in flight.
     pub busy_ms: u64,
     /// Time times requests in flight.

@@ -6,6 +6,7 @@
 //! from the moment a request is made to its completion: what a control group's I/O limit holds back before that is
 //! not in its times, and what its scheduler holds back after that is.
 
+mod activity;
 mod cgroup;
 mod device;
 mod parse;
@@ -15,8 +16,10 @@ mod tests;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use activity::{MemoryState, NetworkTotals, PagingTotals, ProcessTotals, SystemTotals};
 pub use device::{BlockDevice, DeviceTotals};
 
+use activity::Units;
 use cgroup::throttle_files;
 
 /// Processor time of the whole machine since it was started, in the kernel's ticks.
@@ -28,6 +31,12 @@ pub struct CpuTicks {
     pub busy: u64,
     /// Taken by the hypervisor while somebody here wanted to run.
     pub stolen: u64,
+    /// Of the busy time, that of programs.
+    pub user: u64,
+    /// Of the busy time, that of the kernel, interrupts included.
+    pub kernel: u64,
+    /// Idle while some task waited for I/O.
+    pub waiting: u64,
 }
 
 /// Pressure stall totals: time in which tasks could not go on for lack of something.
@@ -56,8 +65,16 @@ pub struct HostTotals {
     pub thread_waited_ns: Option<u64>,
     /// Pressure stalls of the whole machine.
     pub pressure: Option<PressureTotals>,
-    /// Memory that could be given to programs now; a level, not a total.
-    pub memory_available_bytes: Option<u64>,
+    /// Interrupts and tasks.
+    pub system: Option<SystemTotals>,
+    /// Memory now; levels, not totals.
+    pub memory: Option<MemoryState>,
+    /// Pages that came and went.
+    pub paging: Option<PagingTotals>,
+    /// This process.
+    pub process: Option<ProcessTotals>,
+    /// The network.
+    pub network: Option<NetworkTotals>,
 }
 
 /// Where the totals are read.
@@ -83,18 +100,24 @@ impl HostFiles {
 
     /// Reads everything now. The thread's own figures are those of the thread that calls.
     pub fn read(&self) -> HostTotals {
+        let units = Units::of_this_machine();
+        let stat = self.text("proc/stat");
+        let read = |path: &str| self.text(path);
         HostTotals {
-            cpu: self.text("proc/stat").as_deref().and_then(parse::cpu_ticks),
+            cpu: stat.as_deref().and_then(parse::cpu_ticks),
+            system: stat.as_deref().and_then(parse::system_totals),
             throttled_ns: self.throttled_ns(),
             thread_waited_ns: self
                 .text("proc/thread-self/schedstat")
                 .as_deref()
                 .and_then(parse::thread_waited_ns),
             pressure: self.pressure(),
-            memory_available_bytes: self
-                .text("proc/meminfo")
+            memory: read("proc/meminfo").as_deref().and_then(parse::memory_state),
+            paging: read("proc/vmstat").as_deref().and_then(parse::paging_totals),
+            process: read("proc/self/stat")
                 .as_deref()
-                .and_then(parse::memory_available_bytes),
+                .and_then(|text| parse::process_totals(text, units.ticks_per_s, units.page_bytes)),
+            network: read("proc/net/dev").as_deref().and_then(parse::network_totals),
         }
     }
 

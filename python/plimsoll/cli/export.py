@@ -1,0 +1,43 @@
+"""`plimsoll export`: the table of counters of a run as CSV, for spreadsheets and the tools that read performance logs."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from plimsoll import counters, folder
+from plimsoll.cli import course
+
+#: What `--csv` writes when no file is named.
+COUNTERS_CSV = "counters.csv"
+
+
+def export(
+    run_folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    csv_file: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Where to write; counters.csv in the folder if left out.", metavar="FILE"),
+    ] = None,
+) -> None:
+    """Write the counters of a run as CSV: one line for each interval, one column for each counter of each place.
+
+    Example: plimsoll export runs/tonight --csv tonight.csv
+    """
+    try:
+        if not (run_folder / folder.COUNTERS).exists():
+            counters.write_counters(run_folder)
+        headings, rows = counters.wide_table(run_folder)
+    except folder.FolderError as error:
+        course.stop_with(course.EXIT_USAGE, str(error))
+    target = csv_file or run_folder / COUNTERS_CSV
+    try:
+        with target.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(headings)
+            writer.writerows(rows)
+    except OSError as error:
+        course.stop_with(course.EXIT_USAGE, f"{target}: {(error.strerror or str(error)).lower()}; name another file")
+    typer.echo(f"{target}: {len(rows)} intervals of {len(headings) - 2} counters")
