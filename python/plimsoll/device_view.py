@@ -21,8 +21,8 @@ Query = Callable[[str, dict[str, Any]], list[dict[str, Any]]]
 READS = ("database_read", "maintenance", "log_read", "log_replication", "backup", "checksum")
 WRITES = ("database_write", "log_write", "log_format", "prepare")
 EITHER = ("redo", "header")
-#: The rows of a disk, and which rows of the engine lie on it.
-ROLES = {"databases": 1, "log": 0}
+#: What a disk carries.
+ROLES = ("databases", "log")
 MIB = 1024 * 1024
 
 
@@ -33,18 +33,41 @@ def device_view(query: Query, devices: list[dict[str, Any]], phases: list[str]) 
         for role in ROLES:
             if device[role]:
                 places.setdefault(device[role], []).append((device["instance"], role))
-    return [found for name, where in places.items() for found in _disk(query, name, where, phases)]
+    if not places:
+        return []
+    sums = _sums(query, phases)
+    return [row for name, where in places.items() for row in _disk(sums, name, where)]
 
 
-def _disk(query: Query, name: str, places: list[tuple[str, str]], phases: list[str]) -> list[dict[str, Any]]:
+#: Instance, whether the row is that of the log, metric; to count, bytes, latencies and values added up.
+Sums = dict[tuple[str, bool, str], dict[str, float]]
+
+
+def _sums(query: Query, phases: list[str]) -> Sums:
+    """Everything that is compared, added up in one look. What a disk counted stands in the row of the first database."""
+    rows = query(
+        "SELECT instance, database = 0 AS is_log, metric, sum(count)::DOUBLE AS count, sum(bytes)::DOUBLE AS bytes,"
+        " sum(latency_ns_sum)::DOUBLE AS time_ns, sum(value) AS value FROM sample"
+        " WHERE (list_contains($metrics, metric) OR starts_with(metric, 'device_')) AND list_contains($phases, phase)"
+        " GROUP BY instance, is_log, metric",
+        {"metrics": [*READS, *WRITES, *EITHER], "phases": phases},
+    )
+    return {(row.pop("instance"), bool(row.pop("is_log")), row.pop("metric")): row for row in rows}
+
+
+def _disk(sums: Sums, name: str, places: list[tuple[str, str]]) -> list[dict[str, Any]]:
     instance, role = places[0]
-    counted = _device(query, instance, ROLES[role], phases)
+    counted = {
+        metric: row["value"]
+        for (of, is_log, metric), row in sums.items()
+        if of == instance and is_log == (role == "log") and metric.startswith("device_")
+    }
     if not counted:
         return []
-    either = _engine(query, places, EITHER, phases)["bytes"]
+    either = _engine(sums, places, EITHER)["bytes"]
     found = []
     for direction, metrics in (("read", READS), ("write", WRITES)):
-        engine = _engine(query, places, metrics, phases)
+        engine = _engine(sums, places, metrics)
         device = {
             figure: counted.get(f"device_{direction}{suffix}", 0.0)
             for figure, suffix in (("count", "s"), ("bytes", "_bytes"), ("time_ns", "_time"))
@@ -71,29 +94,15 @@ def _mean_ms(sums: dict[str, float]) -> float | None:
     return sums["time_ns"] / sums["count"] / 1e6 if sums["count"] else None
 
 
-def _device(query: Query, instance: str, row: int, phases: list[str]) -> dict[str, float]:
-    rows = query(
-        "SELECT metric, sum(value) AS total FROM sample WHERE starts_with(metric, 'device_') AND instance = $instance"
-        " AND database = $row AND list_contains($phases, phase) GROUP BY metric",
-        {"instance": instance, "row": row, "phases": phases},
-    )
-    return {item["metric"]: float(item["total"]) for item in rows}
-
-
-def _engine(
-    query: Query, places: list[tuple[str, str]], metrics: tuple[str, ...], phases: list[str]
-) -> dict[str, float]:
-    sums = {"count": 0.0, "bytes": 0.0, "time_ns": 0.0}
+def _engine(sums: Sums, places: list[tuple[str, str]], metrics: tuple[str, ...]) -> dict[str, float]:
+    """What the instances asked of a disk."""
+    found = {"count": 0.0, "bytes": 0.0, "time_ns": 0.0}
     for instance, role in places:
-        row = query(
-            "SELECT coalesce(sum(count), 0)::DOUBLE AS count, coalesce(sum(bytes), 0)::DOUBLE AS bytes,"
-            " coalesce(sum(latency_ns_sum), 0)::DOUBLE AS time_ns FROM sample WHERE instance = $instance"
-            f" AND database {'= 0' if role == 'log' else '> 0'} AND list_contains($metrics, metric)"
-            " AND list_contains($phases, phase)",
-            {"instance": instance, "metrics": list(metrics), "phases": phases},
-        )[0]
-        sums = {name: sums[name] + row[name] for name in sums}
-    return sums
+        for metric in metrics:
+            row = sums.get((instance, role == "log", metric))
+            if row:
+                found = {name: found[name] + row[name] for name in found}
+    return found
 
 
 def disagreements(row: dict[str, Any], transfers: float) -> list[str]:

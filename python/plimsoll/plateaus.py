@@ -142,9 +142,9 @@ def block_means(query: Query, phases: list[dict[str, Any]]) -> list[dict[str, fl
     for phase in phases:
         rows = query(
             "SELECT end_ns::BIGINT AS end_ns, any_value(interval_ns)::DOUBLE / 1e9 AS seconds,"
-            " coalesce(sum(count) FILTER (metric IN ('database_read', 'database_write')), 0)::DOUBLE AS operations,"
-            " coalesce(sum(bytes) FILTER (metric IN ('database_read', 'database_write')), 0)::DOUBLE AS size"
-            " FROM sample WHERE phase = $phase AND end_ns > $start AND end_ns <= $end AND interval_ns > 0"
+            " sum(count)::DOUBLE AS operations, sum(bytes)::DOUBLE AS size"
+            " FROM sample WHERE metric IN ('database_read', 'database_write') AND phase = $phase"
+            " AND end_ns > $start AND end_ns <= $end AND interval_ns > 0"
             " GROUP BY end_ns ORDER BY end_ns",
             {"phase": phase["name"], "start": phase["start_ns"], "end": phase["end_ns"]},
         )

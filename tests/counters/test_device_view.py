@@ -1,11 +1,14 @@
 """The disk's own counters beside the engine's: both say the same, or the reader is told."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from planted_run import MS, SECONDS, judged
 from test_counter_table import PHASES
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "product"))
+from planted_run import MS, SECONDS, judged
 
 MIB = 1 << 20
 #: The quiet run moves too little to be compared: here 100 reads a second of 1 MiB and 90 writes, and the disk agrees.
