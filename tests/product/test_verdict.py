@@ -59,7 +59,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 
 
 def test_the_published_result_passes_and_qualifies() -> None:
-    """The latencies of the published two-hour run must be judged as they were."""
+    """JST-01: The latencies of the published two-hour run must be judged as they were."""
     found = judge(PLAN, summary(), ENVIRONMENT)
     assert (found["result"], found["qualifying"], found["headline"]) == ("pass", True, "Pass")
     assert all(check["status"] == "pass" and check["reason"] and check["source"] for check in found["checks"])
@@ -82,7 +82,7 @@ def test_the_published_result_passes_and_qualifies() -> None:
     ],
 )
 def test_each_limit_fails_alone(path: str, at_limit: float, beyond: float, check: str) -> None:
-    """A limit that nothing can break, or that breaks with another, would make the test worthless."""
+    """JST-01, JST-14: A limit that nothing can break, or that breaks with another, would make the test worthless."""
     assert judge(PLAN, changed(path, at_limit), ENVIRONMENT)["result"] == "pass"
     found = judge(PLAN, changed(path, beyond), ENVIRONMENT)
     failed = [item["name"] for item in found["checks"] if item["status"] == "fail"]
@@ -91,7 +91,7 @@ def test_each_limit_fails_alone(path: str, at_limit: float, beyond: float, check
 
 
 def test_lenient_limits_forgive_longer_samples() -> None:
-    """The stress test's limits differ in the maxima only."""
+    """JST-13: The stress test's limits differ in the maxima only."""
     lenient = copy.deepcopy(PLAN)
     lenient["judgement"]["limits"] = "lenient"
     path = "databases.0.database_read.latency_ms_sample_mean_max"
@@ -162,7 +162,7 @@ def test_rehearsals_say_that_they_are(path: str, value: Any, phrase: str) -> Non
     ],
 )
 def test_databases_must_be_large_for_storage_and_memory(place: str, value: Any, phrases: list[str]) -> None:
-    """64 GiB on a large array use its fastest part only, and in a large memory they never reach it."""
+    """JST-19: 64 GiB on a large array use its fastest part only, and in a large memory they never reach it."""
     found = judge(PLAN, summary(), {**ENVIRONMENT, place: value})["not_qualifying_because"]
     assert len(found) == len(phrases)
     assert all(phrase in obstacle for phrase, obstacle in zip(phrases, found, strict=True))

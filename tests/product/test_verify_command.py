@@ -52,7 +52,7 @@ def test_a_prepared_database_is_sound_as_a_whole(database: Path) -> None:
 
 
 def test_damage_is_classified_and_named(database: Path, tmp_path: Path) -> None:
-    """One flipped bit, one destroyed page, one page in another's place: each has its own word."""
+    """JST-07: One flipped bit, one destroyed page, one page in another's place: each has its own word."""
     damaged = tmp_path / "damaged.edb"
     shutil.copy(database, damaged)
     with damaged.open("r+b") as file:

@@ -1,11 +1,13 @@
 """The main job end to end, in short: real files, the real door, the program as a user starts it."""
 
+import importlib.metadata
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +67,20 @@ def test_the_run_folder_is_complete(demo: tuple[Path, subprocess.CompletedProces
     assert times == sorted(times)
 
 
+def test_JST_16_a_run_says_what_made_it_on_what_and_when(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    """Two results can be compared only by those who know the versions, the machine and the window of both."""
+    home, _ = demo
+    environment, summary = content(home, "environment.json"), content(home, "summary.json")
+    assert environment["plimsoll"] == importlib.metadata.version("plimsoll")
+    assert environment["machine"]["host_name"] == os.uname().nodename
+    assert environment["operating_system"]["kernel"] == os.uname().release
+    assert content(home, "outcome.json")["io_method"] in {"io_uring", "libaio", "threads"}
+    window = summary["window"]
+    start, end = (datetime.fromisoformat(window[name]) for name in ("start_utc", "end_utc"))
+    assert (end - start).total_seconds() == pytest.approx(window["seconds"], abs=0.01)
+    assert datetime.fromisoformat(environment["collected_utc"]) < start < end < datetime.now(UTC)
+
+
 def test_samples_have_the_columns_of_the_dictionary(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     """Names in files, not codes; one row for each metric in every interval."""
     home, _ = demo
@@ -107,7 +123,7 @@ def test_a_report_can_be_written_again_without_the_disk(
 def test_kept_databases_are_used_again_and_cleaned_on_demand(
     demo: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
-    """Keep, reuse, clean: the life of a database."""
+    """JST-08: Keep, reuse, clean: the life of a database."""
     home, _ = demo
     again = run("demo", home / "disk", *SHORT, "--keep", "--out", home / "again", cwd=home)
     assert again.returncode == 0, again.stderr

@@ -1,0 +1,54 @@
+"""Every capability of the published engine and of the performance test is borne by a test, in Rust or in Python.
+
+A test bears an id by carrying it in its name, or in its docstring, in Rust the documentation directly above its `#[test]`.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_ID = re.compile(r"(?:ENG|JST|RPT|MON)-\d{2}")
+_RUST_TEST = re.compile(r"((?:^[ \t]*///.*\n)*[ \t]*#\[test\](?:\n[ \t]*#\[.*\])*\n[ \t]*fn \w+)", re.MULTILINE)
+_ENGINE = {f"ENG-{number:02d}" for number in range(1, 25)}
+_PERFORMANCE_TEST = {
+    *("JST-01", "JST-22", "RPT-30", "RPT-31", "MON-01", "MON-05", "MON-06", "MON-07"),
+    # JST-18, preconditioning, is not built yet.
+    *(f"JST-{number:02d}" for number in range(6, 20) if number != 18),
+    *(f"RPT-{number:02d}" for number in range(1, 18)),
+}
+
+
+def ids_of_rust_tests(source: str) -> set[str]:
+    """The ids in names and documentation of a file's tests; those in other comments count for nothing."""
+    return {name for text in _RUST_TEST.findall(source) for name in ids_in(text)}
+
+
+def ids_in(text: str) -> list[str]:
+    """Ids as `JST-01` in prose and as `jst_01` in names."""
+    return _ID.findall(text.upper().replace("_", "-"))
+
+
+def ids_of_python_tests(source: str) -> set[str]:
+    """The ids in the docstrings of a file's tests."""
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    tests = [node for node in functions if node.name.startswith("test_")]
+    return {name for test in tests for name in ids_in(f"{test.name} {ast.get_docstring(test) or ''}")}
+
+
+def test_every_capability_is_borne_by_a_test() -> None:
+    """A capability without a test may be lost in any change, and nobody would see it."""
+    borne: set[str] = set()
+    for path in sorted((ROOT / "crates").glob("*/tests/**/*.rs")):
+        borne |= ids_of_rust_tests(path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / "tests").glob("*/test_*.py")):
+        borne |= ids_of_python_tests(path.read_text(encoding="utf-8"))
+    assert borne >= _ENGINE | _PERFORMANCE_TEST, f"no test bears {sorted((_ENGINE | _PERFORMANCE_TEST) - borne)}"
+
+
+def test_only_the_words_of_a_test_count() -> None:
+    """An id in a file's own text or above a helper must not hide that its test is gone."""
+    rust = "//! ENG-01\n/// ENG-02\nfn helper() {}\n/// ENG-03: it\n/// works, ENG-04.\n#[test]\nfn works() {}\n#[test]\nfn jst_05_too() {}\n"
+    assert ids_of_rust_tests(rust) == {"ENG-03", "ENG-04", "JST-05"}
+    python = '"""ENG-05"""\ndef test_it():\n    """ENG-06"""\ndef helper():\n    """ENG-07"""\n'
+    assert ids_of_python_tests(python) == {"ENG-06"}
