@@ -1,6 +1,7 @@
 """An imported report is a run folder: figures in our words where they mean the same, the verdict as the original said it."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -144,3 +145,14 @@ def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path) -> None:
     assert "paper.pdf" in result.output
     assert "pdftotext" in result.output
     assert not (tmp_path / "runs").exists()
+
+
+def test_RPT_28_compare_accepts_imported_runs(runs: Path) -> None:
+    """The published increase from three to six threads, 40 %, from the two reports; a report against itself differs in nothing."""
+    result = run("compare", runs / "appendix_c", runs / "appendix_d")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"Database IOPS[^%]*?1\.40", result.output), result.output
+    assert "imported from another tool's report" in result.output
+    result = run("compare", runs / "appendix_c", runs / "appendix_c")
+    assert "a run differs from itself in nothing" in result.output
+    assert "13 same" in result.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +12,13 @@ import typer
 from plimsoll import folder
 from plimsoll.cli import course
 from plimsoll.cli.refusal import refuse
-from plimsoll.compat.consistency import CONTRADICTION
+from plimsoll.compat.claims import check_claims
+from plimsoll.compat.consistency import CONTRADICTION, Finding, as_data
 from plimsoll.compat.jetstress_config import Imported, import_config
+from plimsoll.compat.paper_checks import check_paper
+from plimsoll.compat.paper_tables import read_tables
 from plimsoll.compat.paper_text import read_paper
-from plimsoll.compat.reports import CONFIGURATION, PAPER, Source, joined, paper_text, read_report, recognise
+from plimsoll.compat.reports import CLAIMS, CONFIGURATION, PAPER, Source, joined, paper_text, read_report, recognise
 from plimsoll.compat.run_folder import write_run_folder
 from plimsoll.sizing.mistakes import InputError
 
@@ -24,7 +28,7 @@ def import_files(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="JetstressConfig.xml files, result pages (HTML), result files (XML), or the text of a solution paper.",
+            help="JetstressConfig.xml files, result pages (HTML), result files (XML), the text of a solution paper, or a file of claims.",
         ),
     ],
     out: Annotated[
@@ -39,18 +43,25 @@ def import_files(
 
     Example: plimsoll import Performance_2011_4_21_3_43_56.html DBChecksum_2011_4_21_5_46_6.html --out runs
     """
-    sources, reports = [], []
+    sources, papers, claims = [], [], []
+    reports: list[dict[str, Any]] = []
     errors: list[InputError] = []
     for path in files:
         try:
             source = recognise(path)
             sources.append(source)
-            if source.kind == PAPER:
-                reports += read_paper(str(path), paper_text(source))
+            if source.kind == CLAIMS:
+                claims.append(check_claims(path))
+            elif source.kind == PAPER:
+                papers.append(Paper.read(path, paper_text(source)))
+                reports += papers[-1].reports
             elif source.kind != CONFIGURATION:
                 reports.append(read_report(source))
         except InputError as error:
             errors.append(error)
+    for origin, findings in claims:
+        print(f"{origin}: {len(findings)} statements do not follow from its figures")
+        _tell_findings(findings)
     configurations = [source for source in sources if source.kind == CONFIGURATION]
     plans = _translate(configurations, root, errors)
     if errors:
@@ -59,6 +70,38 @@ def import_files(
         _keep_plan(source, found, out if not reports and len(plans) == 1 else None)
     for report in joined(reports):
         keep_report(report, out or folder.DEFAULT_PARENT)
+    for paper in papers:
+        _keep_paper(paper, out or folder.DEFAULT_PARENT)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: its reports, the figures of its numbered tables, and what does not add up between them."""
+
+    name: str
+    reports: list[dict[str, Any]]
+    tables: dict[str, Any]
+    findings: list[Finding]
+
+    @classmethod
+    def read(cls, path: Path, text: str) -> Paper:
+        """Take a paper apart."""
+        reports, tables = read_paper(str(path), text), read_tables(text)
+        return cls(path.stem, reports, tables, check_paper(tables, reports))
+
+
+def _keep_paper(paper: Paper, parent: Path) -> None:
+    content = {"schema_version": 1, "tables": paper.tables, "findings": as_data(paper.findings)}
+    target = parent / f"{paper.name}.paper.json"
+    folder.write_json(target, content)
+    print(f"the paper itself: {len(paper.tables)} tables, {len(paper.findings)} findings between them and its reports")
+    _tell_findings(paper.findings)
+    print(f"  tables: {target}")
+
+
+def _tell_findings(findings: list[Finding]) -> None:
+    for finding in findings:
+        print(f"  {'!' if finding.kind == CONTRADICTION else ' '} {finding.kind}, {finding.where}: {finding.text}")
 
 
 def _translate(sources: list[Source], root: str, errors: list[InputError]) -> list[tuple[Source, Imported]]:

@@ -17,7 +17,7 @@ from plimsoll.compat.run_folder import local_time
 from plimsoll.compat.safexml import read_bytes
 from plimsoll.sizing.mistakes import InputError, Mistake
 
-CONFIGURATION, RESULTS, PAGE, PAPER = "configuration", "results", "page", "paper"
+CONFIGURATION, RESULTS, PAGE, PAPER, CLAIMS = "configuration", "results", "page", "paper", "claims"
 LOADED = ("performance", "stress")
 
 
@@ -46,6 +46,8 @@ def recognise(path: Path) -> Source:
         kind = RESULTS
     elif b"<html" in start or b"<fieldset" in start or b"<table" in start or b"<!doctype html" in start:
         kind = PAGE
+    elif re.search(rb'^kind\s*=\s*"claims"', start, re.MULTILINE):
+        kind = CLAIMS
     elif start.startswith(b"%pdf"):
         hint = f"make text of it first: pdftotext -layout {path.name}"
         raise InputError(str(path), [Mistake(0, "", "is a PDF, but its text was expected", hint)])
