@@ -43,7 +43,9 @@ CONFIGS = {
     "2013 sessions": config_2013(tuning="true"),
     "2013 search": config_2013(sizing="Percentage"),
     "2013 no threads": config_2013(tuning="true", threads=""),
-    "2013 recovery": config_2013(kind="SoftRecovery"),
+    "2013 recovery": config_2013(kind="SoftRecovery").replace(">500</LogFilesToReplay", ">750</LogFilesToReplay"),
+    "2013 backup": config_2013(kind="DatabaseBackup", tuning="true"),
+    "2013 of another kind": config_2013(kind="Mystery"),
     "2010 stress": config_2010(),
 }
 
@@ -74,6 +76,21 @@ def test_JST_17_what_means_the_same_is_translated(tmp_path: Path) -> None:
     assert instance["databases"][0]["size_bytes"] == 1_024_000 * 2**20
     assert instance["directory"] == "/srv/f/store2/db/instance2"
     assert instance["log_directory"] == "/srv/f/store2/log/instance2"
+
+
+@pytest.mark.parametrize(("kind", "test", "phases"), [
+    ("DatabaseBackup", "backup", ["prepare", "backup", "stop"]),
+    ("SoftRecovery", "recovery", ["prepare", "generate_logs", "recover", "stop"]),
+])  # fmt: skip
+def test_JST_17_backup_and_recovery_are_tests_of_their_own(
+    kind: str, test: str, phases: list[str], tmp_path: Path
+) -> None:
+    """The tool's four kinds of test have one each here."""
+    plan_file = tmp_path / "plan.toml"
+    plan_file.write_text(import_config("c.xml", config_2013(kind=kind).encode()).text, encoding="utf-8")
+    plan = read_plan(plan_file)
+    assert plan["judgement"]["test"] == test
+    assert [phase["action"]["kind"] for phase in plan["run"]["phases"]] == phases
 
 
 def test_a_pool_of_threads_of_2013_is_one_pool_here() -> None:

@@ -23,8 +23,10 @@ from plimsoll.sizing.mistakes import InputError, Mistake
 #: The first number of the tool's version, and the edition whose habits it has.
 EDITION_OF_VERSION = {"6": "2003", "08": "2007", "8": "2007", "14": "2010", "15": "2013"}
 DESIGN, PROFILE, JET = "TestDesignInfo", "ExchangeProfile", "JetSystemParams"
+#: Kinds of test whose load is measured for a time.
+LOADED = ("performance", "stress")
 #: Kinds of test of the tool and the kind of plan that is made of each.
-TESTS = {"performance": "performance", "stress": "stress"}
+TESTS = {"performance": "performance", "stress": "stress", "databasebackup": "backup", "softrecovery": "recovery"}
 _DURATION = re.compile(r"P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 MIX = {
     "insert_percent": "@InsertOps",
@@ -159,8 +161,8 @@ def import_config(name: str, content: bytes, root: str = "/mnt") -> Imported:
     edition = _edition(reading)
     head = _head(reading)
     instances = _instances(reading, edition, root)
-    workload = _workload(reading, edition)
-    phases = _phases(reading, searches="search" in workload["load"])
+    workload = _workload(reading, edition, head["test"])
+    phases = _phases(reading, head["test"], searches="search" in workload["load"])
     if reading.mistakes:
         raise InputError(name, reading.mistakes)
     rest = {path: value for path, value in fields.items() if path not in reading.mapped}
@@ -297,8 +299,8 @@ def _database_size_mib(reading: _Reading, databases: int) -> int | None:
     return None
 
 
-def _workload(reading: _Reading, edition: str) -> dict[str, Any]:
-    workload: dict[str, Any] = {"name": "mix", "load": _load(reading, edition)}
+def _workload(reading: _Reading, edition: str, test: str) -> dict[str, Any]:
+    workload: dict[str, Any] = {"name": "mix", "load": _load(reading, edition, test)}
     sluggish = reading.number(f"{DESIGN}/SluggishSessions", 0, 1000, "sluggish", whole=True)
     updates = reading.number(f"{DESIGN}/BatchUpdates", 1, 1e6, "batch_operations", whole=True)
     mix = {key: reading.number(f"{DESIGN}/OperationMix/{name}", 0, 100, key, whole=True) for key, name in MIX.items()}
@@ -325,13 +327,13 @@ def _workload(reading: _Reading, edition: str) -> dict[str, Any]:
     return workload
 
 
-def _load(reading: _Reading, edition: str) -> dict[str, Any]:
+def _load(reading: _Reading, edition: str, test: str) -> dict[str, Any]:
     """Sessions where tuning is off; users at their rate, or a search, where the tool would have tuned."""
-    fixed = reading.flag(f"{DESIGN}/SuppressTuning", "load")
+    fixed = reading.flag(f"{DESIGN}/SuppressTuning", "load" if test in LOADED else "")
     profile = (reading.look(f"{PROFILE}/DatabaseSizing") or "").lower() == "profile"
     users = reading.number(f"{PROFILE}/MailboxCount", 0, 1e9, whole=True)
     rate = reading.number(f"{PROFILE}/MailboxIops", 0, 1000)
-    if fixed is False and profile and users and rate:
+    if fixed is False and test in LOADED and profile and users and rate:
         reading.remarks.append(
             "the tool would have tuned its threads; the plan lets users arrive at their rate instead"
         )
@@ -342,7 +344,7 @@ def _load(reading: _Reading, edition: str) -> dict[str, Any]:
         return load | ({"throughput_percent": share} if share and share != 100 else {})
     threads = reading.number(f"{PROFILE}/ThreadCount", 1, 100_000, "sessions", whole=True)
     sessions = {"sessions": threads, "shared": edition == "2013"} if threads else {}
-    if fixed is False:
+    if fixed is False and test in LOADED:
         reading.remarks.append(
             "the tool would have tuned its threads; the plan searches the highest rate within the limits"
         )
@@ -365,22 +367,34 @@ def seconds_of(duration: str) -> int | None:
     return ((years * 365 + months * 30 + days) * 24 + hours) * 3600 + minutes * 60 + seconds
 
 
-def _phases(reading: _Reading, *, searches: bool) -> list[dict[str, Any]]:
-    text = reading.take(f"{DESIGN}/Duration", "duration_s")
-    seconds = seconds_of(text) if text else 7200
-    if seconds is None or not 1 <= seconds <= 30 * 86400:
-        reading.wrong(f"{DESIGN}/Duration", f'is "{str(text)[:40]}"', "P0Y0M0DT2H0M0S was expected, up to 30 days")
-        seconds = 7200
+def _phases(reading: _Reading, test: str, *, searches: bool) -> list[dict[str, Any]]:
+    """The phases of the kind of test, as the tool goes through them."""
+    share = reading.number(f"{DESIGN}/PreloadJetCache", 0, 1, "cache_percent" if test in LOADED else "")
+    wants_checksum = reading.flag(f"{DESIGN}/VerifyChecksum", "checksum phase" if test in LOADED else "") is not False
+    seconds = _duration_s(reading, "duration_s" if test in LOADED else "")
+    if test == "backup":
+        return [{"kind": "prepare"}, {"kind": "backup"}, {"kind": "stop"}]
+    if test == "recovery":
+        logs = reading.number(f"{DESIGN}/LogFilesToReplay", 1, 100_000, "logs", whole=True)
+        generate = {"kind": "generate_logs", **({"logs": logs} if logs else {})}
+        return [{"kind": "prepare"}, generate, {"kind": "recover"}, {"kind": "stop"}]
     warm: dict[str, Any] = {"kind": "warm_up"}
-    share = reading.number(f"{DESIGN}/PreloadJetCache", 0, 1, "cache_percent")
     if share is not None:
         warm["cache_percent"] = round(share * 100)
-    measure = {"kind": "measure", "duration_s": seconds}
     search = [{"kind": "search", "duration_s": config.SEARCH["duration_s"]}] if searches else []
-    phases = [{"kind": "prepare"}, warm, *search, measure, {"kind": "stop"}]
-    if reading.flag(f"{DESIGN}/VerifyChecksum", "checksum phase") is not False:
-        phases.append({"kind": "checksum"})
-    return phases
+    phases = [{"kind": "prepare"}, warm, *search, {"kind": "measure", "duration_s": seconds}, {"kind": "stop"}]
+    return [*phases, {"kind": "checksum"}] if wants_checksum else phases
+
+
+def _duration_s(reading: _Reading, key: str) -> int:
+    """How long a load test runs; a test that runs until it is done keeps its duration as it is."""
+    path = f"{DESIGN}/Duration"
+    text = reading.take(path, key) if key else reading.look(path)
+    seconds = seconds_of(text) if text else 7200
+    if seconds is None or not 1 <= seconds <= 30 * 86400:
+        reading.wrong(path, f'is "{str(text)[:40]}"', "P0Y0M0DT2H0M0S was expected, up to 30 days")
+        return 7200
+    return seconds
 
 
 def _toml(

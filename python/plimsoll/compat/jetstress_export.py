@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import config
-from plimsoll.compat.jetstress_config import DESIGN, JET, MIX, PROFILE
+from plimsoll.compat.jetstress_config import DESIGN, JET, LOADED, MIX, PROFILE
 from plimsoll.compat.jetstress_fields import Fields, parse_field_lines, to_xml
 from plimsoll.plan import READERS, complete_plan
 from plimsoll.sizing.fields import require_kind
@@ -29,6 +29,17 @@ USUAL: Fields = {
     f"{PROFILE}/LongPadLength": "2000", f"{PROFILE}/ShortPadLength": "200", f"{PROFILE}/DatabaseSpaceReserved": "25",
     f"{JET}/LogFileSize": "1024", f"{JET}/MaxVerPages": "8192",
 }  # fmt: skip
+
+#: The tool's kind of each test; a test for the highest rate is a performance test that tunes, a checksum follows any test.
+TYPES = {
+    "performance": "Performance",
+    "stress": "Stress",
+    "maximum": "Performance",
+    "backup": "DatabaseBackup",
+    "recovery": "SoftRecovery",
+    "checksum": "Performance",
+}
+OF_LOADS = ("Duration", "VerifyChecksum", "PreloadJetCache", "SuppressTuning")
 
 
 def export_config(path: Path) -> tuple[str, list[str]]:
@@ -48,12 +59,19 @@ def export_config(path: Path) -> tuple[str, list[str]]:
     remarks: list[str] = []
     fields: Fields = {} if kept else dict(USUAL)
     fields |= kept
-    fields |= _design(plan, run)
+    fields |= _where_it_means_something(_design(plan, run, kept), kept, plan)
     stated: dict[str, Any] = next(iter(document.data.get("workload", [{}]))).get("load", {})
-    fields |= _load(run["workloads"][0]["load"], stated, fields, plan, remarks)
+    fields |= _where_it_means_something(_load(run["workloads"][0]["load"], stated, fields, remarks), kept, plan)
     fields |= _profile(run, fields, remarks)
     fields |= _jet(run["instances"][0], kept)
     return to_xml(fields), remarks
+
+
+def _where_it_means_something(found: Fields, kept: Fields, plan: dict[str, Any]) -> Fields:
+    """Fields of a load that is measured for a time; a test that runs until it is done has them as the file had them."""
+    if plan["judgement"]["test"] in LOADED:
+        return found
+    return {path: value for path, value in found.items() if not (path in kept and path.rpartition("/")[2] in OF_LOADS)}
 
 
 def _refuse_several(document: LocatedFile, run: dict[str, Any]) -> None:
@@ -87,7 +105,7 @@ def _refuse_several(document: LocatedFile, run: dict[str, Any]) -> None:
         raise InputError(document.name, mistakes)
 
 
-def _design(plan: dict[str, Any], run: dict[str, Any]) -> Fields:
+def _design(plan: dict[str, Any], run: dict[str, Any], kept: Fields) -> Fields:
     phases = {phase["action"]["kind"]: phase["action"] for phase in run["phases"]}
     mix = run["workloads"][0]["mix"]
     found: Fields = {
@@ -101,6 +119,11 @@ def _design(plan: dict[str, Any], run: dict[str, Any]) -> Fields:
     )
     found[f"{DESIGN}/SluggishSessions"] = f"{run['workloads'][0]['sluggish']:g}"
     found[f"{DESIGN}/BatchUpdates"] = f"{run['workloads'][0]['locality']['batch_operations']}"
+    if f"{DESIGN}/Type" not in kept:
+        # A kind of test that was kept, because there is none of it here, stays what it was.
+        found[f"{DESIGN}/Type"] = TYPES[plan["judgement"]["test"]]
+    if "generate_logs" in phases:
+        found[f"{DESIGN}/LogFilesToReplay"] = str(phases["generate_logs"]["logs_count"])
     return found | {f"{DESIGN}/OperationMix/{name}": f"{mix[key]:g}" for key, name in MIX.items()}
 
 
@@ -114,12 +137,9 @@ def duration_text(seconds: float) -> str:
     return f"P0Y0M{days}DT{rest // 3600}H{rest // 60 % 60}M{rest % 60}S"
 
 
-def _load(
-    load: dict[str, Any], stated: dict[str, Any], fields: Fields, plan: dict[str, Any], remarks: list[str]
-) -> Fields:
+def _load(load: dict[str, Any], stated: dict[str, Any], fields: Fields, remarks: list[str]) -> Fields:
     """How hard it presses; what the plan leaves to the edition stays as the file had it."""
-    # A kind of test that was kept, because there is no plan of it, stays what it was.
-    found: Fields = {} if f"{DESIGN}/Type" in fields else {f"{DESIGN}/Type": plan["judgement"]["test"].capitalize()}
+    found: Fields = {}
     found[f"{DESIGN}/SuppressTuning"] = _flag("sessions" in load and "search" not in load)
     if "sessions" in load:
         if "sessions" in stated or f"{PROFILE}/ThreadCount" not in fields:

@@ -24,15 +24,11 @@ INK, LINE, HOST, SWITCH, ARRAY, DISK_FILL, SPARE = (
     "#cfdcec",
     "#f6e3c5",
 )
-#: White around letters that lie on lines.
-_HALO = ' stroke="#ffffff" stroke-width="4" paint-order="stroke" stroke-linejoin="round"'
 _FONT = 'font-family="DejaVu Sans, Arial, sans-serif"'
 
 
-def _text(
-    x: float, y: float, text: str, size: int = 13, anchor: str = "middle", weight: str = "normal", halo: str = ""
-) -> str:
-    return f'<text x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}" font-weight="{weight}" fill="{INK}" {_FONT}{halo}>{escape(text)}</text>'
+def _text(x: float, y: float, text: str, size: int = 13, anchor: str = "middle", weight: str = "normal") -> str:
+    return f'<text x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}" font-weight="{weight}" fill="{INK}" {_FONT}>{escape(text)}</text>'
 
 
 def _rectangle(x: float, y: float, width: float, height: float, fill: str) -> str:
@@ -65,7 +61,7 @@ def architecture(solution: Solution) -> str:
             places[box["name"]] = (x, y)
             drawn.append(_box(box, x, y, fill))
     width = 2 * GAP + (len(columns) - 1) * COLUMN + BOX_WIDTH
-    links = [part for link in content["link"] for part in _link(link, places)]
+    links = [part for link in content["link"] for part in _link(link, places, len(columns))]
     names = ", ".join(places)
     return _picture(width, height, f"Architecture: {names}", [*links, *drawn])
 
@@ -82,8 +78,9 @@ def _box(box: dict[str, Any], x: float, y: float, fill: str) -> str:
     return "".join(parts)
 
 
-def _link(link: dict[str, Any], places: dict[str, tuple[float, float]]) -> list[str]:
+def _link(link: dict[str, Any], places: dict[str, tuple[float, float]], columns_count: int) -> list[str]:
     (ax, ay), (bx, by) = sorted((places[link["from"]], places[link["to"]]))
+    link_is_first = ax < GAP + COLUMN * (columns_count - 1) / 2
     x1, x2 = (ax + BOX_WIDTH, bx) if ax != bx else (ax + BOX_WIDTH / 2, bx + BOX_WIDTH / 2)
     parts = []
     for number in range(link["count"]):
@@ -94,9 +91,15 @@ def _link(link: dict[str, Any], places: dict[str, tuple[float, float]]) -> list[
         )
     label = " × ".join(part for part in (str(link["count"]) if link["count"] > 1 else "", link["label"] or "") if part)
     if label:
-        # Nearer to the first end, where lines of several links have not met yet.
-        x, y = x1 + (x2 - x1) * 0.5, ay + BOX_HEIGHT / 2 + (by - ay) * 0.5 - 6 * link["count"] - 2
-        parts.append(_text(x, y, _shortened(label, 22), 11, halo=_HALO))
+        # Nearer to the outer end, where the links of several boxes have not met yet.
+        share = 0.3 if link_is_first else 0.7
+        x, y = x1 + (x2 - x1) * share, ay + BOX_HEIGHT / 2 + (by - ay) * share
+        shown = _shortened(label, 18)
+        width = 6.4 * len(shown) + 6
+        parts.append(
+            f'<rect x="{x - width / 2:g}" y="{y - 9:g}" width="{width:g}" height="17" fill="#ffffff" opacity="0.92"/>'
+        )
+        parts.append(_text(x, y + 4, shown, 11))
     return parts
 
 

@@ -117,9 +117,10 @@ SOLUTION_FIELDS = {
 }
 #: Which kind of test may stand where. A test for the highest rate may be of either kind of load.
 KINDS = {
-    "stress": ("performance", "stress"), "performance": ("performance", "stress"), "max_iops": ("performance", "stress"),
+    "stress": ("performance", "stress"), "performance": ("performance", "stress"),
+    "max_iops": ("maximum", "performance", "stress"),
     "backup": ("backup", "performance", "stress"), "recovery": ("recovery", "performance", "stress"),
-    "log_generation": ("performance", "stress"),
+    "log_generation": ("performance", "stress", "recovery"),
 }  # fmt: skip
 #: Runs whose verdict must be a pass; a backup and a replay have no limits and so none.
 JUDGED = ("stress", "performance", "max_iops")
