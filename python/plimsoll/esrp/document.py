@@ -182,6 +182,7 @@ def _results(solution: Solution) -> list[Block]:
         tables.table_8(solution),
         Heading(2, "Evidence"),
         tables.evidence_table(solution),
+        *(Paragraph(text) for text in tables.reservations(solution)),
     ]  # fmt: skip
 
 
@@ -193,8 +194,9 @@ def _increase(solution: Solution) -> str:
     ]
     if not solution.runs["max_iops"] or rates[0] is None or rates[1] is None or not rates[0]:
         return ""
-    share = tables.rounded((rates[1] / rates[0] - 1) * 100, 1)
-    return f"The highest rate was {tables.plain(rates[1], 3)} I/O per second, {share} % above that of the performance test; appendix D has its report."
+    change = (rates[1] / rates[0] - 1) * 100
+    words = f"{tables.rounded(abs(change), 1)} % {'above' if change >= 0 else 'below'} that of the performance test"
+    return f"The highest rate was {tables.plain(rates[1], 3)} I/O per second, {words}; appendix D has its report."
 
 
 def _conclusion(solution: Solution) -> list[Block]:
@@ -234,7 +236,7 @@ def _appendix(solution: Solution, letter: str, place: str, title: str) -> list[B
 
 
 def _report(run: Run, *, several: bool) -> list[Block]:
-    blocks: list[Block] = [Heading(2, run.machine)] if several else []
+    blocks: list[Block] = [Heading(2, run.machine or "Server")] if several else []
     return [*blocks, *(_imported(run) if run.reported else _own(run))]
 
 

@@ -275,31 +275,39 @@ def table_9(solution: Solution) -> Table:
 
 
 def evidence_table(solution: Solution) -> Table:
-    """Where each figure comes from, and what speaks against relying on it."""
+    """Where each figure comes from."""
     rows = []
     for place, runs in solution.runs.items():
         for index, run in enumerate(runs):
-            origin = (
-                f"imported from {run.verdict['imported']['tool']} {run.verdict['imported']['tool_version'] or ''}".strip()
-                if run.reported
-                else f"Plimsoll {run.environment['plimsoll']}"
-            )
             seconds = run.summary["window"]["seconds"]
+            length = None if not seconds else f"{seconds / 3600:.1f} h"
+            qualifies = "yes" if run.verdict["qualifying"] else "no"
+            name = place.replace("_", " ")
+            rows.append([name, solution.machine(run, index), run.verdict["result"], qualifies, length, _origin(run)])
+    return Table("Evidence", ["Test", "Server", "Result", "Qualifies", "Measured for", "Measured by"], rows)
+
+
+def _origin(run: Run) -> str:
+    if run.reported is None:
+        return f"Plimsoll {run.environment['plimsoll']}"
+    tool = run.verdict["imported"]
+    return f"{tool['tool']} {tool['tool_version'] or ''}".strip() + ", imported"
+
+
+def reservations(solution: Solution) -> list[str]:
+    """What speaks against relying on a run, each in a sentence that begins with its test."""
+    found = []
+    for place, runs in solution.runs.items():
+        for index, run in enumerate(runs):
             contradictions = sum(1 for finding in run.findings if finding["kind"] == "contradiction")
-            remark = "; ".join(
-                [
-                    *run.verdict["not_qualifying_because"],
-                    *([f"{contradictions} contradictions, see its appendix"] if contradictions else []),
-                ]
+            reasons = list(run.verdict["not_qualifying_because"])
+            reasons += (
+                [f"its figures contradict each other in {contradictions} places, see its appendix"]
+                if contradictions
+                else []
             )
-            rows.append(
-                [
-                    place.replace("_", " "),
-                    solution.machine(run, index),
-                    run.verdict["result"],
-                    None if not seconds else f"{seconds / 3600:.1f} h",
-                    origin,
-                    remark or "none",
-                ]
-            )
-    return Table("Evidence", ["Test", "Server", "Result", "Measured for", "Measured by", "What to know"], rows)
+            if reasons:
+                found.append(
+                    f"{place.replace('_', ' ').capitalize()}, {solution.machine(run, index)}: {'; '.join(reasons)}."
+                )
+    return found

@@ -37,7 +37,7 @@ td, tbody th { white-space: pre-line; } .reports td, .reports tbody th { white-s
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; } nav, .skip { display: none; } .scroll, figure { overflow: visible; }
   .reports { page: wide; break-before: page; } .cover { break-after: page; padding-top: 30vh; } .chapter-a { break-before: page; }
-  h1, h2, h3 { break-after: avoid; } tr, figure { break-inside: avoid; } .reports table { font-size: 6.4pt; } .reports th, .reports td { padding: .15rem .25rem; }
+  h1, h2, h3 { break-after: avoid; } tr, figure, .chapter .scroll, .chapter-a .scroll { break-inside: avoid; } .reports table { font-size: 6.4pt; } .reports .note { font-size: 7.5pt; } .reports .lines p { font-size: 7.5pt; } .reports th, .reports td { padding: .15rem .25rem; }
   .reports thead th { max-width: 19mm; white-space: normal; }
 }
 """
