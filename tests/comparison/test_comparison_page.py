@@ -29,6 +29,8 @@ def html(fast: Path, slow: Path) -> str:
 def test_golden_comparison(html: str) -> None:
     """A change of the page is looked at, not discovered."""
     text = re.sub(r"<script>.*?</script>", "<script></script>", html, flags=re.DOTALL)
+    # What is the same of two plans grows with every key a plan may have.
+    text = re.sub(r"<details><summary>What is the same.*?</details>", "", text, flags=re.DOTALL)
     text = re.sub(r"(?:/<wbr>[^<\s]+)+/<wbr>(fast|slow)\b", r"/somewhere/\1", text)
     if os.environ.get("PLIMSOLL_WRITE_GOLDEN") == "1":
         GOLDEN.write_text(text)

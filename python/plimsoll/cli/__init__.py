@@ -36,6 +36,11 @@ COMMANDS: dict[str, Row] = {
     "compare": Row("plimsoll.cli.compare:compare", "Compare runs, with the confidence of each difference."),
     "runs": Row("plimsoll.cli.runs:runs", "List the runs below a directory, also broken ones."),
     "export": Row("plimsoll.cli.export:export", "Write the counters of a run as CSV."),
+    "study": Row("plimsoll.cli.study:study", "Carry out variants of one base and rank them."),
+    "pack": Row(
+        "plimsoll.cli.pack:pack", "Pack a run folder into one archive with a manifest; --redact takes names out."
+    ),
+    "unpack": Row("plimsoll.cli.pack:unpack", "Check such an archive against its manifest and unpack it."),
     "status": Row("plimsoll.cli.status:status", "Say how a run in the background does."),
     "watch": Row("plimsoll.cli.status:watch", "Follow a run in the background until it ends."),
     "verify": Row("plimsoll.cli.verify:verify", "Check every page of database files. Never writes."),

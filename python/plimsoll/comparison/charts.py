@@ -118,22 +118,30 @@ def value_chart(found: dict[str, Any], name: str) -> Chart | None:
                 }
             )
     order = [side["name"] for side in found["sides"]]
-    base = alt.Chart().encode(x=alt.X("w:N", title=None, sort=order, axis=alt.Axis(labelAngle=0, labelLimit=160)))
+    # Names of sides are long and may be many: they stand one below the other.
+    base = alt.Chart().encode(y=alt.Y("w:N", title=None, sort=order, axis=alt.Axis(labelLimit=220)))
     layers = [
-        base.mark_bar(color=COLOURS[0], size=34).encode(
-            y=alt.Y(
-                "v:Q", title=figure["unit"], axis=alt.Axis(tickCount=5, format="~s" if figure["unit"] != "ms" else "~g")
+        base.mark_bar(color=COLOURS[0], height={"band": 0.7}).encode(
+            x=alt.X(
+                "v:Q",
+                title=figure["unit"] or None,
+                axis=alt.Axis(tickCount=5, format="~s" if figure["unit"] != "ms" else "~g"),
             ),
             tooltip=[alt.Tooltip("w:N", title="side"), alt.Tooltip("v:Q", title=figure["unit"], format=".4~g")],
         ),
-        base.mark_rule(color="#000", strokeWidth=2).encode(y="l:Q", y2="h:Q"),
+        base.mark_rule(color="#000", strokeWidth=2).encode(x="l:Q", x2="h:Q"),
     ]
-    words = [", ".join(f"{point['w']} {shown(float(point['v']))} {figure['unit']}" for point in points[:PLACES_MAX])]
+    words = [", ".join(f"{point['w']} {shown(float(point['v']))} {figure['unit']}" for point in points)]
+    if len(points) > PLACES_MAX:
+        values = [float(point["v"]) for point in points]
+        words = [f"{len(points)} sides, {shown(min(values))} to {shown(max(values))} {figure['unit']}"]
     if any(row[2] for row in rows):
         words.append("lines: twice the standard error to both sides")
     title = figure["title"]
     description = ". ".join([f"{title} of every side", *words])
-    spec = finished(alt.layer(*layers, data=alt.Data(values=points)), f"{title} ({figure['unit']})", words, description)
+    heading = f"{title} ({figure['unit']})" if figure["unit"] else title
+    spec = finished(alt.layer(*layers, data=alt.Data(values=points)), heading, words, description)
+    spec["height"] = max(120, 26 * len(points))
     table = Table(f"{title}: values of every side", ["Side", f"Value ({figure['unit']})", "Standard error"], rows)
     return Chart(f"values-{name}".replace("_", "-"), title, description, spec, table)
 

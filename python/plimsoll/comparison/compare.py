@@ -74,7 +74,7 @@ def _described(side: Side) -> dict[str, Any]:
 
 def _row(figure: Figure, sides: Sequence[Side]) -> dict[str, Any] | None:
     """One figure of every side; None where no two sides have it."""
-    estimates = [_estimate(figure, side) for side in sides]
+    estimates = [estimate_of(figure, side) for side in sides]
     known = [estimate for estimate in estimates if estimate.value is not None]
     if len(known) < 2 or all(abs(estimate.value or 0) < NOTHING for estimate in known):
         return None
@@ -83,12 +83,13 @@ def _row(figure: Figure, sides: Sequence[Side]) -> dict[str, Any] | None:
         "title": figure.title,
         "unit": figure.unit,
         "better": figure.better,
-        "sides": [_value(estimate) for estimate in estimates],
+        "sides": [value_row(estimate) for estimate in estimates],
         "against_first": [difference(figure, estimates[0], estimate) for estimate in estimates[1:]],
     }
 
 
-def _value(estimate: Estimate) -> dict[str, Any]:
+def value_row(estimate: Estimate) -> dict[str, Any]:
+    """An estimate as plain data."""
     return {
         "value": estimate.value,
         "relative_error": estimate.relative_error,
@@ -99,7 +100,8 @@ def _value(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _estimate(figure: Figure, side: Side) -> Estimate:
+def estimate_of(figure: Figure, side: Side) -> Estimate:
+    """A figure of a side with its confidence: from whole runs where there are several, otherwise from blocks."""
     values = [value for run in side.runs if (value := value_of(figure, run)) is not None]
     if not values:
         return Estimate(None, why_not="not measured")

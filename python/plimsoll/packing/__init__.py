@@ -1,0 +1,1 @@
+"""Run folders as one archive that a receiver can check, with names taken out where the sender wants that."""

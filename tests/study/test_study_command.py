@@ -1,0 +1,211 @@
+"""`plimsoll study` as a person uses it: resumed after a kill, ranked with confidence, and wrong files refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll import folder
+from plimsoll.cli import run_program
+
+PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
+LIGHT = """
+kind = "study"
+schema_version = 1
+name = "small"
+repeat = 3
+
+[light]
+array = "emc-vnxe3300"
+databases = 2
+database_gb = 400
+volume_gb = 500
+sessions = 6
+warm_up_s = 5
+measure_s = 40
+
+[[variants]]
+name = "as sold"
+
+[[variants]]
+name = "mirrored"
+set = { "light.changes.level" = "RAID 10", "light.changes.sets" = [6] }
+
+[[variants]]
+name = "the same"
+set = { "light.sessions" = 6 }
+"""
+
+
+def written(home: Path, text: str = LIGHT) -> Path:
+    path = home / "study.toml"
+    path.write_text(text)
+    return path
+
+
+def result(home: Path) -> dict[str, Any]:
+    found: dict[str, Any] = folder.read_json(home / "out" / "study.json")
+    return found
+
+
+def test_STU_01_variants_are_ranked_with_confidence(tmp_path: Path) -> None:
+    """STU-01: a table and a page from one file; two variants that are the same are not called different."""
+    assert run_program(["study", str(written(tmp_path)), "--out", str(tmp_path / "out")]) == 0
+    found = result(tmp_path)
+    assert len(found["ranking"]) == 3
+    figure = next(row for row in found["figures"] if row["name"] == "database_iops")
+    mirrored, same = figure["against_baseline"][1], figure["against_baseline"][2]
+    assert mirrored["basis"] == "runs"
+    assert mirrored["low"] <= mirrored["factor"] <= mirrored["high"]
+    assert (same["factor"], same["word"]) == (1.0, "same")
+    html = (tmp_path / "out" / folder.REPORT).read_text()
+    assert "MODELLED" in html
+    values = [side["value"] for side in figure["sides"]]
+    assert all(f"{value:,.0f}" in html for value in values), "RPT-24: the page shows the values of the table"
+
+
+def test_finished_variants_are_not_done_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Resumable: only what is missing, or defined otherwise than before, is done; the verdict is the same."""
+    arguments = ["study", str(written(tmp_path)), "--out", str(tmp_path / "out")]
+    run_program(arguments)
+    first = result(tmp_path)
+    (tmp_path / "out" / "variants" / "mirrored" / "seed-2.json").write_text("{ damaged")
+    capsys.readouterr()
+    run_program(arguments)
+    assert "1 simulations to do" in capsys.readouterr().err
+    assert result(tmp_path) == first, "rerun gives the same"
+    written(tmp_path, LIGHT.replace('"light.sessions" = 6', '"light.sessions" = 8'))
+    run_program(arguments)
+    assert "3 simulations to do" in capsys.readouterr().err
+
+
+def test_a_killed_study_goes_on(tmp_path: Path) -> None:
+    """kill -9 in the middle: what was finished stays, nothing half written is taken for a result."""
+    long = LIGHT.replace("measure_s = 40", "measure_s = 1500")
+    command = [*PLIMSOLL, "study", str(written(tmp_path, long)), "--out", str(tmp_path / "out"), "--jobs", "1"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "out").glob("variants/*/*.json")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    finished = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("variants/*/*.json")}
+    assert 1 <= len(finished) < 9
+    again = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert again.returncode == 0, again.stderr
+    assert f"{9 - len(finished)} simulations to do" in again.stderr
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished
+
+
+def plan_study(target: str, further: str = "") -> str:
+    return f"""
+kind = "study"
+schema_version = 1
+name = "plans"
+repeat = 2
+{further}
+[plan]
+name = "small"
+phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = 1 }}, {{ kind = "stop" }}]
+sample_interval_ms = 100
+
+[[plan.target]]
+name = "storage"
+{target}
+
+[[plan.instance]]
+name = "one"
+database_size_mib = 64
+
+[[plan.workload]]
+name = "mix"
+
+[[axes]]
+key = "plan.workload.mix.load"
+title = "load"
+values = [{{ sessions = 1 }}, {{ sessions = 4 }}]
+"""
+
+
+def test_plans_on_a_modelled_array_are_run_by_the_engine(tmp_path: Path) -> None:
+    """The same file form carries whole runs: folders with reports, seeds that differ, results side by side."""
+    text = plan_study('modelled = "emc-vnxe3300"').replace("duration_s = 1", "duration_s = 20")
+    assert run_program(["study", str(written(tmp_path, text)), "--out", str(tmp_path / "out")]) == 0
+    found = result(tmp_path)
+    assert found["modelled"]
+    assert [side["runs_count"] for side in found["sides"]] == [2, 2]
+    runs = sorted((tmp_path / "out" / "variants").glob("*/run-*"))
+    seeds = {folder.read_json(path / folder.PLAN)["run"]["seed"] for path in runs}
+    assert (len(runs), len(seeds)) == (4, 2)
+    assert all((path / folder.REPORT).exists() for path in runs)
+
+
+@pytest.mark.slow
+def test_real_variants_run_one_after_another_and_leave_nothing(tmp_path: Path) -> None:
+    """Two loads on one storage would measure each other; databases made for the study go with it."""
+    text = plan_study(f'path = "{tmp_path / "storage"}"', 'databases = "anew"')
+    assert run_program(["study", str(written(tmp_path, text)), "--out", str(tmp_path / "out"), "--yes"]) == 0
+    spans = []
+    for path in sorted((tmp_path / "out" / "variants").glob("*/run-*")):
+        phases = folder.read_json(path / folder.SUMMARY)["phases"]
+        spans.append((phases[0]["start_utc"], phases[-1]["start_utc"]))
+    spans.sort()
+    assert len(spans) == 4
+    assert all(before[1] <= after[0] for before, after in pairwise(spans))
+    assert not (tmp_path / "storage" / "one").exists()
+    assert run_program(["study", str(tmp_path / "study.toml"), "--out", str(tmp_path / "out"), "--yes"]) == 0
+    assert json.loads((tmp_path / "out" / "study.json").read_text())["sides"][0]["runs_count"] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('array = "emc-vnxe3300"', 'array = "emc-vnxe330"'), "no preset"),
+        (("sessions = 6\n", "sesions = 6\n"), "did you mean `sessions`"),
+        (('"light.changes.level"', '"light.changes.lvel"'), "variant mirrored: light.changes.lvel"),
+        (('"light.changes.level"', '"plan.level"'), "paths begin with light"),
+        (('"light.changes.level" = "RAID 10"', 'light.changes.level = "RAID 10"'), "put the whole path in quotes"),
+        (("repeat = 3", 'repeat = 3\nbaseline = "as solt"'), "did you mean `as sold`"),
+        (("repeat = 3", 'repeat = 3\nrank_by = "iops"'), "is not one of the known values"),
+        (("database_gb = 400", "database_gb = 2000"), "is more than the volume holds"),
+        (('kind = "study"', 'kind = "plan"'), "`plimsoll run` reads files of this kind"),
+        (('name = "the same"', 'name = "As sold!"'), "would share a folder"),
+        (("repeat = 3", 'repeat = 3\nplan_file = "other.toml"'), "write exactly one of"),
+    ],
+)
+def test_mistakes_are_told_with_a_hint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], message: str
+) -> None:
+    """Before anything is simulated or written."""
+    path = written(tmp_path, LIGHT.replace(*change))
+    assert run_program(["study", str(path), "--out", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is overwritten: neither a stranger's files nor another study."""
+    home = tmp_path / "out"
+    home.mkdir()
+    (home / "notes.txt").write_text("mine")
+    assert run_program(["study", str(written(tmp_path)), "--out", str(home)]) == 2
+    assert "is not empty and holds no study" in capsys.readouterr().err
+    (home / "study.toml").write_text("")
+    folder.write_json(home / "study.json", {"name": "another"})
+    assert run_program(["study", str(written(tmp_path)), "--out", str(home)]) == 2
+    assert 'holds the study "another"' in capsys.readouterr().err
+
+
+def test_dry_run_shows_the_variants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What would be done, and nothing written."""
+    assert run_program(["study", str(written(tmp_path)), "--dry-run", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["variants"]
+    assert [(row["name"], row["kind"], row["runs"]) for row in rows][1] == ("mirrored", "modelled", 3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["study.toml"]
