@@ -1,10 +1,12 @@
 """`plimsoll compare` as a script uses it: conditions and exit codes."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from plimsoll import folder
 from plimsoll.cli import run_program
 
 
@@ -64,3 +66,15 @@ def test_one_folder_is_no_comparison(fast: Path, capsys: pytest.CaptureFixture[s
     """The baseline alone says nothing."""
     assert run_program(["compare", str(fast)]) == 2
     assert "needs two run folders" in capsys.readouterr().err
+
+
+def test_damage_that_only_a_chart_meets_is_told_too(
+    fast: Path, slow: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Distributions are read for the page alone; their damage is no internal error."""
+    shutil.copytree(slow, tmp_path / "damaged")
+    (tmp_path / "damaged" / folder.HISTOGRAMS).write_text("not a table")
+    page = tmp_path / "page.html"
+    assert run_program(["compare", str(fast), str(tmp_path / "damaged"), "--html", str(page)]) == 2
+    assert "histograms.parquet cannot be read" in capsys.readouterr().err
+    assert not page.exists()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from plimsoll import folder, repeats
-from plimsoll.cli import run_program
+from plimsoll.cli import load, run_program
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
@@ -74,6 +74,14 @@ def test_a_report_of_the_series_can_be_made_again(tmp_path: Path, capsys: pytest
     assert (home / folder.REPORT).exists()
     assert code == {"pass": 0, "fail": 1, "inconclusive": 3}[content["result"]]
     assert "the worst of 2 runs" in capsys.readouterr().out
+
+
+def test_every_named_test_can_be_repeated() -> None:
+    """Also the tests that are made from a table of options."""
+    command = load("test")
+    assert len(command.commands) > 1
+    for name, verb in command.commands.items():
+        assert any("--repeat" in parameter.opts for parameter in verb.params), name
 
 
 def performance(home: Path, *further: str) -> list[str]:

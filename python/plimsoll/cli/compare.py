@@ -86,6 +86,7 @@ def _say_conditions(findings: list[Any]) -> None:
 
 def _write_page(path: Path, found: dict[str, Any], sides: Any, findings: list[Any]) -> None:
     try:
+        from plimsoll.comparison import ComparisonError
         from plimsoll.comparison.page import render
     except ModuleNotFoundError as error:
         course.stop_with(
@@ -93,5 +94,7 @@ def _write_page(path: Path, found: dict[str, Any], sides: Any, findings: list[An
         )
     try:
         folder.write_text(path, render(found, sides, findings))
+    except ComparisonError as error:
+        course.stop_with(course.EXIT_USAGE, *error.problems)
     except OSError as error:
         course.stop_with(course.EXIT_USAGE, f"{path}: {(error.strerror or str(error)).lower()}; name another file")

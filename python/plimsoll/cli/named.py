@@ -72,6 +72,7 @@ _RUN_OPTIONS: list[tuple[str, Any, Any]] = [
     ("max_iops", options.MaxIops, None),
     ("max_mib_per_s", options.MaxMibPerS, None),
     ("stop_if", options.StopIf, None),
+    ("repeat", options.Repeat, 1),
 ]
 
 

@@ -43,7 +43,8 @@ def run_is_done(run_folder: Path, plan: dict[str, Any]) -> bool:
     try:
         same = folder.read_json(run_folder / folder.PLAN) == plan
         ended = folder.read_json(run_folder / folder.OUTCOME)["ending"] == "complete"
-        return same and ended and (run_folder / folder.VERDICT).exists()
+        judged_whole = all(bool(folder.read_json(run_folder / name)) for name in (folder.SUMMARY, folder.VERDICT))
+        return same and ended and judged_whole
     except (folder.FolderError, KeyError, TypeError):
         return False
 
