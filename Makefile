@@ -37,6 +37,7 @@ test-python: $(VENV)/.native $(VENV)/.dev
 check: $(VENV)/.native $(VENV)/.dev ## format, lints, types, layers, tidiness
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo clippy -p plimsoll-bench --features peers --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check python tests bench
 	$(BIN)/ruff format --check python tests bench
 	$(BIN)/mypy

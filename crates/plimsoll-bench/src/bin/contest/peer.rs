@@ -110,7 +110,6 @@ fn session<P: Peer>(shared: &Shared<'_, P>, contest: &Contest, random: Random) -
             intended: step.intended,
             operation: step.operation,
             finished: now(),
-            operation: step.operation,
             result: if found { Ending::Done } else { Ending::Missing },
         });
     }
