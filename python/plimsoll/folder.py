@@ -24,6 +24,7 @@ SAMPLES = "samples.parquet"
 HISTOGRAMS = "histograms.parquet"
 COUNTERS = "counters.parquet"
 KERNEL_LOG = "kernel-log.json"
+DEVICE_ERRORS = "device-errors.json"
 OUTCOME = "outcome.json"
 POINTS = "points.json"
 SUMMARY = "summary.json"
@@ -107,6 +108,7 @@ def new_folder(name: str, wanted: Path | None) -> Path:
         HISTOGRAMS,
         COUNTERS,
         KERNEL_LOG,
+        DEVICE_ERRORS,
         OUTCOME,
         POINTS,
         CAPACITY,

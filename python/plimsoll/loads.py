@@ -30,7 +30,9 @@ LOAD_FIELDS = {
     "users": Field(Number(1, 1e9, whole=True), meaning="users whose database I/O is the target"),
     "profile": Field(Text(tuple(profiles())), meaning="what a user does in a day"),
     "iops_per_user": Field(Number(0.0001, 1000), meaning="database I/O of one user, instead of a profile"),
-    "throughput_percent": Field(Number(0.1, 1000), meaning="share of the target that is loaded"),
+    "throughput_percent": Field(
+        Number(0.1, 1000), meaning="share of the target, or of what a search found, that is loaded"
+    ),
     "transactions_per_s": Field(Number(0.01, 1e9), meaning="transactions that arrive per second"),
     "search": Field(Text(("max",)), meaning="look for the highest rate that keeps the limits"),
     "spacing": Field(Text(SPACINGS), meaning="how arrivals are spaced: independently or evenly"),
@@ -45,7 +47,7 @@ WAYS: dict[str, tuple[str, ...]] = {
     "target_iops": ("spacing", "throughput_percent"),
     "users": ("profile", "iops_per_user", "spacing", "throughput_percent"),
     "transactions_per_s": ("spacing",),
-    "search": ("sessions", "shared", "spacing", "step_s", "settle_s", "tolerance_percent"),
+    "search": ("sessions", "shared", "spacing", "step_s", "settle_s", "tolerance_percent", "throughput_percent"),
 }
 
 
@@ -81,7 +83,9 @@ def complete_load(
         search = {
             key: float(stated.get(key, config.SEARCH[key])) for key in ("step_s", "settle_s", "tolerance_percent")
         }
-        return {"search": "max", **sessions, **arrivals, **search, "criteria": criteria(plan["limits"])}
+        share = float(stated.get("throughput_percent", 100))
+        kept = {"criteria": criteria(plan["limits"]), "throughput_percent": share}
+        return {"search": "max", **sessions, **arrivals, **search, **kept}
     target = stated["target_iops"] if way == "target_iops" else _of_users(stated, edition_name, path, collector)
     return {
         "target_iops": target * stated.get("throughput_percent", 100) / 100,

@@ -86,6 +86,7 @@ def summarize(run_folder: Path) -> dict[str, Any]:
             "checksum_devices": measured.devices("checksum"),
             **measured.backups_and_recoveries(plan),
             "kernel_log": _kernel_log(run_folder),
+            "device_errors": _device_errors(run_folder),
             "gaps": gaps,
             "phases": [_phase(phase, outcome) for phase in outcome["phases"]],
             "io": {"method": outcome["io_method"], "remarks": outcome["io_remarks"]},
@@ -413,6 +414,15 @@ def _utc(monotonic_ns: int | None, outcome: dict[str, Any]) -> str | None:
     before = [anchor for anchor in anchors if anchor["monotonic_ns"] <= monotonic_ns] or anchors[:1]
     utc_ns = before[-1]["utc_ns"] + monotonic_ns - before[-1]["monotonic_ns"]
     return datetime.fromtimestamp(utc_ns / NS_PER_S, UTC).isoformat(timespec="milliseconds")
+
+
+def _device_errors(run_folder: Path) -> dict[str, Any] | None:
+    """What devices and file systems counted; None for a run of a version that did not look."""
+    path = run_folder / folder.DEVICE_ERRORS
+    if not path.is_file():
+        return None
+    content = folder.read_json(path)
+    return {name: content[name] for name in ("readable", "counters", "lines")}
 
 
 def _kernel_log(run_folder: Path) -> dict[str, Any] | None:

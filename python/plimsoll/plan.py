@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from plimsoll import config, loads, stopping
+from plimsoll import config, loads, scenarios, stopping
 from plimsoll.blockdevices import is_device
 from plimsoll.limits import LimitError, parse_limit
 from plimsoll.modelled.possible import impossibilities
@@ -69,6 +69,7 @@ INSTANCE_FIELDS = {
     "target": Field(Text(), meaning="the storage it lies on; the first one if left out"),
     "edition": Field(Text(tuple(config.editions())), meaning="whose habits it has"),
     "backend": Field(Text(BACKENDS), meaning="what stands behind it"),
+    "weight": Field(Number(0.001, 1000), meaning="its share of a load that works on several instances; 1 if left out"),
     "databases": Field(Number(1, 250, whole=True), meaning="databases that share its log and cache"),
     "database_size_mib": Field(Number(64, 64 * 1024 * 1024, whole=True), meaning="size of each database when prepared"),
     "page_kib": Field(Number(4, 32, whole=True), meaning="page size: 4, 8, 16 or 32"),
@@ -143,6 +144,17 @@ PLAN_FIELDS = {
     "stated_limits": Field(
         ListOf(Text()), default=[], meaning='further limits on fields of the summary: ["log_write_latency_ms_p99<5"]'
     ),
+    "mailbox_profile": Field(
+        Table(scenarios.MAILBOX_FIELDS), meaning="sizes and load from users, quota and IOPS of a user"
+    ),
+    "disk_throughput": Field(Table(scenarios.THROUGHPUT_FIELDS), meaning="sizes and load from shares of the volumes"),
+    "source": Field(
+        Text(("any", "new", "existing", "restored")),
+        meaning="databases that are there, or new ones where none are (any); always new ones; only those that are there; a saved set",
+    ),
+    "restore_from": Field(
+        Text(), meaning="the saved set that is restored before the run; see `plimsoll prepare --save`"
+    ),
     "seed": Field(
         Number(0, 2**53, whole=True), default=config.RUN_DEFAULTS["seed"], meaning="decides keys and content"
     ),
@@ -207,6 +219,7 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
     collector = Collector(document)
     content = {key: value for key, value in document.data.items() if key != "kind"}
     plan = collector.table(content, PLAN_FIELDS, ())
+    scenarios.apply(plan, dict.fromkeys(WORKLOAD_FIELDS) | {"name": "mix"}, collector)
     if plan["host"] == []:
         plan["host"] = [{"name": "local"}]
     run = {
@@ -233,6 +246,7 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
         except stopping.ConditionError as error:
             collector.add(("stop_if", index), str(error), error.hint)
     intervals = _counter_intervals(plan, collector)
+    source = _source(plan, collector)
     collector.raise_if_any()
     rated = {item["name"]: item["rated_endurance_tb"] for item in plan["target"] if item["rated_endurance_tb"]}
     judgement = {key: plan[key] for key in ("limits", "test", "required_iops")} | {"stated_limits": stated}
@@ -247,6 +261,7 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
         "name": plan["name"],
         "description": plan["description"],
         "stop_if": plan["stop_if"],
+        "source": source,
         "run": _whole(run),
         "judgement": {
             **judgement,
@@ -258,6 +273,17 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
             "editions": [_edition_name(instance) for instance in plan["instance"]],
         },
     }
+
+
+def _source(plan: dict[str, Any], collector: Collector) -> dict[str, Any]:
+    """Where the databases of a run come from."""
+    kind, directory = plan["source"], plan["restore_from"]
+    if kind == "restored" and directory is None:
+        collector.add(("source",), "is restored, but nothing says from where", "write restore_from = DIR")
+    if directory is not None and kind not in (None, "restored"):
+        collector.add(("restore_from",), f"means nothing beside source {kind}", "leave out one of them")
+    usual = "any" if directory is None else "restored"
+    return {"kind": kind or usual, "from": str(Path(directory).expanduser().absolute()) if directory else None}
 
 
 def _stated_limits(given: list[str], collector: Collector) -> list[str]:
@@ -281,7 +307,7 @@ def _whole(value: Any, key: str = "") -> Any:
         return {name: _whole(item, name) for name, item in value.items()}
     if isinstance(value, list):
         return [_whole(item, key) for item in value]
-    if isinstance(value, float) and value.is_integer() and not key.endswith("_s") and key != "sluggish":
+    if isinstance(value, float) and value.is_integer() and not key.endswith("_s") and key not in ("sluggish", "weight"):
         return int(value)
     return value
 
@@ -438,6 +464,7 @@ def _instance(
         "directory": str(directory),
         "log_directory": str(log_directory),
         "unfinished": False,
+        "weight": None if given["weight"] is None else float(given["weight"]),
         "page_bytes": page_kib * 1024,
         "databases": [
             {

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from plimsoll import blockdevices
+from plimsoll import blockdevices, saved_sets
 from plimsoll.folder import FolderError, read_json, write_json
 from plimsoll.storage import StorageError, describe, nearest_existing
 
@@ -51,6 +51,9 @@ class Forecast:
         reused: instances whose databases exist already.
         recovered: those of them that their last run did not close.
         prepared_anew: databases whose preparation was interrupted.
+        deleted: directories of ours that are deleted first, because new or restored databases were asked for.
+        restored: instances that are copied from a saved set.
+        bytes_to_restore: their files.
         warnings: what a reader of the result must know.
     """
 
@@ -60,15 +63,19 @@ class Forecast:
     reused: list[str] = field(default_factory=list)
     recovered: list[str] = field(default_factory=list)
     prepared_anew: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
+    bytes_to_restore: int = 0
     warnings: list[str] = field(default_factory=list)
 
 
-def inspect(run: dict[str, Any]) -> Forecast:
+def inspect(run: dict[str, Any], source: dict[str, Any] | None = None) -> Forecast:
     """Check the places of a run and note in it which databases exist already. Writes nothing to disk.
 
     Args:
         run: the `run` part of a plan. `existing_records` and `unfinished` are filled in where a database can be reused; block
             devices get their lasting names.
+        source: where databases come from, as a plan has it: `kind` and `from`; those that are there or new ones if left out.
 
     Raises:
         PremisesError: with everything that stands in the way.
@@ -85,11 +92,15 @@ def inspect(run: dict[str, Any]) -> Forecast:
         if instance["log_directory"] != instance["directory"]:
             problems += _unfit(Path(instance["log_directory"]))
         try:
-            _look_at(instance, forecast)
+            _look_at(instance, forecast, source or {"kind": "any", "from": None})
         except FolderError as error:
             problems.append(str(error))
         except PermissionError as error:
             problems.append(f"{error.filename} may not be read by this user; change its owner or name another path")
+    if forecast.bytes_to_prepare and not _opens(run):
+        problems.append(
+            "this plan opens no databases and makes none, but some of those it names are missing; prepare them first"
+        )
     _count_logs(run, forecast)
     problems += _too_little_space(run, forecast)
     forecast.warnings = list(dict.fromkeys(forecast.warnings))
@@ -98,13 +109,18 @@ def inspect(run: dict[str, Any]) -> Forecast:
     return forecast
 
 
-def _look_at(instance: dict[str, Any], forecast: Forecast) -> None:
+def _look_at(instance: dict[str, Any], forecast: Forecast, source: dict[str, Any]) -> None:
     """Find out what of an instance exists, and count what has to be made.
 
     Raises:
         FolderError: there is something else.
     """
-    found = _existing(instance)
+    if source["kind"] in ("new", "restored"):
+        _make_room(instance, forecast)
+    if source["kind"] == "restored":
+        _look_at_saved(instance, forecast, Path(source["from"]))
+        return
+    found = None if source["kind"] == "new" else _existing(instance)
     missing = instance["databases"]
     if found is not None and found["state"] == CLOSED:
         missing = []
@@ -121,6 +137,9 @@ def _look_at(instance: dict[str, Any], forecast: Forecast) -> None:
         forecast.prepared_anew += [
             str(database_path(instance, item)) for item in missing if database_path(instance, item).exists()
         ]
+    if missing and source["kind"] == "existing":
+        paths = ", ".join(str(database_path(instance, item)) for item in missing)
+        raise FolderError(f"{paths} should exist and does not; make it first, or leave the source of databases open")
     forecast.bytes_to_prepare += sum(item["size_bytes"] for item in missing)
     for database in missing:
         path = database_path(instance, database)
@@ -131,6 +150,90 @@ def _look_at(instance: dict[str, Any], forecast: Forecast) -> None:
         _need(forecast, path.parent, int(database["size_bytes"] * (1 + GROWTH_SHARE)) - begun)
     if missing:
         _need(forecast, Path(instance["log_directory"]), LOG_RESERVE_BYTES)
+
+
+def _make_room(instance: dict[str, Any], forecast: Forecast) -> None:
+    """Note what of ours has to go before new or restored databases come. Nothing of anybody else ever goes.
+
+    Raises:
+        FolderError: it is not ours, or a device.
+    """
+    instance["unfinished"] = False
+    for database in instance["databases"]:
+        database["existing_records"] = None
+        if blockdevices.is_device(database_path(instance, database)):
+            raise FolderError(
+                "a block device can be neither restored nor begun anew; `plimsoll clean --destroy SERIAL` clears it"
+            )
+    directory = Path(instance["directory"])
+    if _is_ours(directory):
+        forecast.deleted.append(str(directory))
+        freed = sum(file.stat().st_blocks * 512 for file in directory.rglob("*") if file.is_file())
+        _need(forecast, directory, -freed)
+    elif directory.is_dir() and any(directory.iterdir()):
+        raise FolderError(
+            f"{directory} is not empty and was not made by Plimsoll; name another path, nothing is overwritten"
+        )
+
+
+def _look_at_saved(instance: dict[str, Any], forecast: Forecast, directory: Path) -> None:
+    """Compare an instance with that of a saved set.
+
+    Raises:
+        FolderError: there is no such set, or other databases are in it.
+    """
+    saved = saved_sets.read_set(directory)
+    name = instance["name"]
+    if name not in saved["instances"]:
+        raise FolderError(
+            f"{directory} holds {', '.join(saved['instances'])}, but no {name}; save the set from this plan"
+        )
+    there = saved["instances"][name]["identity"]
+    # A set may be restored to another place.
+    different = _differences(there | {"log_directory": instance["log_directory"]}, _identity(instance))
+    if different:
+        raise FolderError(
+            f"{name} in {directory} differs from the plan in {', '.join(different)}; save the set from this plan"
+        )
+    for database, records in zip(instance["databases"], saved["instances"][name]["records"], strict=True):
+        database["existing_records"] = records
+    size = saved_sets.size_of(saved, name)
+    forecast.restored.append(name)
+    forecast.bytes_to_restore += size
+    _need(forecast, Path(instance["directory"]), int(size * (1 + GROWTH_SHARE)))
+
+
+def begin_with(run: dict[str, Any], source: dict[str, Any] | None, expected: Forecast, say: saved_sets.Say) -> None:
+    """Delete and restore what `inspect` has foreseen.
+
+    Raises:
+        FolderError: the saved set is damaged.
+    """
+    for directory in expected.deleted:
+        remove(Path(directory))
+    for instance in run["instances"]:
+        if instance["name"] in expected.restored and source is not None:
+            _make_directories(instance)
+            records = saved_sets.restore(instance, Path(source["from"]), say)
+            _write_marker(instance, CLOSED, records)
+
+
+def save_set(run: dict[str, Any], directory: Path, say: saved_sets.Say) -> None:
+    """Copy the closed databases of a run into a new saved set.
+
+    Raises:
+        FolderError: they are not closed, or the folder is not empty.
+    """
+    markers = [read_json(Path(instance["directory"]) / MARKER) for instance in run["instances"]]
+    for instance, marker in zip(run["instances"], markers, strict=True):
+        if marker["state"] != CLOSED:
+            raise FolderError(
+                f"the databases of {instance['name']} are not closed; run or prepare them to the end first"
+            )
+        for database in instance["databases"]:
+            if blockdevices.is_device(database_path(instance, database)):
+                raise FolderError("a database on a block device cannot be saved into a set")
+    saved_sets.save(run["instances"], markers, directory, MARKER, say)
 
 
 def _count_logs(run: dict[str, Any], forecast: Forecast) -> None:
@@ -175,10 +278,19 @@ def take(run: dict[str, Any]) -> None:
     """Make the directories of a run and mark them as in use."""
     if run.get("modelled"):
         return
-    for instance in run["instances"]:
-        for directory in {instance["directory"], instance["log_directory"]}:
-            Path(directory).mkdir(parents=True, exist_ok=True)
+    for instance in run["instances"] if _opens(run) else []:
+        _make_directories(instance)
         _write_marker(instance, IN_USE, None)
+
+
+def _make_directories(instance: dict[str, Any]) -> None:
+    for directory in {instance["directory"], instance["log_directory"]}:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+
+
+def _opens(run: dict[str, Any]) -> bool:
+    """Whether a run opens databases; one that only reads their files leaves their markers alone."""
+    return any(phase["action"]["kind"] == "prepare" for phase in run["phases"])
 
 
 def give_back(run: dict[str, Any], outcome: dict[str, Any]) -> None:

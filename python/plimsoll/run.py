@@ -20,7 +20,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from plimsoll import _native, folder
+from plimsoll import _native, device_errors, folder
 from plimsoll.environment import collect
 from plimsoll.kernel_log import KernelLog, disks_of
 
@@ -63,6 +63,8 @@ def run_plan(
     environment = collect(targets)
     environment["release_build"] = _native.is_release_build
     folder.write_json(run_folder / folder.ENVIRONMENT, environment)
+    disks = disks_of(environment)
+    counted = device_errors.read_counters(disks)
     run = _native.Run(json.dumps(plan["run"]))
     samples = SampleStore(run_folder, plan["run"])
     stopped = False
@@ -93,7 +95,9 @@ def run_plan(
                     log.write(json.dumps(event) + "\n")
                     on_event(event)
         outcome: dict[str, Any] = json.loads(run.outcome())
-        folder.write_json(run_folder / folder.KERNEL_LOG, kernel_log.errors_about(disks_of(environment)))
+        folder.write_json(run_folder / folder.KERNEL_LOG, kernel_log.errors_about(disks))
+    errors = device_errors.compared(counted, device_errors.read_counters(disks))
+    folder.write_json(run_folder / folder.DEVICE_ERRORS, errors)
     samples.finish()
     _write_histograms(run_folder, plan["run"], outcome)
     write_points(run_folder, outcome)

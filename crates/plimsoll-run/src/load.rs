@@ -29,8 +29,29 @@ pub struct LoadPlace {
     pub instance: u32,
     /// Position of the database in its instance.
     pub database: usize,
+    /// Its share of the work, beside those of the others.
+    pub weight: f64,
     /// Its records, shared by all sessions that use it.
     pub population: Rc<RefCell<Population>>,
+}
+
+/// A place by chance: each as often as its weight says.
+fn draw(places: &[LoadPlace], random: &mut Random) -> usize {
+    /// As fine as weights are told apart.
+    const STEPS: u64 = 1 << 32;
+    let same = places.iter().all(|place| place.weight == places[0].weight);
+    if same {
+        return random.below(places.len() as u64) as usize;
+    }
+    let total: f64 = places.iter().map(|place| place.weight).sum();
+    let mut left = random.below(STEPS) as f64 / STEPS as f64 * total;
+    for (position, place) in places.iter().enumerate() {
+        left -= place.weight;
+        if left < 0.0 {
+            return position;
+        }
+    }
+    places.len() - 1
 }
 
 /// What a workload presses with at first.

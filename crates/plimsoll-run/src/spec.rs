@@ -99,6 +99,8 @@ pub struct InstanceSpec {
     pub unfinished: bool,
     /// Directory of log and checkpoint.
     pub log_directory: PathBuf,
+    /// Its share of a workload that works on several instances, beside theirs; absent: 1.
+    pub weight: Option<f64>,
     /// Page size.
     pub page_bytes: u32,
     /// The databases.
@@ -359,6 +361,14 @@ impl RunSpec {
                 instance.page_bytes
             ));
         };
+        if instance
+            .weight
+            .is_some_and(|weight| !(weight.is_finite() && weight > 0.0))
+        {
+            return Err(format!(
+                "instance {name} has a weight that is no number above zero"
+            ));
+        }
         if instance.databases.is_empty() || instance.databases.len() > 250 {
             return Err(format!(
                 "instance {name} has {} databases; take 1 to 250",

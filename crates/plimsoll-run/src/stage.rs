@@ -71,6 +71,7 @@ impl Stage {
                     backend: backend.clone(),
                     instance: instance as u32,
                     database,
+                    weight: self.spec.instances[instance].weight.unwrap_or(1.0),
                     population: Rc::new(RefCell::new(population)),
                 });
             }

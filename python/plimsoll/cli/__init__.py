@@ -27,7 +27,10 @@ class Row(NamedTuple):
 
 COMMANDS: dict[str, Row] = {
     "demo": Row("plimsoll.cli.demo:demo", "Two minutes of the main job on the storage under a directory."),
-    "test": Row("plimsoll.cli.test:test", "Run a named test: performance, backup, recovery."),
+    "test": Row(
+        "plimsoll.cli.test:test",
+        "Run a named test: performance, mailbox, throughput, stress, max, backup, recovery, checksum.",
+    ),
     "capacity": Row("plimsoll.cli.capacity:capacity", "How many users the storage carries, in a few minutes."),
     "run": Row("plimsoll.cli.run:run", "Carry out a plan, judge what was measured and write the report."),
     "prepare": Row("plimsoll.cli.prepare:prepare", "Make the databases of a plan without any load on them."),

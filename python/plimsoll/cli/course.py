@@ -75,7 +75,7 @@ def forecast(plan: dict[str, Any], destroy_serials: list[str] | None = None) -> 
     """Look at the premises, say what will be written, and leave when the run cannot be."""
     plan["run"]["destroy_serials"] = destroy_serials or []
     try:
-        expected = premises.inspect(plan["run"])
+        expected = premises.inspect(plan["run"], plan.get("source"))
     except premises.PremisesError as error:
         stop_with(EXIT_USAGE, *error.problems)
     if plan["run"].get("modelled"):
@@ -88,6 +88,12 @@ def forecast(plan: dict[str, Any], destroy_serials: list[str] | None = None) -> 
     )
     for name in expected.recovered:
         say(f"note: instance {name} was not closed by its last run; it will be recovered from its log")
+    for directory in expected.deleted:
+        say(
+            f"note: the databases in {directory} will be deleted first, because the source of databases is {plan['source']['kind']}"
+        )
+    for name in expected.restored:
+        say(f"note: {name} will be restored from {plan['source']['from']}")
     for path in expected.prepared_anew:
         say(f"note: {path} was begun by an earlier run and not finished; it will be prepared anew")
     for warning in [*expected.warnings, *_far_below_design(plan)]:
@@ -191,9 +197,13 @@ def measure(
             return next((reason for reason in reasons if reason is not None), None)
 
         try:
+            if expected is not None:
+                premises.begin_with(plan["run"], plan.get("source"), expected, say)
             premises.take(plan["run"])
             outcome = run_plan(plan, run_folder, tell, sample, first_events or [])
         except (_native.ConfigError, _native.DiskError) as error:
+            stop_with(EXIT_USAGE, str(error))
+        except folder.FolderError as error:
             stop_with(EXIT_USAGE, str(error))
         except OSError as error:
             place = error.filename or run_folder

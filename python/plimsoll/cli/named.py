@@ -14,7 +14,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from plimsoll import attaching
 from plimsoll.cli import course, options
+from plimsoll.folder import FolderError
 from plimsoll.plan import plan_of_options
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
@@ -30,6 +32,13 @@ class Layout:
     edition: Annotated[str, typer.Option(help="Whose habits: 2003, 2007, 2010 or 2013.")] = "2010"
     cache_mib: Annotated[int | None, typer.Option(help="Most cache of each instance.")] = None
     log_path: Annotated[Path | None, typer.Option(help="A directory for the logs, if they lie elsewhere.")] = None
+    source: Annotated[
+        str,
+        typer.Option(help="any: what is there, or new; new: always new; existing: only what is there, as it is."),
+    ] = "any"
+    restore_from: Annotated[Path | None, typer.Option(help="A saved set to restore before the run.", metavar="DIR")] = (
+        None
+    )
     stated_limits: Annotated[
         list[str] | None,
         typer.Option("--limit", help="A further limit: 'log_write_latency_ms_p99<5'. May be repeated."),
@@ -39,22 +48,30 @@ class Layout:
 
     def plan(self, test: str, phases: list[dict[str, Any]], **further: Any) -> dict[str, Any]:
         """The options of a plan with these databases and phases."""
-        instance: dict[str, Any] = {"edition": self.edition, "database_size_mib": self.size_mib}
+        instance: dict[str, Any] = {"edition": self.edition}
         if self.cache_mib is not None:
             instance["cache_mib_max"] = self.cache_mib
-        target: dict[str, Any] = {"name": "target", "path": str(self.path)}
-        if self.log_path is not None:
-            target["log_path"] = str(self.log_path)
+        if self.source == "existing":
+            target = attaching.target_options(self.path)
+            instances = [instance | there for there in attaching.instance_options(self.path)]
+        else:
+            target = {"name": "target", "path": str(self.path)}
+            if self.log_path is not None:
+                target["log_path"] = str(self.log_path)
+            names = [f"instance{number}" for number in range(1, self.databases + 1)]
+            instances = [{"name": name, **instance, "database_size_mib": self.size_mib} for name in names]
+        source = {"source": self.source} if self.restore_from is None else {"restore_from": str(self.restore_from)}
         stated = {"stated_limits": self.stated_limits} if self.stated_limits else {}
         return {
             "name": test,
             "test": test,
             "target": [target],
-            "instance": [{"name": f"instance{number}", **instance} for number in range(1, self.databases + 1)],
+            "instance": instances,
             "workload": [{"name": "mix"}],
             "phase": phases,
             "io_method": self.io_method,
             "seed": self.seed,
+            **source,
             **stated,
             **further,
         }
@@ -90,8 +107,13 @@ def named_test(app: typer.Typer, name: str) -> Callable[[Callable[..., dict[str,
 
         def command(**given: Any) -> None:
             layout = Layout(**{key: given[key] for key in layout_names})
-            wanted = make_plan(layout, **{parameter.name: given[parameter.name] for parameter in own})
-            plan = course.read_or_refuse(plan_of_options, wanted)
+            try:
+                wanted = make_plan(layout, **{parameter.name: given[parameter.name] for parameter in own})
+                plan = course.read_or_refuse(plan_of_options, wanted)
+                if plan["source"]["kind"] == "existing":
+                    attaching.adopt(plan, layout.path)
+            except FolderError as error:
+                course.stop_with(course.EXIT_USAGE, str(error))
             options.perform(plan, options.Choices(**{key: given[key] for key, _, _ in _RUN_OPTIONS}))
 
         parameters = [

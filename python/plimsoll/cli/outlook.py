@@ -116,6 +116,8 @@ def as_lines(plan: dict[str, Any], expected: premises.Forecast) -> list[str]:
         state = "to be prepared"
         if instance["name"] in expected.recovered:
             state = "to be recovered"
+        elif instance["name"] in expected.restored:
+            state = "to be restored"
         elif instance["name"] in expected.reused:
             state = "there already"
         for database in instance["databases"]:
@@ -148,6 +150,8 @@ def reasons_to_ask(plan: dict[str, Any], expected: premises.Forecast, times: int
     seconds = total_s(plan, expected) * times
     if seconds > LARGE_S:
         reasons.append(f"it takes about {in_words(seconds)}" + (f" in {times} runs" if times > 1 else ""))
+    if expected.deleted:
+        reasons.append(f"it deletes the databases in {', '.join(expected.deleted)}")
     for mount, needed in expected.bytes_needed.items():
         share = needed / max(expected.bytes_free[mount], 1)
         if share > LARGE_SHARE:

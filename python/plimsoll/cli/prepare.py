@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from plimsoll import premises, saved_sets
 from plimsoll.cli import course, options, outlook
+from plimsoll.folder import FolderError
 from plimsoll.plan import read_plan
 
 
@@ -19,8 +21,17 @@ def prepare(
     destroy: options.Destroy = None,
     max_mib_per_s: options.MaxMibPerS = None,
     quiet: options.Quiet = False,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="DIR", help="Also copy them into a set that later runs can restore."),
+    ] = None,
 ) -> None:
-    """Make and close the databases of a plan, so that a later run starts at once."""
+    """Make and close the databases of a plan, so that a later run starts at once, or restores them before each run."""
+    if save is not None:
+        try:
+            saved_sets.may_save(save)
+        except (FolderError, OSError) as error:
+            course.stop_with(course.EXIT_USAGE, str(error))
     plan = course.read_or_refuse(read_plan, plan_file)
     kept = [phase for phase in plan["run"]["phases"] if phase["action"]["kind"] in ("prepare", "stop")]
     plan["run"]["phases"] = kept
@@ -40,4 +51,10 @@ def prepare(
         elif outcome["error"]["family"] == "config":
             code = course.EXIT_USAGE
         course.stop_with(code, outcome["error"]["text"])
+    if save is not None:
+        try:
+            premises.save_set(plan["run"], save, course.say)
+        except (FolderError, OSError) as error:
+            course.stop_with(course.EXIT_USAGE, str(error))
+        typer.echo(f"saved in {save}; restore it with `restore_from` in a plan")
     typer.echo(f"prepared; record in {run_folder}")

@@ -29,7 +29,7 @@ def perform_repeatedly(
     codes: list[int] = []
     try:
         for number in range(1, count + 1):
-            expected = premises.inspect(plan["run"]) if number > 1 else expected
+            expected = premises.inspect(plan["run"], plan.get("source")) if number > 1 else expected
             course.say(f"run {number} of {count}")
             codes.append(_once(plan, parent, content, expected, quiet=quiet))
             course.say(f"run {number} of {count}: {content['runs'][-1]['headline']}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ test = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Run a named test: performance, backup, recovery.",
+    help="Run a named test: performance, mailbox, throughput, stress, max, backup, recovery, checksum.",
 )
 
 
@@ -161,6 +162,8 @@ def performance(
 
 
 Sessions = Annotated[int | None, typer.Option(help="Sessions for each database.")]
+Minutes = Annotated[float, typer.Option(help="How long to measure; a qualification takes 120.")]
+Limits = Annotated[str, typer.Option(help="strict or lenient.")]
 
 
 @named_test(test, "backup")
@@ -204,3 +207,124 @@ def recovery(
     if sessions is not None:
         wanted["workload"][0]["load"] = {"sessions": sessions}
     return wanted
+
+
+@named_test(test, "checksum")
+def checksum(
+    layout: Layout,
+    read_kib: Annotated[int, typer.Option(help="Length of reads.")] = config.CHECKSUM_READ_KIB,
+    reads_in_flight: Annotated[
+        int, typer.Option(help="Reads of each database at once.")
+    ] = config.CHECKSUM_READS_IN_FLIGHT,
+) -> dict[str, Any]:
+    """Read and verify every page of the databases that are there. Never writes to them; sizes and seeds need not be said.
+
+    Example: plimsoll test checksum /mnt/array
+    """
+    reading = phase("checksum", read_kib=read_kib, reads_in_flight=reads_in_flight)
+    return replace(layout, source="existing", restore_from=None).plan("checksum", [reading])
+
+
+@named_test(test, "stress")
+def stress(
+    layout: Layout,
+    hours: Annotated[float, typer.Option(help="How long to measure; a qualification takes 24.")] = 24.0,
+    limits: Annotated[str, typer.Option(help="strict or lenient.")] = "lenient",
+    sessions: Sessions = None,
+    required_iops: Annotated[float | None, typer.Option(help="Database IOPS that must be reached.")] = None,
+) -> dict[str, Any]:
+    """Load the storage for hours or days: one error in any layer that can be read fails it, the engine's, the kernel's or a device's.
+
+    Example: plimsoll test stress /mnt/array --databases 4 --size-mib 65536 --hours 24 --yes --detach
+    """
+    return layout.plan("stress", _loaded(hours * 3600), limits=limits, **_load(sessions, required_iops))
+
+
+@named_test(test, "max")
+def maximum(
+    layout: Layout,
+    minutes: Annotated[float, typer.Option(help="How long to measure at the rate found.")] = 120.0,
+    search_minutes: Annotated[float, typer.Option(help="How long to look for it at most.")] = 60.0,
+    limits: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
+    sessions: Sessions = None,
+    required_iops: Annotated[float | None, typer.Option(help="Rate to compare the maximum with.")] = None,
+) -> dict[str, Any]:
+    """Look for the highest rate that keeps the limits, then measure at it: how many IOPS the storage makes at most.
+
+    Example: plimsoll test max /mnt/array --databases 2 --size-mib 65536 --yes
+    """
+    wanted = layout.plan(
+        "maximum", _loaded(minutes * 60, search_minutes * 60), limits=limits, **_load(None, required_iops)
+    )
+    wanted["workload"][0]["load"] = {"search": "max"} | ({} if sessions is None else {"sessions": sessions})
+    return wanted
+
+
+@named_test(test, "mailbox")
+def mailbox(
+    layout: Layout,
+    users: Annotated[int, typer.Option(help="Mailboxes.")],
+    quota_mb: Annotated[float, typer.Option(help="Size of each in MiB.")],
+    iops_per_user: Annotated[float | None, typer.Option(help="Database I/O of one of them.")] = None,
+    profile: Annotated[str | None, typer.Option(help="What one of them does in a day: light, average, heavy.")] = None,
+    headroom_percent: Annotated[float, typer.Option(help="Room above that, which must be reached too.")] = 0.0,
+    minutes: Minutes = 120.0,
+    limits: Limits = "strict",
+) -> dict[str, Any]:
+    """The performance test for so many mailboxes: databases hold them, and their I/O must be carried within the limits.
+
+    Example: plimsoll test mailbox /mnt/array --users 1000 --quota-mb 2048 --profile heavy --headroom-percent 20 --yes
+    """
+    scenario: dict[str, Any] = {"users": users, "quota_mb": quota_mb, "headroom_percent": headroom_percent}
+    stated = {"iops_per_user": iops_per_user, "profile": profile}
+    scenario |= {key: value for key, value in stated.items() if value is not None}
+    return _scenario(layout, "mailbox", _loaded(minutes * 60), limits, mailbox_profile=scenario)
+
+
+@named_test(test, "throughput")
+def throughput(
+    layout: Layout,
+    capacity_percent: Annotated[float, typer.Option(help="Share of the volume that is used, growth included.")] = 80.0,
+    throughput_percent: Annotated[
+        float, typer.Option(help="Share of the highest rate that is loaded; below 100 it is searched for.")
+    ] = 100.0,
+    sessions: Sessions = None,
+    minutes: Minutes = 120.0,
+    search_minutes: Annotated[float, typer.Option(help="How long to look for the highest rate at most.")] = 60.0,
+    limits: Limits = "strict",
+) -> dict[str, Any]:
+    """The performance test of a disk subsystem: databases fill a share of the volume, the load is a share of what it carries.
+
+    Example: plimsoll test throughput /mnt/array --capacity-percent 80 --sessions 3 --yes
+    """
+    scenario: dict[str, Any] = {"capacity_percent": capacity_percent, "throughput_percent": throughput_percent}
+    if sessions is not None:
+        scenario["sessions"] = sessions
+    phases = _loaded(minutes * 60, search_minutes * 60 if throughput_percent < 100 else None)
+    return _scenario(layout, "throughput", phases, limits, disk_throughput=scenario)
+
+
+def _scenario(
+    layout: Layout, name: str, phases: list[dict[str, Any]], limits: str, **scenario: dict[str, Any]
+) -> dict[str, Any]:
+    """The plan of a scenario: sizes follow from it unless databases are there or restored."""
+    wanted = layout.plan("performance", phases, limits=limits, name=name, **scenario)
+    if layout.source != "existing":
+        for instance in wanted["instance"]:
+            del instance["database_size_mib"]
+    return wanted
+
+
+def _loaded(seconds: float, search_s: float | None = None) -> list[dict[str, Any]]:
+    """The phases of a test under load."""
+    searching = [] if search_s is None else [phase("search", duration_s=search_s)]
+    measuring = phase("measure", duration_s=seconds)
+    return [phase("prepare"), phase("warm_up"), *searching, measuring, phase("stop"), phase("checksum")]
+
+
+def _load(sessions: int | None, required_iops: float | None) -> dict[str, Any]:
+    """What is said of the load; the rest is the edition's."""
+    found: dict[str, Any] = {} if required_iops is None else {"required_iops": required_iops}
+    if sessions is not None:
+        found["workload"] = [{"name": "mix", "load": {"sessions": sessions}}]
+    return found

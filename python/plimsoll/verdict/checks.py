@@ -41,7 +41,9 @@ def _means_nothing(rule: dict[str, Any], plan: dict[str, Any], summary: dict[str
         return True
     if not plan["judgement"].get("modelled"):
         return False
-    return rule["statistic"] == "kernel_log" or (rule["statistic"] == "bad_pages" and not summary["checksums"])
+    return rule["statistic"] in ("kernel_log", "device_errors") or (
+        rule["statistic"] == "bad_pages" and not summary["checksums"]
+    )
 
 
 def is_fault(check: dict[str, Any]) -> bool:
@@ -95,6 +97,11 @@ def _checks_of_rule(
         case "run", "kernel_log":
             log = summary.get("kernel_log")
             return [_check(rule, "run", len(log["lines"]), limit, NOTHING)] if log and log["readable"] else []
+        case "run", "device_errors":
+            counted = summary.get("device_errors")
+            return (
+                [_check(rule, "run", len(counted["lines"]), limit, NOTHING)] if counted and counted["readable"] else []
+            )
         case "run", _:
             return [_check(rule, "run", summary["total"]["hung_in_run"], limit, NOTHING)]
         case "database", "bad_pages":

@@ -19,6 +19,7 @@ def obstacles(plan: dict[str, Any], summary: dict[str, Any], environment: dict[s
     return [
         *_too_short(plan, summary),
         *_gaps(summary),
+        *_no_counters(plan, summary),
         *_may_fit_a_cache(plan, environment),
         *far_below_design(plan, environment.get("targets", [])),
         *_not_the_real_thing(plan, summary),
@@ -47,6 +48,16 @@ def _too_short(plan: dict[str, Any], summary: dict[str, Any]) -> list[str]:
         return []
     what = "a qualification" if test == "performance" else f"a qualification by the {test} test"
     return [f"{seconds:.0f} s were measured; {what} takes {wanted // 3600} hours"]
+
+
+def _no_counters(plan: dict[str, Any], summary: dict[str, Any]) -> list[str]:
+    """A stress test is about errors, so who could not look must say so."""
+    counted = summary.get("device_errors")
+    if plan["judgement"]["test"] != "stress" or (counted and counted["readable"]):
+        return []
+    return [
+        "no device or file system under test has error counters that can be read, so errors that were repeated are not seen"
+    ]
 
 
 def _gaps(summary: dict[str, Any]) -> list[str]:

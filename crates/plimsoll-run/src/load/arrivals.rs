@@ -173,7 +173,7 @@ impl Gate {
 
     fn draw_place(&self) -> LoadPlace {
         let places = &self.shared.places;
-        let chosen = self.choice.borrow_mut().below(places.len() as u64) as usize;
+        let chosen = super::draw(places, &mut self.choice.borrow_mut());
         places[chosen].clone()
     }
 

@@ -10,7 +10,7 @@ use super::{LoadPlace, Shared};
 use crate::RunError;
 use crate::spec::WorkloadSpec;
 
-/// Starts `count` sessions for each database, or for all of them together.
+/// Starts `count` sessions for each database of weight 1, or for all databases together.
 pub fn start(
     shared: &Rc<Shared>,
     spec: &WorkloadSpec,
@@ -25,6 +25,12 @@ pub fn start(
     };
     let mut tasks = Vec::new();
     for (group, places) in groups.into_iter().enumerate() {
+        // A pool shares its work out by weight; sessions of a database of its own are more or fewer.
+        let count = if one_pool {
+            count
+        } else {
+            ((f64::from(count) * places[0].weight).round() as u32).max(1)
+        };
         for session in 0..count {
             let name = format!("group {group} session {session}");
             let customer = Customer {
@@ -92,7 +98,7 @@ impl Customer {
     }
 
     fn draw_place(&mut self) -> LoadPlace {
-        let chosen = self.choice.below(self.places.len() as u64) as usize;
+        let chosen = super::draw(&self.places, &mut self.choice);
         self.places[chosen].clone()
     }
 }

@@ -120,7 +120,8 @@ pub async fn act(
         end = SearchEnd::NothingPasses;
     }
     let result = result_of(stage, number, &spec, &bisection, (end, confirmed), steps);
-    let stays_at = bisection.passed().or(bisection.failed()).unwrap_or(first_per_s);
+    let share = spec.throughput_percent.unwrap_or(100.0) / 100.0;
+    let stays_at = bisection.passed().or(bisection.failed()).unwrap_or(first_per_s) * share;
     empty_queue(stage, number).await?;
     stage.load_of(number).set_rate(stays_at);
     stage.drives.insert(number, drive(stays_at));

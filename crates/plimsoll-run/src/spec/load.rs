@@ -78,6 +78,8 @@ pub struct SearchSpec {
     pub tolerance_percent: f64,
     /// What a passing rate keeps.
     pub criteria: Vec<CriterionSpec>,
+    /// The share of what was found that the load then stays at; absent: all of it.
+    pub throughput_percent: Option<f64>,
 }
 
 /// What can be looked for.
@@ -188,6 +190,7 @@ impl LoadSpec {
                 positive("sessions_max", f64::from(spec.sessions_max))?;
                 positive("step_s", spec.step_s)?;
                 positive("tolerance_percent", spec.tolerance_percent)?;
+                positive("throughput_percent", spec.throughput_percent.unwrap_or(100.0))?;
                 if spec.criteria.is_empty() {
                     return Err("a search needs at least one criterion".into());
                 }

@@ -6,3 +6,4 @@ mod habits;
 mod search;
 mod stalling;
 mod support;
+mod weights;

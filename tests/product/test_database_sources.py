@@ -1,0 +1,173 @@
+"""Where databases come from: new, there already, or restored from a saved set; and nothing of anybody else is ever touched."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from places import plimsoll
+
+from plimsoll import folder, premises
+from plimsoll.plan import plan_of_options
+from plimsoll.sizing.mistakes import InputError
+
+PLAN = """
+kind = "plan"
+schema_version = 1
+name = "small"
+{more}
+[[target]]
+name = "disk"
+path = "{path}"
+[[instance]]
+name = "one"
+database_size_mib = 64
+cache_mib_max = 8
+[[phase]]
+kind = "prepare"
+[[phase]]
+kind = "generate_logs"
+logs = 2
+[[phase]]
+kind = "stop"
+[[phase]]
+kind = "checksum"
+"""
+
+
+def plan_file(home: Path, path: Path, more: str = "") -> Path:
+    file = home / "plan.toml"
+    file.write_text(PLAN.format(path=path, more=more))
+    return file
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A set saved from a plan, and the databases it came from."""
+    home = tmp_path_factory.mktemp("sources")
+    result = plimsoll(
+        "prepare", plan_file(home, home / "disk"), "--save", home / "set", "--out", home / "made", cwd=home
+    )
+    assert result.returncode == 0, result.stderr
+    return home
+
+
+def test_BKP_01_a_restored_database_equals_its_source(saved: Path) -> None:
+    """Each run of a series begins from the same bytes, whatever the run before has written; and only after a yes."""
+    database = saved / "disk/one/database001.edb"
+    before = digest(database)
+    file = plan_file(saved, saved / "disk", f'restore_from = "{saved / "set"}"')
+    asked = plimsoll("run", file, cwd=saved)
+    assert asked.returncode == 2
+    assert "it deletes the databases in" in asked.stderr
+    first = plimsoll("run", file, "--yes", "--out", saved / "first", cwd=saved)
+    assert first.returncode in (0, 1, 3), first.stderr
+    assert digest(database) != before, "the load has changed it"
+    sizes = []
+    for name in ("second", "third"):
+        again = plimsoll("run", file, "--yes", "--out", saved / name, cwd=saved)
+        assert "one will be restored from" in again.stderr
+        summary = json.loads((saved / name / folder.SUMMARY).read_text())
+        assert summary["ending"] == "complete", summary["error"]
+        assert summary["total"]["pages_damaged"] == 0
+        sizes.append(summary["databases"][0]["initial_bytes"])
+    assert sizes[0] == sizes[1]
+    assert digest(saved / "set/one/databases/database001.edb") == before
+
+
+def test_BKP_03_a_set_is_restored_elsewhere(saved: Path) -> None:
+    """A recovery database: another place, opened and loaded like any other."""
+    file = plan_file(saved, saved / "elsewhere", f'restore_from = "{saved / "set"}"')
+    result = plimsoll("run", file, "--yes", "--out", saved / "other", cwd=saved)
+    assert result.returncode in (0, 1, 3), result.stderr
+    assert json.loads((saved / "other" / folder.SUMMARY).read_text())["ending"] == "complete"
+    assert (saved / "elsewhere/one/database001.edb").exists()
+
+
+def test_a_damaged_set_is_refused_before_anything_is_measured(saved: Path) -> None:
+    """One bit of the set, and the place it was to go to."""
+    file = saved / "set/one/databases/database001.edb"
+    sound = file.read_bytes()
+    file.write_bytes(sound[:100_000] + bytes([sound[100_000] ^ 1]) + sound[100_001:])
+    plan = plan_file(saved, saved / "third", f'restore_from = "{saved / "set"}"')
+    result = plimsoll("run", plan, "--yes", cwd=saved)
+    file.write_bytes(sound)
+    assert result.returncode == 2
+    assert "is not what was saved" in result.stderr
+
+
+def test_nothing_is_overwritten_by_saving(saved: Path) -> None:
+    """A set is not replaced, and neither is a folder of somebody else; both are said before hours of preparation."""
+    for place in ("set", "disk"):
+        result = plimsoll("prepare", plan_file(saved, saved / "fresh"), "--save", saved / place, cwd=saved)
+        assert result.returncode == 2
+        assert "is not empty" in result.stderr
+    assert not (saved / "fresh").exists()
+
+
+def run_of(path: Path, **instance: Any) -> dict[str, Any]:
+    options = {
+        "target": [{"name": "disk", "path": str(path)}],
+        "instance": [{"name": "one", "database_size_mib": 64, **instance}],
+    }
+    run: dict[str, Any] = plan_of_options(options)["run"]
+    return run
+
+
+def test_JST_08_new_databases_take_only_the_place_of_ours(tmp_path: Path) -> None:
+    """Whoever asks for new ones has named ours; a directory without our marker is somebody else's whatever is asked."""
+    source = {"kind": "new", "from": None}
+    run = run_of(tmp_path)
+    premises.take(run)
+    found = premises.inspect(run_of(tmp_path, database_size_mib=128), source)
+    assert found.deleted == [str(tmp_path / "one")]
+    assert found.bytes_to_prepare == 128 << 20
+    (tmp_path / "other" / "one").mkdir(parents=True)
+    (tmp_path / "other" / "one" / "letters.txt").write_text("dear")
+    with pytest.raises(premises.PremisesError, match="was not made by Plimsoll"):
+        premises.inspect(run_of(tmp_path / "other"), source)
+
+
+def test_JST_08_existing_databases_are_not_made(tmp_path: Path) -> None:
+    """A misspelt path must not fill a disk with new databases."""
+    with pytest.raises(premises.PremisesError, match="should exist and does not"):
+        premises.inspect(run_of(tmp_path), {"kind": "existing", "from": None})
+
+
+def test_a_plan_says_one_source(tmp_path: Path) -> None:
+    """Both mistakes at once."""
+    base: dict[str, Any] = {"target": [{"name": "disk", "path": str(tmp_path)}], "instance": [{"name": "one"}]}
+    for wrong, phrase in (
+        ({"source": "restored"}, "nothing says from where"),
+        ({"source": "new", "restore_from": "/x"}, "means nothing beside source new"),
+        ({"source": "nwe"}, "write one of"),
+    ):
+        with pytest.raises(InputError, match=phrase):
+            plan_of_options({**base, **wrong})
+
+
+def test_JST_07_checksum_alone_on_what_is_there(saved: Path) -> None:
+    """Sizes and seeds come from the markers; nothing is written, and one damaged page fails it."""
+    database = saved / "disk/one/database001.edb"
+    marker = saved / "disk/one/plimsoll-instance.json"
+    before = marker.read_text()
+    result = plimsoll("test", "checksum", saved / "disk", "--out", saved / "sums", cwd=saved)
+    assert result.returncode == 0, result.stderr
+    summary = json.loads((saved / "sums" / folder.SUMMARY).read_text())
+    assert summary["checksums"][0]["pages_seen"] == database.stat().st_size // 32768 - 2, "all but the two headers"
+    assert "pages verified at" in result.stdout
+    sound = database.read_bytes()
+    database.write_bytes(sound[:5_000_000] + bytes(4000) + sound[5_004_000:])
+    damaged = plimsoll("test", "checksum", saved / "disk/one", "--out", saved / "bad", cwd=saved)
+    database.write_bytes(sound)
+    assert damaged.returncode == 1, damaged.stdout
+    assert json.loads((saved / "bad" / folder.SUMMARY).read_text())["total"]["pages_damaged"] == 1
+    assert marker.read_text() == before
+    nothing = plimsoll("test", "checksum", saved / "nowhere", cwd=saved)
+    assert nothing.returncode == 2
+    assert "holds no databases of Plimsoll" in nothing.stderr
