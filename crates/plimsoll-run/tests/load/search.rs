@@ -43,7 +43,7 @@ fn result(ran: &Ran) -> &SearchResult {
     found.expect("a result")
 }
 
-/// A purchase hangs on this number: at two thousand transfers a second the queue explodes within a per cent or two of the
+/// JST-04, STU-15. A purchase hangs on this number: at two thousand transfers a second the queue explodes within a per cent or two of the
 /// limit, so that is where the search must end, and from below.
 #[test]
 fn a_planted_knee_is_found_within_three_per_cent() {
