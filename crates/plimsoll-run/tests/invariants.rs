@@ -157,7 +157,10 @@ fn reads_fall_from_2003_to_2007() {
     let each = |figures: &Figures| figures.ratio("reads_per_batch");
     let fewer = each(&old) / each(&new);
     println!("reads of an operation fall {fewer:.2} times");
-    assert!(fewer > 1.5, "reads must fall, and not only beside the writes: {fewer:.2}");
+    assert!(
+        fewer > 1.5,
+        "reads must fall, and not only beside the writes: {fewer:.2}"
+    );
 }
 
 /// One database, many sessions, the log framing and maintenance of 2013. The published ratios (reads to writes 1.87 to 2.2, 5.7 to 9 database
