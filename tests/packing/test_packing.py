@@ -156,7 +156,18 @@ def test_names_by_their_form() -> None:
     assert names.redacted("at 192.168.1.1 and fe80::1") == "at ip-1 and ip-2"
     assert names.redacted("/srv/kunde/db1 and /srv/kunde/db2") == "/srv/dir-1/dir-2 and /srv/dir-1/dir-3"
     assert names.redacted("/dev/nvme0n1, /dev/sda1") == "/dev/nvme0n1, /dev/sda1"
+    assert names.redacted("std::fs failed, engine::run") == "std::fs failed, engine::run"
     assert names.redacted(r"E:\Kunde\DB.edb") == r"E:\dir-4\dir-5"
+
+
+def test_words_of_the_plan_stay_unless_they_are_names() -> None:
+    """Figures hang on the names of instances; an instance called like its host would give the host away."""
+    names = Names()
+    names.learn({"host_name": "mailstore7"})
+    names.kept = {"instance1", "mailstore7"}
+    assert names.redacted("instance1") == "instance1"
+    assert names.redacted("/srv/mailstore7/instance1/x") == "/srv/host-1/instance1/dir-1"
+    assert names.redacted("mailstore7") == "host-1"
 
 
 @pytest.fixture

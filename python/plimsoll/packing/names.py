@@ -29,7 +29,7 @@ _NOBODY = {"", "local", "localhost", "unknown", "none", "root", "example"}
 _HOME = re.compile(r"/(?:home|Users|export/home)/([^/\s\"']+)")
 _MAC = re.compile(r"(?<![0-9A-Fa-f:-])(?:[0-9A-Fa-f]{2}([:-]))(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:-])")
 _IPV4 = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
-_IPV6 = re.compile(r"(?<![0-9A-Fa-f:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:%\w+)?(?![0-9A-Fa-f:])")
+_IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:%\w+)?(?![\w:])")
 _NETWORK_SOURCE = re.compile(r"^(?://([^/\s]+)/|([A-Za-z0-9][A-Za-z0-9._-]*):/)")
 #: An absolute path: not a quotient such as reads/s, not the end tag of an element.
 _PATH = re.compile(r"(?<![\w.<)\]>/])/(?:[\w.@+~#%=:-]+/)*[\w.@+~#%=:-]*[\w@+~#%=-]/?")
@@ -85,7 +85,7 @@ class Names:
 
     def redacted(self, text: str) -> str:
         """A text without any of the names."""
-        if not text or text in self.kept:
+        if not text or self._is_kept(text):
             return text
         text = _MAC.sub(lambda match: self.pseudonym(MAC, match.group().replace("-", ":")), text)
         text = _IPV4.sub(self._address, text)
@@ -93,6 +93,11 @@ class Names:
         text = self._without_known(text)
         text = _PATH.sub(lambda match: self._path(match.group(), "/"), text)
         return _WINDOWS_PATH.sub(lambda match: self._path(match.group(), "\\"), text)
+
+    def _is_kept(self, word: str) -> bool:
+        """Whether a word stays: one of the plan's, unless it is also somebody's name."""
+        known = self._known.get(word) or self._known.get(word.lower())
+        return word in self.kept and (known is None or known[0] == DIRECTORY)
 
     def _address(self, match: re.Match[str]) -> str:
         try:
@@ -129,7 +134,7 @@ class Names:
 
     def _part(self, part: str) -> str:
         is_drive = len(part) == 2 and part[1] == ":"
-        if not part or is_drive or part in self.kept or _PLAIN_PARTS.fullmatch(part):
+        if not part or is_drive or self._is_kept(part) or _PLAIN_PARTS.fullmatch(part):
             return part
         if re.fullmatch(r"(?:host|user|serial|dir|ip|mac)-\d+", part):
             return part
