@@ -158,3 +158,27 @@ def test_an_xml_bomb_costs_nothing(content: bytes, word: str) -> None:
         parse_xml("bomb.xml", content)
     assert word in str(found.value)
     assert time.monotonic() - begun < 1
+
+
+@pytest.mark.parametrize("piece", [b"<!--", b"<![", b"<?", b"<a ", b"<", b"&#", b"<td>", b"</", b"<script", b"a"])
+def test_a_hostile_page_takes_no_longer_than_its_size(piece: bytes) -> None:
+    """The standard library's parser took minutes for 200 kB of comments that never end; a scanner in one pass does not."""
+    begun = time.monotonic()
+    content = b"<html><fieldset><legend>Checksum Statistics - All</legend><table><tr><td>" + piece * (
+        200_000 // len(piece)
+    )
+    with pytest.raises(InputError):
+        read_html("hostile.html", content)
+    assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize("piece", ["x (complete) and and ", "\fa\n", "Instance1.1 ", "1.", "a"])
+def test_a_hostile_text_takes_no_longer_than_its_size(piece: str) -> None:
+    """Patterns over words can be made to try everything; no line of a paper is so long."""
+    begun = time.monotonic()
+    text = "Test Summary\nTransactional I/O Performance\nTest Log\n4/21/2011 3:43:49 AM -- " + piece * (
+        100_000 // len(piece)
+    )
+    with pytest.raises(InputError):
+        read_paper("hostile.txt", text)
+    assert time.monotonic() - begun < 10

@@ -9,9 +9,6 @@ import typer
 
 from plimsoll.cli import course
 from plimsoll.cli.refusal import refuse
-from plimsoll.esrp.document import document_of
-from plimsoll.esrp.solution import read_solution
-from plimsoll.esrp.write_html import PrintError, page_of, print_pdf
 from plimsoll.sizing.mistakes import InputError
 
 FORMATS = ("html", "pdf", "docx", "xlsx")
@@ -30,6 +27,14 @@ def esrp(
 
     Example: plimsoll esrp examples/esrp/solution.toml --out /tmp/solution
     """
+    try:
+        from plimsoll.esrp.document import document_of
+        from plimsoll.esrp.solution import read_solution
+        from plimsoll.esrp.write_html import PrintError, page_of, print_pdf
+    except ModuleNotFoundError as error:
+        course.stop_with(
+            course.EXIT_USAGE, f"{error.name} is not installed, which documents need: pip install 'plimsoll[report]'"
+        )
     wanted = [word.strip().lower() for word in formats.split(",") if word.strip()]
     unknown = [word for word in wanted if word not in FORMATS]
     if unknown or not wanted:

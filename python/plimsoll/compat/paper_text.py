@@ -24,7 +24,7 @@ DRIVE = re.compile(r"[A-Z]:(?=\s|$)")
 APPENDIX = re.compile(r"\s*Appendix\s+([A-Z])\b[\s:.–—-]*(.*)", re.I)
 #: Decimals of each table: the tool prints rates, sizes and latencies alike.
 DECIMALS = 3
-_FILE = r"(\S+\.edb|\(Sum\))"
+_FILE = r"(?<!\S)(\S{1,300}\.edb|\(Sum\))"
 _CHECKSUM = re.compile(_FILE + r"\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s*MB(?:ytes)?\s*/\s*(\d+)\s*sec", re.I)
 _BACKUP = re.compile(r"((?:Instance\d+\.\d+|\((?:Sum|Avg)\)))\s+(\d+(?:\.\d+)?)\s+(\d+:\d{2}:\d{2})\s+(\d+(?:\.\d+)?)")
 _RECOVERY = re.compile(r"((?:Instance\d+\.\d+|\((?:Sum|Avg)\)))\s+(\d+)\s+(\d+\.\d+)")

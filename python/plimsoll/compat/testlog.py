@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+LINE_LETTERS_MAX = 4000
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
 _FORMATS = ("%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%d/%m/%Y %H:%M:%S")  # fmt: skip
 TIME = re.compile(
@@ -143,7 +144,8 @@ SENTENCES = (
 def read_event(time: str, text: str) -> dict[str, Any]:
     """A line of the log as an event."""
     text = " ".join(text.split())
-    for sentence in SENTENCES:
+    # No sentence of the tool is so long; a hostile one would keep the patterns busy.
+    for sentence in SENTENCES if len(text) <= LINE_LETTERS_MAX else ():
         # A sentence about files ends the line; all others begin it, and volumes come before instances.
         match = sentence.pattern.match(text)
         if match is None:
