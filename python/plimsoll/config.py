@@ -80,6 +80,16 @@ DEVICE_VIEW: dict[str, float] = {
     "count_min": 100,
 }
 
+#: When a drive counts as steady: the rule of the SNIA Solid State Storage Performance Test Specification 2.0 (steady state: a window of
+#: five rounds of one minute, range within 20 % and slope within 10 % of their mean, 25 rounds at most).
+PRECONDITION: dict[str, float] = {
+    "round_s": 60.0,
+    "rounds_max": 25,
+    "window_rounds": 5,
+    "range_percent": 20.0,
+    "slope_percent": 10.0,
+}
+
 #: The published warm-up ends when the cache holds nine tenths of its limit.
 CACHE_WARM_PERCENT = 90
 WARM_UP_TIMEOUT_S = 1800.0

@@ -25,6 +25,7 @@ HISTOGRAMS = "histograms.parquet"
 COUNTERS = "counters.parquet"
 KERNEL_LOG = "kernel-log.json"
 DEVICE_ERRORS = "device-errors.json"
+CONTENT = "content.json"
 OUTCOME = "outcome.json"
 POINTS = "points.json"
 SUMMARY = "summary.json"
@@ -109,6 +110,7 @@ def new_folder(name: str, wanted: Path | None) -> Path:
         COUNTERS,
         KERNEL_LOG,
         DEVICE_ERRORS,
+        CONTENT,
         OUTCOME,
         POINTS,
         CAPACITY,

@@ -16,6 +16,7 @@ import duckdb
 
 from plimsoll import config, counters, folder
 from plimsoll.backup_and_recovery import backup_total, backups, recoveries
+from plimsoll.conditioning import conditioning
 from plimsoll.device_view import device_view
 from plimsoll.limits import OPERATIONS
 from plimsoll.load_figures import load_figures
@@ -79,6 +80,8 @@ def summarize(run_folder: Path) -> dict[str, Any]:
             "counters": counters.averages(run_folder),
             "device_view": measured.device_view(),
             "plateaus": measured.plateaus(),
+            "conditioning": conditioning(plan, outcome, measured.hot_operations()),
+            "content": _content(run_folder),
             **_time_splits(plan, outcome, measured),
             "checksums": checksums,
             "checksum_reads": measured.checksum_reads(),
@@ -143,6 +146,15 @@ class Measurements:
     def device_view(self) -> list[dict[str, Any]]:
         """What the engine and the disks below it counted of the same I/O while it was measured."""
         return device_view(self._rows, self._outcome.get("devices", []), self._names)
+
+    def hot_operations(self) -> dict[str, dict[str, int]]:
+        """For each workload, its operations on records and how many of them met the hot set."""
+        rows = self._rows(
+            "SELECT workload, coalesce(sum(count) FILTER (metric = 'hot_operation'), 0)::BIGINT AS hot,"
+            " coalesce(sum(count) FILTER (metric <> 'hot_operation'), 0)::BIGINT AS operations FROM measured"
+            " WHERE metric IN ('delete', 'replace', 'read', 'hot_operation') GROUP BY workload"
+        )
+        return {row.pop("workload"): row for row in rows}
 
     def plateaus(self) -> dict[str, Any]:
         """Whether the rate stood on two levels while it was measured."""
@@ -423,6 +435,12 @@ def _device_errors(run_folder: Path) -> dict[str, Any] | None:
         return None
     content = folder.read_json(path)
     return {name: content[name] for name in ("readable", "counters", "lines")}
+
+
+def _content(run_folder: Path) -> dict[str, Any] | None:
+    """What a sample of the written pages showed; None for a run that did not look."""
+    path = run_folder / folder.CONTENT
+    return folder.read_json(path) if path.is_file() else None
 
 
 def _kernel_log(run_folder: Path) -> dict[str, Any] | None:

@@ -28,6 +28,8 @@ BACKENDS = ("engine", "raw_files")
 PHASE_KINDS = (
     "prepare",
     "warm_up",
+    "precondition",
+    "soak",
     "search",
     "measure",
     "backup",
@@ -113,6 +115,10 @@ WORKLOAD_FIELDS = {
     "batch_operations": Field(
         Number(1, 1_000_000, whole=True), meaning="operations before a session goes to another folder"
     ),
+    "hot_percent": Field(Number(1, 99, whole=True), meaning="share of the records that are hot; none if left out"),
+    "hot_access_percent": Field(
+        Number(1, 100, whole=True), meaning="share of the operations on records that go to the hot ones"
+    ),
     "replies": Field(Flag(), meaning="whether new records go beside records just read, where there is room"),
 }
 
@@ -122,7 +128,12 @@ PHASE_FIELDS = {
     "workloads": Field(
         ListOf(Text()), meaning="loads that run in it; all of them in warm_up, search and measure if left out"
     ),
-    "duration_s": Field(Number(1, 30 * 86400), meaning="how long to measure, or to search at most"),
+    "duration_s": Field(Number(1, 30 * 86400), meaning="how long to measure or to soak, or to search at most"),
+    "round_s": Field(Number(1, 86400), meaning="length of a round of preconditioning; 60 if left out"),
+    "rounds_max": Field(Number(2, 10_000, whole=True), meaning="rounds at most; 25 if left out"),
+    "window_rounds": Field(Number(2, 100, whole=True), meaning="rounds that must keep steady together; 5 if left out"),
+    "range_percent": Field(Number(0.1, 1000), meaning="how far these may lie apart, of their mean; 20 if left out"),
+    "slope_percent": Field(Number(0.1, 1000), meaning="how much the line through them may slope; 10 if left out"),
     "logs": Field(Number(1, 100_000, whole=True), meaning="logs of 1 MiB that every instance has to write"),
     "timeout_s": Field(Number(1, 30 * 86400), meaning="how long to wait for a warm cache or for the logs"),
     "cache_percent": Field(Number(0, 100, whole=True), meaning="how full a warm cache is"),
@@ -301,13 +312,17 @@ def _rate(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
+#: Keys whose whole values stay fractions; so do times.
+_FRACTIONS = ("sluggish", "weight", "range_percent", "slope_percent")
+
+
 def _whole(value: Any, key: str = "") -> Any:
     """Whole numbers written as 3.0 become 3, because the Rust side takes no fractions where it counts."""
     if isinstance(value, dict):
         return {name: _whole(item, name) for name, item in value.items()}
     if isinstance(value, list):
         return [_whole(item, key) for item in value]
-    if isinstance(value, float) and value.is_integer() and not key.endswith("_s") and key not in ("sluggish", "weight"):
+    if isinstance(value, float) and value.is_integer() and not key.endswith("_s") and key not in _FRACTIONS:
         return int(value)
     return value
 
@@ -519,7 +534,10 @@ def _workloads(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any
                 "name": given["name"],
                 "instances": instances,
                 "mix": {share: value[share] for share in (*shares, "lazy_commit_percent")},
-                "locality": {key: value[key] for key in ("folder_records", "batch_operations", "replies")},
+                "locality": {
+                    **{key: value[key] for key in ("folder_records", "batch_operations", "replies")},
+                    **_hot_set(given, index, collector),
+                },
                 "load": load,
                 "sluggish": value["sluggish"],
             }
@@ -527,9 +545,27 @@ def _workloads(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any
     return workloads
 
 
+def _hot_set(given: dict[str, Any], index: int, collector: Collector) -> dict[str, int]:
+    """The hot set of a workload; both of its keys or none."""
+    keys = ("hot_percent", "hot_access_percent")
+    stated = {key: given[key] for key in keys if given.get(key) is not None}
+    if len(stated) == 1:
+        missing = next(key for key in keys if key not in stated)
+        collector.add(
+            ("workload", index, missing), "is missing", "say how many records are hot and how much goes to them"
+        )
+        return {}
+    if stated and stated["hot_access_percent"] < stated["hot_percent"]:
+        hint = "hot records get more than their share; exchange the two"
+        collector.add(("workload", index, "hot_access_percent"), "is below hot_percent", hint)
+    return stated
+
+
 _PHASE_KEYS = {
     "prepare": (),
     "warm_up": ("timeout_s", "cache_percent", "workloads"),
+    "precondition": (*config.PRECONDITION, "workloads"),
+    "soak": ("duration_s", "workloads"),
     "search": ("duration_s", "workloads"),
     "measure": ("duration_s", "workloads"),
     "backup": ("read_kib", "reads_in_flight", "workloads"),
@@ -541,7 +577,7 @@ _PHASE_KEYS = {
 #: Phases that need the engine: raw files have neither a log nor a backup of their own.
 _ENGINE_KINDS = ("backup", "generate_logs", "recover")
 #: Phases that workloads run in when nothing is said of them, and those they may run in.
-_LOADED_KINDS = ("warm_up", "search", *config.MEASURED_KINDS)
+_LOADED_KINDS = ("warm_up", "precondition", "soak", "search", *config.MEASURED_KINDS)
 
 
 def _phases(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
@@ -556,8 +592,13 @@ def _phases(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
             if value is not None and key not in ("name", "kind", "counter_interval_s", *_PHASE_KEYS[kind]):
                 collector.add(("phase", index, key), f"means nothing in a phase of kind {kind}", "remove it")
         known = any(mistake.where == f"phase[{index + 1}].duration_s" for mistake in collector.mistakes)
-        if kind in ("measure", "search") and given["duration_s"] is None and not known:
+        if kind in ("measure", "search", "soak") and given["duration_s"] is None and not known:
             collector.add(("phase", index, "duration_s"), "is missing", f"say how long to {kind}")
+        if kind == "precondition":
+            window, rounds = (given[key] or config.PRECONDITION[key] for key in ("window_rounds", "rounds_max"))
+            if window > rounds:
+                key = "window_rounds" if given["window_rounds"] is not None else "rounds_max"
+                collector.add(("phase", index, key), "leaves no window of rounds", "let rounds_max be the larger one")
         for name in given["workloads"] or []:
             _named(name, names, ("phase", index, "workloads"), collector)
         if kind in _ENGINE_KINDS and any(item["backend"] == "raw_files" for item in plan["instance"] or []):
@@ -606,7 +647,14 @@ def _phase_action(kind: str, given: dict[str, Any]) -> dict[str, Any]:
             percent = value("cache_percent", config.CACHE_WARM_PERCENT)
             timeout_s = float(value("timeout_s", config.WARM_UP_TIMEOUT_S))
             return {"kind": kind, "cache_percent": percent, "timeout_s": timeout_s}
-        case "measure" | "search":
+        case "precondition":
+            wanted = {key: value(key, default) for key, default in config.PRECONDITION.items()}
+            return {
+                "kind": kind,
+                **{key: float(wanted[key]) for key in ("range_percent", "slope_percent", "round_s")},
+                **{key: int(wanted[key]) for key in ("rounds_max", "window_rounds")},
+            }
+        case "measure" | "search" | "soak":
             return {"kind": kind, "duration_s": float(value("duration_s", 0.0))}
         case "generate_logs":
             timeout_s = float(value("timeout_s", config.GENERATE_TIMEOUT_S))

@@ -21,6 +21,7 @@ import duckdb
 import numpy as np
 
 from plimsoll import _native, device_errors, folder
+from plimsoll.content import measure_content
 from plimsoll.environment import collect
 from plimsoll.kernel_log import KernelLog, disks_of
 
@@ -101,6 +102,8 @@ def run_plan(
     samples.finish()
     _write_histograms(run_folder, plan["run"], outcome)
     write_points(run_folder, outcome)
+    if not modelled and outcome["ending"] == "complete":
+        folder.write_json(run_folder / folder.CONTENT, measure_content(plan["run"]))
     kept = {key: value for key, value in outcome.items() if key != "figures"}
     folder.write_json(run_folder / folder.OUTCOME, kept)
     return kept

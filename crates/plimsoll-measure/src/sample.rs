@@ -177,7 +177,7 @@ const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meanin
 
 /// Everything that is measured. The first entries are the purposes of I/O in the order of the disk seam, timed from
 /// submission to the reaping of the completion.
-pub const METRICS: [Metric; 79] = [
+pub const METRICS: [Metric; 80] = [
     metric(
         "database_read",
         MetricKind::Transfer,
@@ -611,6 +611,12 @@ pub const METRICS: [Metric; 79] = [
         MetricKind::Level,
         "count",
         "requests in flight at the block device at the end of the interval",
+    ),
+    metric(
+        "hot_operation",
+        MetricKind::Counter,
+        "count",
+        "operations on a record of the hot set, of those on records that were there",
     ),
 ];
 

@@ -35,7 +35,7 @@ pub use modelled::{ModelledSpec, PlaceSpec, execute_modelled};
 pub use outcome::{
     BackupResult, Calibration, ChecksumResult, Ending, ErrorReport, PhaseOutcome, RecoveryResult, RunOutcome,
 };
-pub use phase::{Decision, SearchEnd, SearchResult, SearchStep};
+pub use phase::{Decision, PreconditionResult, SearchEnd, SearchResult, SearchStep, steadiness};
 pub use recorder::{Key, PhaseFigures, Recorder};
 pub use run::execute;
 pub use setting::{Output, StopSignal};

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use plimsoll_io::{JoinHandle, Permits, Random};
-use plimsoll_workload::{Kind, Population, Result as OperationResult};
+use plimsoll_workload::{Kind, Operation, Population, Result as OperationResult};
 
 use crate::RunError;
 use crate::backend::Backend;
@@ -99,6 +99,8 @@ pub struct RunningLoad {
 /// What all tasks of a running workload know.
 struct Shared {
     workload: u32,
+    /// Share of the records that are hot.
+    hot_percent: u32,
     places: Vec<LoadPlace>,
     setting: Setting,
     wanted: Cell<bool>,
@@ -118,6 +120,7 @@ impl RunningLoad {
         let random = random.child(&format!("workload {}", spec.name));
         let shared = Rc::new(Shared {
             workload: number as u32 + 1,
+            hot_percent: spec.habits().locality.hot_percent,
             places: places.to_vec(),
             setting: setting.clone(),
             wanted: Cell::new(true),
@@ -235,13 +238,20 @@ impl Shared {
         self.failed.borrow_mut().get_or_insert_with(|| error.clone());
     }
 
-    fn record(&self, place: &LoadPlace, kind: Kind, result: OperationResult, response_ns: u64) {
+    fn record(&self, place: &LoadPlace, operation: &Operation, result: OperationResult, response_ns: u64) {
+        let kind = operation.kind;
         let key = |metric: &str| {
             Key::new(place.instance, place.database as u32 + 1, metric).of_workload(self.workload)
         };
         let recorder = &self.setting.recorder;
         match result {
-            OperationResult::Done => recorder.record(key(kind.name()), response_ns),
+            OperationResult::Done => {
+                recorder.record(key(kind.name()), response_ns);
+                let hot_count = place.population.borrow().hot_count(self.hot_percent);
+                if kind != Kind::Insert && operation.record < hot_count {
+                    recorder.count(key("hot_operation"), 1);
+                }
+            }
             OperationResult::Missing => recorder.count(key("missing_record"), 1),
             // Not an operation that failed: the same one follows at the end of the table.
             OperationResult::NoRoom => {}

@@ -8,7 +8,7 @@ use plimsoll_io::{Nanos, UtcAnchor};
 use crate::RunError;
 use crate::backend::{ChecksumReport, DatabaseState};
 use crate::host::InstanceDevices;
-use crate::phase::SearchResult;
+use crate::phase::{PreconditionResult, SearchResult};
 use crate::recorder::PhaseFigures;
 use crate::stalls::Stall;
 
@@ -121,6 +121,9 @@ pub struct PhaseResult {
     pub calibrations: Vec<Calibration>,
     /// What a search found.
     pub search: Option<SearchResult>,
+    /// Whether the storage became steady; absent where that was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precondition: Option<PreconditionResult>,
     /// What a modelled array counted; absent on real storage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayReport>,

@@ -5,12 +5,15 @@ mod calibrate;
 mod checksum;
 mod generate_logs;
 mod measure;
+mod precondition;
 mod prepare;
 mod recover;
 mod search;
+mod soak;
 mod stop;
 mod warm_up;
 
+pub use precondition::{PreconditionResult, steadiness};
 pub use search::{Decision, SearchEnd, SearchResult, SearchStep};
 
 use crate::RunError;
@@ -35,6 +38,8 @@ pub async fn act(
             cache_percent,
             timeout_s,
         } => warm_up::act(stage, sampler, name, cache_percent, timeout_s).await,
+        PhaseAction::Precondition(spec) => precondition::act(stage, sampler, name, spec).await,
+        PhaseAction::Soak { duration_s } => soak::act(stage, name, duration_s).await,
         PhaseAction::Measure { duration_s } => measure::act(stage, name, duration_s).await,
         PhaseAction::Search { duration_s } => search::act(stage, sampler, name, duration_s).await,
         PhaseAction::Backup {

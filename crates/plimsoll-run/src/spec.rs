@@ -224,6 +224,10 @@ pub struct LocalitySpec {
     pub batch_operations: u32,
     /// Whether new records go beside records read in the batch, where there is room.
     pub replies: bool,
+    /// Share of the records that are hot; absent: none.
+    pub hot_percent: Option<u32>,
+    /// Share of the operations that go to them.
+    pub hot_access_percent: Option<u32>,
 }
 
 impl WorkloadSpec {
@@ -235,6 +239,8 @@ impl WorkloadSpec {
                 folder_records: spec.folder_records,
                 batch_operations: spec.batch_operations,
                 replies: spec.replies,
+                hot_percent: spec.hot_percent.unwrap_or_default(),
+                hot_access_percent: spec.hot_access_percent.unwrap_or_default(),
             }),
         }
     }
@@ -278,6 +284,10 @@ pub enum PhaseAction {
     Prepare {},
     /// Waits until every cache holds this share of its limit.
     WarmUp { cache_percent: u32, timeout_s: f64 },
+    /// Lets the workloads run in rounds until their database IOPS keep steady, or the rounds are over.
+    Precondition(PreconditionSpec),
+    /// Lets the workloads run without being measured.
+    Soak { duration_s: f64 },
     /// Lets the workloads run.
     Measure { duration_s: f64 },
     /// Looks for the highest rate that keeps the limits of its workload, and stays at it.
@@ -294,12 +304,30 @@ pub enum PhaseAction {
     Checksum { read_bytes: u32, reads_in_flight: u32 },
 }
 
+/// When a storage counts as steady.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct PreconditionSpec {
+    /// Length of a round.
+    pub round_s: f64,
+    /// Rounds at most.
+    pub rounds_max: u32,
+    /// Rounds that are looked at together.
+    pub window_rounds: u32,
+    /// How far the rounds of a window may lie apart, as a share of their mean.
+    pub range_percent: f64,
+    /// How much the straight line through them may rise or fall over the window, as a share of their mean.
+    pub slope_percent: f64,
+}
+
 impl PhaseAction {
     /// The name used in files.
     pub fn name(&self) -> &'static str {
         match self {
             PhaseAction::Prepare {} => "prepare",
             PhaseAction::WarmUp { .. } => "warm_up",
+            PhaseAction::Precondition(_) => "precondition",
+            PhaseAction::Soak { .. } => "soak",
             PhaseAction::Measure { .. } => "measure",
             PhaseAction::Search { .. } => "search",
             PhaseAction::Backup { .. } => "backup",

@@ -4,7 +4,8 @@
 //! read once for the whole batch although the cache cannot hold all of them. Inside the folder every record is equally
 //! likely. A new record is a reply: it goes beside the record that was read last and has no reply yet, if the leaf
 //! there has room; otherwise it goes to the end of the table. Both are inferred from published ratios, see
-//! `docs/decisions/0005-placement.md`. Without folders every record of the database is equally likely and batches mean nothing.
+//! `docs/decisions/0005-placement.md`. Without folders every record of the database is equally likely and batches mean nothing. Where some
+//! records are hot, a stated share of the operations (of the folders, where there are any) goes to them.
 
 use std::collections::VecDeque;
 
@@ -24,6 +25,10 @@ pub struct Locality {
     pub batch_operations: u32,
     /// Whether new records are replies.
     pub replies: bool,
+    /// Share of the records that are hot; 0 for none.
+    pub hot_percent: u32,
+    /// Share of the operations on records, or of the folders, that go to them.
+    pub hot_access_percent: u32,
 }
 
 /// What an edition's sessions do and where.
@@ -95,9 +100,23 @@ impl Choice {
         } = self.habits.locality;
         self.operations_left = batch_operations.max(1);
         self.folder = (folder_records > 0)
-            .then(|| population.draw(random))
+            .then(|| self.draw(random, population))
             .flatten()
             .map(|record| record / folder_records * folder_records);
+    }
+
+    /// A record of the whole database, or, where some are hot, of the side that the dice choose.
+    fn draw(&self, random: &mut Random, population: &Population) -> Option<u64> {
+        let Locality {
+            hot_percent,
+            hot_access_percent,
+            ..
+        } = self.habits.locality;
+        if hot_percent == 0 {
+            return population.draw(random);
+        }
+        let is_hot = random.below(100) < u64::from(hot_access_percent);
+        population.draw_side(random, hot_percent, is_hot)
     }
 
     fn insert(&mut self, population: &mut Population, commit: Commit) -> Operation {
@@ -127,7 +146,7 @@ impl Choice {
     ) -> Operation {
         let drawn = match self.folder {
             Some(first) => population.draw_from(random, first, self.habits.locality.folder_records),
-            None => population.draw(random),
+            None => self.draw(random, population),
         };
         // An empty database can only be inserted into.
         let Some(record) = drawn else {

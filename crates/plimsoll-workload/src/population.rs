@@ -20,6 +20,8 @@ pub type Rule = Arc<dyn Fn(u64) -> bool + Send + Sync>;
 #[derive(Clone)]
 pub struct Population {
     next_record: u64,
+    /// What the database held when it was opened: the hot set is a part of that and does not wander.
+    first_count: u64,
     is_there: Option<Rule>,
 }
 
@@ -38,6 +40,7 @@ impl Population {
     pub fn prepared(records_count: u64) -> Self {
         Self {
             next_record: records_count,
+            first_count: records_count,
             is_there: None,
         }
     }
@@ -46,6 +49,7 @@ impl Population {
     pub fn with_vacancies(places_count: u64, is_there: Rule) -> Self {
         Self {
             next_record: places_count,
+            first_count: places_count,
             is_there: Some(is_there),
         }
     }
@@ -77,6 +81,21 @@ impl Population {
             }
         }
         Some(drawn)
+    }
+
+    /// How many records make the hot set: the first ones, so that hot pages lie together as hot data does on tiers.
+    pub fn hot_count(&self, hot_percent: u32) -> u64 {
+        self.first_count * u64::from(hot_percent.min(100)) / 100
+    }
+
+    /// A record of the hot set or one outside of it; from the other side where one of both is empty.
+    pub fn draw_side(&self, random: &mut Random, hot_percent: u32, is_hot: bool) -> Option<u64> {
+        let hot = self.hot_count(hot_percent);
+        let (first, count) = match is_hot {
+            true => (0, hot),
+            false => (hot, u64::MAX),
+        };
+        self.draw_from(random, first, count).or_else(|| self.draw(random))
     }
 
     /// How many numbers have been given out so far.

@@ -20,6 +20,8 @@ const HABITS: Habits = Habits {
         folder_records: 100,
         batch_operations: 16,
         replies: true,
+        hot_percent: 0,
+        hot_access_percent: 0,
     },
 };
 
@@ -136,4 +138,34 @@ fn vacant_places_are_not_drawn() {
             .expect("there are records");
         assert!((300..400).contains(&drawn) && drawn.is_multiple_of(3), "{drawn}");
     }
+}
+
+/// Tiers and caches hold what is hot: nine of ten operations must go to a tenth of the records, folders or not, and the hot
+/// set must not wander with the records that are added.
+#[test]
+fn the_hot_set_gets_its_share() {
+    for folder_records in [0, 100] {
+        let habits = Habits {
+            locality: Locality {
+                folder_records,
+                batch_operations: 4,
+                replies: false,
+                hot_percent: 10,
+                hot_access_percent: 90,
+            },
+            ..HABITS
+        };
+        let operations = run(habits, 40_000, |_| Result::Done);
+        let on_records = operations
+            .iter()
+            .filter(|(operation, _)| operation.kind != Kind::Insert);
+        let records: Vec<u64> = on_records.map(|(operation, _)| operation.record).collect();
+        let hot_count = records.iter().filter(|record| **record < 100_000).count();
+        let share = hot_count as f64 / records.len() as f64;
+        assert!(
+            (share - 0.9).abs() < 0.02,
+            "{share} with folders of {folder_records}"
+        );
+    }
+    assert_eq!(Population::prepared(1000).hot_count(10), 100);
 }

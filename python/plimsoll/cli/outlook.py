@@ -61,6 +61,8 @@ def phases(plan: dict[str, Any], expected: premises.Forecast) -> list[PhaseOutlo
             case "warm_up":
                 calibrating = [item["load"].get("calibrate_s", 0.0) for item in run["workloads"]]
                 seconds, how, written = action["timeout_s"] + max(calibrating, default=0.0), "at most", None
+            case "precondition":
+                seconds, how, written = action["round_s"] * action["rounds_max"], "at most", None
             case "generate_logs":
                 seconds, how, written = action["logs_count"] * config.GENERATE_S_PER_LOG, "about", None
             case "recover":

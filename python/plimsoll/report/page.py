@@ -19,6 +19,7 @@ from plimsoll.modelled.words import WARNING
 from plimsoll.report import circumstances, imported
 from plimsoll.report.charts import Chart, histograms, time_series
 from plimsoll.report.checksums import checksum_sections
+from plimsoll.report.conditions import condition_tables
 from plimsoll.report.counters import counter_tables, device_view_table
 from plimsoll.report.findings import figure_list, finding_list
 from plimsoll.report.load import knee_charts, load_tables, search_tables
@@ -44,6 +45,7 @@ FILES = {
     folder.VERDICT: "every check with its limit and reason",
     folder.SAMPLES: "every sample, as columns",
     folder.COUNTERS: "every counter of the published reports, interval by interval",
+    folder.CONTENT: "how compressible and repetitive the written pages are",
     folder.HISTOGRAMS: "every distribution, bucket by bucket",
     folder.EVENTS: "the test log, one JSON object a line",
     folder.POINTS: "every rate a search tried",
@@ -113,6 +115,7 @@ def render(run_folder: Path) -> str:
                 "Load generator and cache",
                 [*load_tables(summary), circumstances.generator(summary), circumstances.instances(summary)],
             ),
+            Chapter("conditions", "Conditioning and content", condition_tables(summary)),
             Chapter("counters", "Counters", [*device_view_table(summary), *counter_tables(summary)]),
             Chapter(
                 "environment",

@@ -33,7 +33,10 @@ def obstacles(plan: dict[str, Any], summary: dict[str, Any], environment: dict[s
 def warnings_of(summary: dict[str, Any]) -> list[str]:
     """What the measurements themselves say against being taken for the storage's, in sentences."""
     step = summary.get("plateaus") or {"kind": "none"}
+    conditioning = summary.get("conditioning") or {"precondition": None}
+    unsteady = conditioning["precondition"] is not None and not conditioning["precondition"]["is_steady"]
     return [
+        *([conditioning["text"]] if unsteady else []),
         *([step["text"]] if step["kind"] != "none" else []),
         *(text for row in summary.get("device_view", []) for text in row["disagreements"]),
     ]

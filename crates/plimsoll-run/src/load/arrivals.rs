@@ -155,8 +155,7 @@ impl Gate {
             let result = place.backend.execute(place.database, &step.operation).await?;
             let finished = self.handle().now();
             let response_ns = finished.saturating_sub(step.intended);
-            self.shared
-                .record(&place, step.operation.kind, result, response_ns);
+            self.shared.record(&place, &step.operation, result, response_ns);
             if result == OperationResult::Done || !self.shared.wanted() {
                 return Ok(());
             }

@@ -85,8 +85,7 @@ impl Customer {
             let result = place.backend.execute(place.database, &step.operation).await?;
             let finished = handle.now();
             let response_ns = finished.saturating_sub(step.intended);
-            self.shared
-                .record(&place, step.operation.kind, result, response_ns);
+            self.shared.record(&place, &step.operation, result, response_ns);
             previous = Some(Previous {
                 intended: step.intended,
                 finished,
