@@ -298,3 +298,27 @@ def test_a_run_of_our_own_is_evidence(tmp_path: Path) -> None:
     assert values(tables.table_6(solution))[0] == "4262.779"
     assert "rehearsal" in page
     assert "<h3>Transactional I/O</h3>" in page
+
+
+def test_without_a_browser_the_page_is_written_and_the_way_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine room has no browser; the page goes home and is printed there."""
+    monkeypatch.setenv("PLIMSOLL_BROWSER", "/nowhere/browser")
+    result = CliRunner().invoke(
+        app, ["esrp", str(EXAMPLE / "solution.toml"), "--out", str(tmp_path), "--formats", "pdf"]
+    )
+    assert result.exit_code == 0
+    assert "no PDF was written" in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["solution.html"]
+
+
+@pytest.mark.parametrize("formats", ["odt", "", "html,doc"])
+def test_an_unknown_format_is_refused(formats: str, tmp_path: Path) -> None:
+    """Nothing is written before the whole command is understood."""
+    result = CliRunner().invoke(
+        app, ["esrp", str(EXAMPLE / "solution.toml"), "--out", str(tmp_path), "--formats", formats]
+    )
+    assert result.exit_code == 2
+    assert "write some of html, pdf, docx, xlsx" in result.output
+    assert list(tmp_path.iterdir()) == []

@@ -404,7 +404,7 @@ def verdict_of(report: dict[str, Any]) -> dict[str, Any]:
     said = str(summary.get("overall_result") or "")
     result = RESULTS.get(said.lower(), "inconclusive")
     tool = f"{TOOL} {summary.get('jetstress_version') or 'of an unknown version'}"
-    word = said or "no result stated"
+    word = said or "No result stated"
     achieved = summary.get("achieved_transactional_iops")
     throughput = f"{achieved:.0f} database IOPS" if achieved is not None else "no rate stated"
     reasons = [f"{tool} said: {word}", *(f"issue: {text}" for text in report.get("issues") or [])]
