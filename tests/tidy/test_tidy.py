@@ -35,6 +35,13 @@ def test_no_file_has_a_name_that_says_nothing() -> None:
     assert named == []
 
 
+def test_no_two_test_files_share_a_name() -> None:
+    """pytest takes the second for the first and refuses to run any test at all; alone, each of them runs."""
+    names = [path.name for path in tracked() if (ROOT / "tests") in path.parents and path.suffix == ".py"]
+    twice = {name for name in names if names.count(name) > 1} - {"conftest.py", "__init__.py"}
+    assert twice == set()
+
+
 @pytest.mark.parametrize("pattern", ["requirements*.txt", "Cargo.lock"])
 def test_locks_name_no_host(pattern: str) -> None:
     """Locks work with whatever index a site uses only while they name none; Cargo names its registry's public alias."""
