@@ -47,6 +47,9 @@ def verify(paths: list[str], depth: str) -> str:
 def simulate(spec_json: str) -> str:
     """Simulate a workload on a modelled array, both described in JSON; the outcome is JSON too. Touches no disk."""
 
+def sweep(point_json: str) -> str:
+    """Measure one point of a sweep described in JSON on real storage; figures as JSON. Writes to the file it names."""
+
 def columns() -> list[tuple[str, str, str, str]]:
     """The columns of a sample table: name, numpy type, unit, meaning."""
 

@@ -17,7 +17,7 @@ from plimsoll.blockdevices import is_device
 from plimsoll.limits import LimitError, parse_limit
 from plimsoll.modelled.possible import impossibilities
 from plimsoll.modelled.presets import CHANGES, changed_array, shipped_drives, wanted_array
-from plimsoll.modelled.storage import lacking_gb, modelled_storage
+from plimsoll.modelled.storage import DATABASE_MIB_MAX, lacking_gb, modelled_storage
 from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
 from plimsoll.sizing.located import LocatedFile, read_located
 from plimsoll.sizing.mistakes import InputError, nearest_names
@@ -383,6 +383,9 @@ def _modelled_array(
             collector.add(
                 ("instance", index, "backend"), "is raw_files, which no modelled array holds", 'write "engine"'
             )
+        if (instance["database_size_mib"] or 0) > DATABASE_MIB_MAX:
+            message = f"is above {DATABASE_MIB_MAX}, the most on a modelled array"
+            collector.add(("instance", index, "database_size_mib"), message, "take more databases")
     try:
         array = changed_array(wanted_array(targets[0]["modelled"]), targets[0]["changes"] or {})
     except InputError as error:

@@ -27,7 +27,7 @@ def test_CAL_08_the_worked_example_at_the_command_line() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "2 x PS6500E, 500 GB SATA 7.2k, RAID 50" in done.stdout
     assert "no IOPS published" in done.stdout
-    assert "no modelled preset yet: not evaluated" in done.stdout
+    assert "MODELLED, not measured" in done.stdout and "no preset" in done.stdout
 
 
 def test_json_holds_the_whole_result() -> None:
@@ -35,7 +35,12 @@ def test_json_holds_the_whole_result() -> None:
     result = json.loads(plimsoll("select", *PAPER, "--json").stdout)
     assert result["required_capacity_gb"] == 15_768
     assert result["chosen"]["model"] == "PS6500E"
-    assert result["chosen"]["modelled"]["status"] == "not_evaluated"
+    modelled = result["chosen"]["modelled"]
+    assert modelled["status"] == "modelled" and "ps6500e-raid50" in modelled["reason"]
+    # Beside the published 1,800 of an array, not instead of it.
+    assert abs(modelled["iops_per_copy"] / result["chosen"]["iops_per_copy"] - 1) < 0.1
+    absent = [candidate for candidate in result["candidates"] if candidate["model"] == "PS6500X"]
+    assert absent and all(candidate["modelled"]["status"] == "not_evaluated" for candidate in absent)
     assert len(result["candidates"]) == 28
     assert all(candidate["reason"] for candidate in result["candidates"])
 

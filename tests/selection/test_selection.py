@@ -205,7 +205,7 @@ def test_CAL_08_no_model_stands_beside_the_formula_yet_and_says_so() -> None:
     """An absent figure has a name and a reason, never a zero."""
     selection = select_arrays(PAPER, ROWS, read_drive_classes())
     assert selection.chosen is not None
-    assert selection.chosen.model_absence == "no modelled preset for PS6500E yet: not evaluated"
+    assert selection.chosen.model_absence == "no modelled preset stands for PS6500E: not evaluated"
     assert selection.chosen.planner_iops_per_copy == pytest.approx(46 * 75 / 2.5)
 
 

@@ -8,6 +8,7 @@ mod errors;
 mod probe;
 mod run;
 mod simulate;
+mod sweep;
 mod verify;
 
 use pyo3::prelude::*;
@@ -22,6 +23,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(probe::probe, module)?)?;
     module.add_function(wrap_pyfunction!(erase::erase_device, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::sweep, module)?)?;
     module.add_function(wrap_pyfunction!(columns::columns, module)?)?;
     module.add_function(wrap_pyfunction!(columns::metrics, module)?)?;
     errors::register(module)

@@ -23,6 +23,7 @@ mod spec;
 mod stage;
 mod stalls;
 mod step;
+mod sweep;
 mod verify_live;
 
 pub use backend::{ChecksumReport, DatabaseState, prepared_database};
@@ -41,4 +42,5 @@ pub use run::execute;
 pub use setting::{Output, StopSignal};
 pub use spec::{InstanceSpec, RunSpec, SPEC_SCHEMA_VERSION};
 pub use stalls::{IoStamps, Stall};
+pub use sweep::{SweepAction, SweepFigures, SweepPoint, sweep_live, sweep_on};
 pub use verify_live::{Depth, VerifyRequest, verify_live};

@@ -56,6 +56,8 @@ COMMANDS: dict[str, Row] = {
     "size": Row("plimsoll.cli.size:size", "Size storage from users or transactions, every step shown."),
     "select": Row("plimsoll.cli.select:select", "Choose an array for a capacity and IOPS need, in six steps."),
     "cost": Row("plimsoll.cli.cost:cost", "Compare what storage options cost to buy and run."),
+    "model": Row("plimsoll.cli.model:model", "What an array would carry, simulated in seconds."),
+    "calibrate": Row("plimsoll.cli.calibrate:calibrate", "Measure storage and write a preset that behaves like it."),
     "papers": Row("plimsoll.cli.papers:papers", "Run the published results on the modelled arrays."),
     "advise": Row("plimsoll.cli.advise:advise", "Check a design, plan or run against best practice."),
 }

@@ -18,6 +18,8 @@ VOLUME_SHARE = 1.25
 LOG_SHARE, LOG_GB_MIN = 0.08, 4.0
 #: Databases over usable capacity where nobody says how large they are: the published tests filled 46 to 80 %.
 USED_SHARE = 0.6
+#: A file of the modelled disk ends at 16 TiB; a database grows by up to a quarter.
+DATABASE_MIB_MAX = 12 * 1024 * 1024
 #: Processors of the modelled host, and what one transaction of the engine occupies one of them for: 13 us for each
 #: database I/O on a disk that answers at once (docs/benchmarks.md), and a 2010 transaction makes about one and a half.
 PROCESSOR_COUNT, TRANSACTION_PROCESSOR_US = 4, 20
@@ -43,7 +45,7 @@ def lacking_gb(array: dict[str, Any], instances: list[dict[str, Any]]) -> tuple[
 def filling_mib(array: dict[str, Any], database_count: int) -> int:
     """The size of a database when so many fill the array as far as a design does."""
     share = usable_gb(array, array["drive_sheet"]) * GB * USED_SHARE / database_count
-    return max(int(min(share, 32e12) / 2**20), 64)
+    return max(int(min(share / 2**20, DATABASE_MIB_MAX)), 64)
 
 
 def modelled_storage(array: dict[str, Any], instances: list[dict[str, Any]]) -> dict[str, Any]:

@@ -71,6 +71,7 @@ def sessions(place: Place, session_count: int, mix: Mix) -> dict[str, Any]:
             "read_bytes_mean": float(mix.read_bytes),
             "processor_ns": int(PROCESSOR_MS * NS_PER_MS),
             "latency_factor": LATENCY_FACTOR,
+            "log_latency_factor": 0.0,
             "writes_per_read": mix.writes_per_read,
             "write_bytes_mean": float(mix.write_bytes),
             "flush": {"pages": BURST_PAGES},

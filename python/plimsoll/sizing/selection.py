@@ -5,8 +5,8 @@ reserves, clones and replicas; (3) take enough arrays for the capacity; (4) chec
 model where they fall short, never counting log IOPS when the catalogue's figures already include them; (5) try every
 other row the same way; (6) multiply by the number of copies, each on arrays of its own. Capacity needs are 1024-based,
 arrays are sold in decimal GB, and the two are converted before they are compared (the paper compares them directly).
-Limits: IOPS are taken to add up over arrays, as measured up to the catalogue's `arrays_max`. No array model stands beside
-the formula yet; a candidate says so in `model_absence`.
+Limits: IOPS are taken to add up over arrays, as measured up to the catalogue's `arrays_max`. The modelled rate that stands
+beside the formula is added by the command, from `modelled.selected`; nothing is chosen by it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Candidate:
         unused_gb: usable capacity of one copy left over.
         iops_per_copy: measured IOPS of one copy's arrays; None when not published.
         planner_iops_per_copy: what the planner's formula gives; None for an unknown drive class.
-        model_absence: why no modelled figure stands beside the formula.
+        model_absence: why no modelled figure stands beside the formula, where none does.
         price_total_usd: over all copies; None when the catalogue states no price.
         status: chosen, possible or rejected.
         reason: why, in a sentence.
@@ -198,7 +198,7 @@ def _judge(row: ArrayRow, need: Need, drive_iops: Mapping[str, float]) -> Candid
         unused_gb=per_copy * row.usable_capacity_gb - capacity_gb,
         iops_per_copy=row.transactional_iops * per_copy if row.transactional_iops else None,
         planner_iops_per_copy=planned,
-        model_absence=f"no modelled preset for {row.model} yet: not evaluated",
+        model_absence=f"no modelled preset stands for {row.model}: not evaluated",
         price_total_usd=None if row.price_usd is None else row.price_usd * per_copy * need.copies,
         status="rejected" if objection else "possible",
         reason=objection,

@@ -2,7 +2,7 @@
 //!
 //! The thread law: a session reads a page with latency r and then stays away for a fixed processor time plus a multiple
 //! of r, because the transaction goes on to wait for other things the storage does. The published Jetstress runs obey it
-//! over a range of 27 in latency. Pages are dirtied in proportion to the reads and leave in bursts, sorted, with a limit
+//! over a range of 27 in latency. Our own engine's sessions also wait for the log, in proportion to its latency. Pages are dirtied in proportion to the reads and leave in bursts, sorted, with a limit
 //! on how many are on their way; log records are written one at a time behind each other. Sessions stop when dirty pages
 //! cannot leave.
 
@@ -53,6 +53,8 @@ pub struct SessionsSpec {
     pub processor_ns: Nanos,
     /// Time away for each unit of read latency.
     pub latency_factor: f64,
+    /// Time away for each unit of the latency of the last log write: what its durable commits wait for, for each read.
+    pub log_latency_factor: f64,
     /// Page writes for each read.
     pub writes_per_read: f64,
     /// Mean size of a page write.
@@ -87,6 +89,7 @@ pub(super) struct Sessions {
     parked: Vec<u32>,
     log_waiting: u32,
     log_is_writing: bool,
+    log_latency_ns: Nanos,
     /// How far the log has come, for those who read behind it.
     pub(super) log_written: u64,
     /// How often a session found the writer behind.
@@ -132,6 +135,7 @@ impl Sessions {
             parked: Vec::new(),
             log_waiting: 0,
             log_is_writing: false,
+            log_latency_ns: 0,
             log_written: 0,
             park_count: 0,
             spec,
@@ -160,7 +164,9 @@ impl Sessions {
 
     /// A read is done: how long the session stays away.
     pub(super) fn away_ns(&self, latency_ns: Nanos) -> Nanos {
-        self.spec.processor_ns + (self.spec.latency_factor * latency_ns as f64) as Nanos
+        let storage_ns = self.spec.latency_factor * latency_ns as f64
+            + self.spec.log_latency_factor * self.log_latency_ns as f64;
+        self.spec.processor_ns + storage_ns as Nanos
     }
 
     /// What a transaction leaves to be written after a read.
@@ -239,7 +245,8 @@ impl Sessions {
     }
 
     /// A log write is done.
-    pub(super) fn logged(&mut self, work: &mut Vec<Work>, random: &mut Random) {
+    pub(super) fn logged(&mut self, latency_ns: Nanos, work: &mut Vec<Work>, random: &mut Random) {
+        self.log_latency_ns = latency_ns;
         self.log_is_writing = false;
         self.write_log(work, random);
     }

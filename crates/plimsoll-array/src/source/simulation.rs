@@ -288,7 +288,7 @@ impl Simulation {
                             self.array.set_timer(now, timer(index, session));
                         }
                     }
-                    Kind::Log => sessions.logged(&mut self.work, random),
+                    Kind::Log => sessions.logged(now - completed.submitted, &mut self.work, random),
                 }
                 self.submit_work(index);
             }

@@ -230,6 +230,7 @@ pub fn sessions(session_count: u32) -> StreamSpec {
         read_bytes_mean: 33_600.0,
         processor_ns: 600_000,
         latency_factor: 1.32,
+        log_latency_factor: 0.0,
         writes_per_read: 0.61,
         write_bytes_mean: 37_500.0,
         flush: FlushSpec::Pages(49),

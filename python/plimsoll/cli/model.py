@@ -1,0 +1,106 @@
+"""`plimsoll model`: what an array would carry, in seconds. Touches no disk; everything it prints is MODELLED."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from plimsoll import config
+from plimsoll.cli.refusal import refuse
+from plimsoll.cli.test import storage_options
+from plimsoll.modelled.band import band_percent, nearest_point
+from plimsoll.modelled.formula import formula_iops
+from plimsoll.modelled.presets import shipped_arrays
+from plimsoll.modelled.words import WARNING, array_title
+from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
+
+
+def model(
+    array: Annotated[
+        str | None,
+        typer.Argument(metavar="ARRAY", help="A preset, FILE.toml or FILE.toml#NAME; the presets if left out."),
+    ] = None,
+    databases: Annotated[int, typer.Option(help="Databases, each with a log volume of its own.", min=1, max=100)] = 2,
+    size_mib: Annotated[
+        int | None, typer.Option(help="Size of each; six tenths of the array in all, if left out.")
+    ] = None,
+    sessions: Annotated[int | None, typer.Option(help="Only this many sessions for each database.", min=1)] = None,
+    edition: Annotated[str, typer.Option(help="Whose habits: 2003, 2007, 2010 or 2013.")] = "2010",
+    change: Annotated[
+        list[str] | None,
+        typer.Option(help="A figure of the array: level='RAID 10', sets=[8]. May be repeated.", metavar="KEY=VALUE"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the curve as JSON.")] = False,
+) -> None:
+    """Show how rate and latency of an array go with the load, where the limit is reached, and what gives way first.
+
+    The light workload stands for the engine; `plimsoll test performance --modelled ARRAY` runs the engine itself.
+
+    Example: plimsoll model nearline-raid6 --change "level='RAID 10'"
+    """
+    if array is None:
+        for name, row in shipped_arrays().items():
+            typer.echo(f"{name:<22} {row['title']}")
+        return
+    if edition not in config.editions():
+        refuse(
+            [
+                InputError(
+                    "options", [Mistake(0, "--edition", f'is "{edition}"', nearest_names(edition, config.editions()))]
+                )
+            ]
+        )
+    described = _described(array, change or [], databases, size_mib, edition)
+    from plimsoll.modelled.light import iops_at_limit, run_light, sweep
+
+    points = [run_light(described, databases, sessions, edition, size_mib)] if sessions else None
+    points = points or sweep(described, databases, edition, size_mib)
+    found = {
+        "modelled": True,
+        "array": array_title(described),
+        "points": [asdict(point) for point in points],
+        "iops_at_20_ms": iops_at_limit(points),
+        "formula_iops": formula_iops(described, points[-1].reads_per_s / points[-1].iops),
+        "band_percent": band_percent("database_iops"),
+        "nearest_validated_point": nearest_point(described),
+    }
+    typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(_lines(found)))
+
+
+def _described(array: str, change: list[str], databases: int, size_mib: int | None, edition: str) -> dict[str, Any]:
+    """The array with its changes, checked as a plan's would be."""
+    from plimsoll.cli.course import read_or_refuse
+    from plimsoll.plan import plan_of_options
+
+    instance = {"edition": edition} | ({"database_size_mib": size_mib} if size_mib else {"database_size_mib": 64})
+    wanted = {
+        "target": [{"name": "target", **storage_options(None, array, change)}],
+        "instance": [{"name": f"instance{number}", **instance} for number in range(1, databases + 1)],
+    }
+    judgement: dict[str, Any] = read_or_refuse(plan_of_options, wanted)["judgement"]
+    described: dict[str, Any] = judgement["modelled"]
+    return described
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    lines = [WARNING + ".", found["array"], "", "sessions/db     IOPS  reads ms  writes ms   log ms  busiest stage"]
+    for point in found["points"]:
+        lines.append(
+            f"{point['sessions']:>11} {point['iops']:>8,.0f} {point['read_ms']:>9.2f} {point['write_ms']:>10.2f} "
+            f"{point['log_write_ms']:>8.2f}  {point['busiest']}, {point['utilisation']:.0%}"
+        )
+    band, limit, formula = found["band_percent"], found["iops_at_20_ms"], found["formula_iops"]
+    lines.append("")
+    if limit is not None:
+        lines.append(f"database IOPS at reads of 20 ms: {limit:,.0f}, within {band:.0f} % either way")
+    else:
+        lines.append("the curve does not reach reads of 20 ms")
+    lines.append(f"planner's formula: {formula:,.0f}" if formula else "planner's formula: no rule for these drives")
+    nearest = found["nearest_validated_point"]
+    lines.append(
+        f"nearest validated point: {nearest['id']}, {nearest['how']}, IOPS off by {nearest['error_percent']:+.1f} %"
+    )
+    return lines

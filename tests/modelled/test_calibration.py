@@ -1,0 +1,85 @@
+"""A model fitted to a sweep: it finds what was put in, keeps points back, and its preset is one that every command reads."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from plimsoll.cli import app
+from plimsoll.cli.calibrate import FILE_NAME
+from plimsoll.modelled.calibration import (
+    HELD_OUT,
+    Fit,
+    SweepPoint,
+    _flash_array,
+    fit,
+    modelled_rates,
+    preset_text,
+    sweep_plan,
+)
+from plimsoll.modelled.presets import wanted_array
+
+SIZE = 1 << 30
+TRUTH = {
+    "read_ms": 0.4, "parallel": 6.0, "mb_per_s": 900.0, "write_ms": 0.7, "program_mb_per_s": 300.0, "fixed_share": 0.4,
+    "us_per_kib": 1.0,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Fit:
+    """A fit to a device whose constants are known."""
+    device = _flash_array(TRUTH, SIZE, "truth")
+    blank = [SweepPoint(**wanted, per_second=1000.0, latency_ms=1.0) for wanted in sweep_plan(quick=True)]
+    rates = modelled_rates(device, blank, SIZE)
+    points = [
+        SweepPoint(**wanted, per_second=rate, latency_ms=1000 * wanted["depth"] / rate)
+        for wanted, rate in zip(sweep_plan(quick=True), rates, strict=True)
+    ]
+    return fit(points, SIZE, "fitted")
+
+
+def test_SIM_15_a_fit_reproduces_its_sweep_within_a_tenth(fitted: Fit) -> None:
+    """A calibration that cannot find a device of its own kind could find no other; the points held out tell."""
+    assert fitted.mean_error(False) <= 10
+    assert fitted.mean_error(True) <= 15
+
+
+def test_three_points_in_ten_are_held_out(fitted: Fit) -> None:
+    """An error on the points that were fitted flatters."""
+    held = [held_out for *_, held_out in fitted.errors]
+    assert len(HELD_OUT) == 3
+    assert 0.2 <= sum(held) / len(held) <= 0.4
+
+
+def test_the_preset_is_read_by_every_command(fitted: Fit, tmp_path: Path) -> None:
+    """A preset that only its maker can read is none."""
+    path = tmp_path / "measured.toml"
+    path.write_text(preset_text(fitted, "/mnt/array", "2026-01-01"), encoding="utf-8")
+    read: dict[str, Any] = wanted_array(str(path))
+    assert read["drive_sheet"]["name"] == "fitted-drive"
+    done = CliRunner().invoke(app, ["model", str(path), "--sessions", "4", "--size-mib", "256"])
+    assert done.exit_code == 0, done.stderr
+    assert "MODELLED" in done.stdout
+
+
+def test_consent_comes_first_and_nothing_is_left(tmp_path: Path) -> None:
+    """Without a yes nothing is written; afterwards the file is gone, and the result names its error."""
+    refused = CliRunner().invoke(app, ["calibrate", "--measure", str(tmp_path)])
+    assert refused.exit_code == 2 and "MiB are written" in refused.stderr
+    assert not any(tmp_path.iterdir())
+    out = tmp_path / "out.toml"
+    options = ["--size-mib", "64", "--seconds", "0.1", "--quick", "--yes", "--out", str(out)]
+    done = CliRunner().invoke(app, ["calibrate", "--measure", str(tmp_path), *options])
+    assert done.exit_code == 0, done.stderr
+    assert "held out" in done.stdout and out.exists()
+    assert not (tmp_path / FILE_NAME).exists()
+
+
+def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    """Somebody else's file of that name, or another calibration at work."""
+    (tmp_path / FILE_NAME).write_text("mine", encoding="utf-8")
+    done = CliRunner().invoke(app, ["calibrate", "--measure", str(tmp_path), "--yes"])
+    assert done.exit_code == 2 and "is there already" in done.stderr
+    assert (tmp_path / FILE_NAME).read_text(encoding="utf-8") == "mine"
