@@ -20,6 +20,7 @@ import contest
 import engine_cost
 import environment
 import loads
+import modelled_arrays
 import report
 import sequential
 import startup
@@ -45,6 +46,9 @@ def sections(arguments: argparse.Namespace) -> dict[str, Callable[[], list[Figur
         "power_cuts": lambda: virtual_time.power_cuts(arguments.wall_seconds),
         "sparse": lambda: virtual_time.sparse_day(quick, arguments.wall_seconds),
         "redo": lambda: virtual_time.redo(quick),
+        "modelled_light": lambda: modelled_arrays.light(quick),
+        "modelled_engine": lambda: modelled_arrays.engine(quick),
+        "modelled_toy": lambda: modelled_arrays.toy(quick),
         "reads_against_fio": lambda: loads.reads(directory, quick),
         "mix_beside_fio": lambda: loads.mix(directory, quick),
         "arrivals": lambda: loads.arrivals(quick),
@@ -52,6 +56,7 @@ def sections(arguments: argparse.Namespace) -> dict[str, Callable[[], list[Figur
     }
     if quick:
         return chosen_when_quick(chosen, directory)
+    chosen["modelled_day"] = lambda: modelled_arrays.engine(quick, 24)
     for inside in (False, True):
         for durable in (True, False):
             name = f"contest_{'inside' if inside else 'outside'}_{'durable' if durable else 'lazy'}"

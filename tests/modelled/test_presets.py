@@ -9,6 +9,7 @@ from plimsoll import _native
 from plimsoll.modelled import workloads
 from plimsoll.modelled.description import array_description, drive_description
 from plimsoll.modelled.papers import simulate
+from plimsoll.modelled.possible import usable_gb
 from plimsoll.modelled.presets import (
     SHIPPED_ARRAYS,
     SHIPPED_DRIVES,
@@ -18,6 +19,7 @@ from plimsoll.modelled.presets import (
     shipped_arrays,
     shipped_drives,
 )
+from plimsoll.modelled.storage import filling_mib, lacking_gb
 from plimsoll.sizing.mistakes import InputError
 
 #: What the papers were measured on (SIM-05), and what a user of today would start from.
@@ -104,3 +106,14 @@ def test_units_are_those_of_the_door() -> None:
     ssd = drive_description("optimus-400gb")["kind"]["ssd"]
     assert (ssd["read_ns"], ssd["unit_bytes"]) == (75_000, 16_384)
     assert len(shipped_drives()) == 12
+
+
+def test_SIM_11_a_reserve_for_snapshots_leaves_less_for_volumes() -> None:
+    """Snapshots, clones and replicas of a design take space that databases cannot have: the same wish no longer fits."""
+    array = array_preset("emc-vnxe3300")
+    assert usable_gb(array, array["drive_sheet"]) == 3600
+    assert usable_gb(array | {"reserve_share": 0.25}, array["drive_sheet"]) == 2700
+    instances = [{"name": "one", "databases": [{"size_bytes": 2_500_000_000_000}]}]
+    assert lacking_gb(array, instances) is None
+    assert lacking_gb(array | {"reserve_share": 0.25}, instances) is not None
+    assert filling_mib(array | {"reserve_share": 0.25}, 1) < filling_mib(array, 1)

@@ -54,6 +54,22 @@ def run_light(
     array: dict[str, Any], database_count: int, session_count: int, edition: str = "2010", size_mib: int | None = None
 ) -> Point:
     """Simulate sessions on databases that lie as those of a modelled test do."""
+    flash = "rotation_rpm" not in array["drive_sheet"]
+    warm_up_s, measure_s = (2, 6) if flash else (WARM_UP_S, MEASURE_S)
+    spec = light_spec(array, database_count, session_count, edition, size_mib, warm_up_s, measure_s)
+    return _point(session_count, json.loads(_native.simulate(json.dumps(spec))))
+
+
+def light_spec(
+    array: dict[str, Any],
+    database_count: int,
+    session_count: int,
+    edition: str = "2010",
+    size_mib: int | None = None,
+    warm_up_s: float = WARM_UP_S,
+    measure_s: float = MEASURE_S,
+) -> dict[str, Any]:
+    """What the native side simulates: the array, and for each database its sessions and maintenance."""
     size_mib = size_mib or filling_mib(array, database_count)
     instances = [
         {"name": f"instance{number}", "databases": [{"size_bytes": size_mib * 2**20}]}
@@ -67,16 +83,13 @@ def run_light(
         if habits["maintenance"]:
             read_bytes = config.INSTANCE_DEFAULTS["maintenance_read_kib"] * 1024
             streams.append(scan("maintenance", place, read_bytes, 1, habits["maintenance_throttle_ms"]))
-    flash = "rotation_rpm" not in array["drive_sheet"]
-    seconds = (2, 6) if flash else (WARM_UP_S, MEASURE_S)
-    spec = {
+    return {
         "array": array_description(array, volumes_of(instances)),
         "streams": streams,
         "seed": 1,
-        "warm_up_ns": seconds[0] * 10**9,
-        "measure_ns": seconds[1] * 10**9,
+        "warm_up_ns": int(warm_up_s * 10**9),
+        "measure_ns": int(measure_s * 10**9),
     }
-    return _point(session_count, json.loads(_native.simulate(json.dumps(spec))))
 
 
 def _sessions(place: Place, size_mib: int, session_count: int, edition: str) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def _impossible_sets(level: str | None, sets: list[int]) -> Iterator[tuple[str, 
 
 
 def usable_gb(array: Mapping[str, Any], drive: Mapping[str, Any]) -> float:
-    """What an array holds for its volumes, in decimal GB.
+    """What an array holds for its volumes, in decimal GB, without what is kept for snapshots, clones and replicas.
 
     Example:
         >>> usable_gb({"level": "RAID 5", "sets": [7], "member_count": 1}, {"capacity_gb": 600})
@@ -76,4 +76,5 @@ def usable_gb(array: Mapping[str, Any], drive: Mapping[str, Any]) -> float:
     level, columns = array["level"], 0
     for count in array["sets"]:
         columns += count // 2 if level in ("RAID 1", "RAID 10") else count - _PARITY_DRIVES[level]
-    return float(columns * array["member_count"] * drive["capacity_gb"])
+    whole_gb = float(columns * array["member_count"] * drive["capacity_gb"])
+    return whole_gb * (1 - float(array.get("reserve_share") or 0))

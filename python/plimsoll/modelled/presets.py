@@ -103,6 +103,9 @@ _ARRAY = {
     "cap_burst_iops": Field(Number(1, 1e9), meaning="requests per second while there are credits"),
     "cap_credits": Field(Number(0, 1e12), meaning="credits saved up at most"),
     "cap_mb_per_s": Field(Number(0.001, 1e9), meaning="bytes per second of a capped volume"),
+    "reserve_share": Field(
+        Number(0, 0.95), default=0, meaning="share of the usable capacity kept for snapshots, clones and replicas"
+    ),
     "failed_drive_count": Field(
         Number(0, 100, whole=True), default=0, meaning="drives of the first group that have failed from the start"
     ),
@@ -112,7 +115,7 @@ CHANGES = {key: replace(field, required=False, default=None) for key, field in _
 
 
 #: Keys that say what somebody wants, not what a thing is.
-_UNSOURCED = ("name", "title", "sources", "failed_drive_count")
+_UNSOURCED = ("name", "title", "sources", "failed_drive_count", "reserve_share")
 
 
 def read_drives(path: Path) -> dict[str, dict[str, Any]]:
