@@ -24,11 +24,11 @@ def estimated(moments: list[Moment]):
     return of_blocks(mean, moments)
 
 
-def covered(memory: float, trials: int = 150) -> float:
+def covered(memory: float, trials: int = 80) -> float:
     """How often the interval of 95 % holds the true mean, where there is an interval."""
     inside, given = 0, 0
     for seed in range(trials):
-        estimate = estimated(series(seed, 1200, memory))
+        estimate = estimated(series(seed, 800, memory))
         if estimate.relative_error is None:
             continue
         reach = quantile(0.975, estimate.degrees) * estimate.relative_error * estimate.value
