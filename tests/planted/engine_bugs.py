@@ -1,18 +1,6 @@
-"""The bugs that `make planted` puts into a copy of the engine, and for each the test that must find it. See `run.py`."""
+"""Planted bugs of the engine at work: durability, checkpoints, recovery, transactions. See `run.py`."""
 
-from typing import NamedTuple
-
-
-class Bug(NamedTuple):
-    """One bug: in `file`, `sound` is replaced by `broken`, where `PLANTED` stands for "this bug is planted"."""
-
-    name: str
-    file: str
-    sound: str
-    broken: str
-    program: str
-    test: str
-
+from bug import Bug
 
 BUGS = (
     Bug(
@@ -50,10 +38,11 @@ BUGS = (
     Bug(
         "the cleaner does not notice a failed log",
         "cache/writeback.rs",
-        "self.log.check()?;\n            let Some(frame)",
-        "if !PLANTED { self.log.check()?; }\n            let Some(frame)",
+        "self.log.check()?;\n            let freed = self.cache.freed.notified();\n            let wanted",
+        "if !PLANTED { self.log.check()?; }\n            let freed = self.cache.freed.notified();\n            let wanted",
         "every_io_fails",
         "a_run_survives_any_one_io_failing",
+        "it looks at the same dirty page again and again, without ever waiting, so that virtual time stands still",
     ),
     Bug(
         "the checkpoint passes open transactions",
@@ -212,8 +201,8 @@ BUGS = (
         "cache/writeback.rs",
         "if self.is_behind_waypoint(&frame) {\n                // Whoever",
         "if !PLANTED && self.is_behind_waypoint(&frame) {\n                // Whoever",
-        "trust",
-        "waypoint::work_and_a_clean_stop_come_to_an_end",
+        "power_cut",
+        "two_hundred_power_cuts_lose_nothing_acknowledged",
     ),
     Bug(
         "a page keeps a prefix that takes the room of its rows",
@@ -221,7 +210,7 @@ BUGS = (
         "if refit_prefix(",
         "if !PLANTED && refit_prefix(",
         "trust",
-        "undo::the_largest_row_comes_back_to_a_page_made_for_another",
+        "undo::the_largest_row_fits_a_page_that_another_row_has_left",
     ),
     Bug(
         "a database that could not be created is left behind",
