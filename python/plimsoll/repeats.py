@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any
 
 from plimsoll import folder
+from plimsoll.comparison.differences import is_modelled
 from plimsoll.comparison.figures import FIGURES, value_of
 from plimsoll.comparison.sides import ComparisonError, RunRead, read_run
 from plimsoll.report.tables import Table, duration_shown, shown
@@ -30,6 +31,7 @@ def begin(parent: Path, name: str, wanted_count: int) -> dict[str, Any]:
         "name": name,
         "wanted_count": wanted_count,
         "finished": False,
+        "modelled": False,
         "runs": [],
         "result": None,
         "headline": None,
@@ -73,8 +75,10 @@ def finish(parent: Path, content: dict[str, Any]) -> None:
 def gather(parent: Path, content: dict[str, Any]) -> None:
     """Compute result, median and spread from the runs that came to their end, and write the file."""
     content["result"] = worst([run["result"] for run in content["runs"] if run["result"]])
+    complete = _complete(parent, content)
+    content["modelled"] = any(is_modelled(run) for run in complete)
     content["headline"] = _headline(content)
-    content["figures"] = figures_of(_complete(parent, content))
+    content["figures"] = figures_of(complete)
     folder.write_json(parent / folder.REPEATS, content)
 
 
@@ -118,7 +122,8 @@ def _headline(content: dict[str, Any]) -> str:
     counted = ", ".join(f"{results.count(word)} {word}" for word in WORST_FIRST if word in results)
     missing = content["wanted_count"] - len(results)
     wanting = f", {missing} of {content['wanted_count']} did not take place" if missing > 0 else ""
-    return f"{(content['result'] or '').capitalize()}: the worst of {len(results)} runs ({counted}{wanting})"
+    modelled = "MODELLED, nothing was measured. " if content.get("modelled") else ""
+    return f"{modelled}{(content['result'] or '').capitalize()}: the worst of {len(results)} runs ({counted}{wanting})"
 
 
 def figures_of(runs: Sequence[RunRead]) -> list[dict[str, Any]]:
@@ -202,7 +207,7 @@ def render(parent: Path, content: dict[str, Any]) -> str:
     each = f", each measured for {duration_shown(min(measured))}" if measured else ""
     return render_sheet(
         Sheet(
-            product="Plimsoll repeated run",
+            product="Plimsoll repeated run" + (", MODELLED" if content.get("modelled") else ""),
             title=content["name"],
             where=f"{len(content['runs'])} of {content['wanted_count']} runs{each}",
             status=content["result"] or "inconclusive",

@@ -63,6 +63,19 @@ def test_a_run_that_did_not_end_is_kept_and_not_counted(tmp_path: Path) -> None:
     assert "run-2 ended interrupted" in html
 
 
+def test_a_modelled_series_says_so(tmp_path: Path) -> None:
+    """A prediction must never be taken for a measurement, however often it was made."""
+    home = tmp_path / "runs"
+    content = series(home, [1.0, 1.0], ["pass", "pass"])
+    assert "MODELLED" not in content["headline"]
+    for number in (1, 2):
+        summary = folder.read_json(home / f"run-{number}" / folder.SUMMARY)
+        folder.write_json(home / f"run-{number}" / folder.SUMMARY, {**summary, "virtual_time": True})
+    repeats.gather(home, content)
+    assert content["headline"].startswith("MODELLED")
+    assert "Plimsoll repeated run, MODELLED" in repeats.render(home, content)
+
+
 def test_a_report_of_the_series_can_be_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As for a single run: from the folder, without the disk."""
     home = tmp_path / "runs"

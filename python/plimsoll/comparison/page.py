@@ -7,6 +7,7 @@ from typing import Any
 
 from plimsoll.comparison.charts import comparison_charts
 from plimsoll.comparison.conditions import Finding
+from plimsoll.comparison.differences import is_modelled
 from plimsoll.comparison.sides import Side
 from plimsoll.comparison.text import confidence_note, figure_rows, headline
 from plimsoll.report.page import Chapter
@@ -29,7 +30,7 @@ def render(found: dict[str, Any], sides: Sequence[Side], findings: Sequence[Find
     ]
     return render_sheet(
         Sheet(
-            product="Plimsoll comparison",
+            product="Plimsoll comparison" + (", MODELLED" if any(is_modelled(side.first) for side in sides) else ""),
             title=f"{' and '.join(names[1:])} against {names[0]}",
             where=f"{len(names)} sides; the first is the baseline",
             status=status_of(findings),
@@ -59,7 +60,12 @@ def _headline(found: dict[str, Any], findings: Sequence[Finding]) -> str:
             return "A condition of failure could not be evaluated"
         case "pass":
             return "No condition of failure holds"
-    return headline(found, 0) if len(found["sides"]) == 2 else f"{len(found['sides']) - 1} sides against one"
+    first, second = found["sides"][0]["name"], found["sides"][1]["name"]
+    return (
+        f"{second} against {first}: {headline(found, 0)}"
+        if len(found["sides"]) == 2
+        else f"{len(found['sides']) - 1} sides against one"
+    )
 
 
 def _sentences(found: dict[str, Any], findings: Sequence[Finding]) -> list[str]:

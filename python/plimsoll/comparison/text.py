@@ -11,12 +11,10 @@ _ORDER = (BETTER, WORSE, CHANGED, SAME, UNDECIDED)
 
 
 def headline(found: dict[str, Any], side: int) -> str:
-    """What became of a side, in a line."""
+    """What became of a side, in a few words."""
     words = [row["against_first"][side]["word"] for row in found["figures"]]
     counted = [f"{words.count(word)} {word}" for word in _ORDER if word in words]
-    return f"{', '.join(counted) or 'nothing in common'} than {found['sides'][0]['name']}".replace(
-        " same than", " same as"
-    )
+    return ", ".join(counted) or "nothing in common"
 
 
 def factor_text(against: dict[str, Any]) -> str:
