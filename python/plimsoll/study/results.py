@@ -31,11 +31,18 @@ def light_file(home: Path, variant: Variant, seed: int) -> Path:
 
 
 def is_done(path: Path, light: dict[str, Any]) -> bool:
-    """Whether a light variant was simulated as it now is defined; damaged results are made again."""
+    """Whether a light variant was simulated as it now is defined; damaged and failed results are made again."""
+    result = _result(path, light)
+    return result is not None and result["figures"] is not None
+
+
+def _result(path: Path, light: dict[str, Any]) -> dict[str, Any] | None:
+    """What a light variant left behind, if it is of this definition."""
     try:
-        return path.exists() and bool(folder.read_json(path)["definition"] == light)
-    except (folder.FolderError, KeyError, TypeError):
-        return False
+        result: dict[str, Any] = folder.read_json(path)
+        return result if result["definition"] == light and {"figures", "problem"} <= result.keys() else None
+    except (folder.FolderError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def run_is_done(run_folder: Path, plan: dict[str, Any]) -> bool:
@@ -115,13 +122,11 @@ def _light_state(study: Study, home: Path, variant: Variant, light: dict[str, An
     found: list[dict[str, float]] = []
     problems: list[str] = []
     for seed in range(1, int(study.content["repeat"]) + 1):
-        path = light_file(home, variant, seed)
-        if is_done(path, light):
-            result = folder.read_json(path)
-            if result["figures"]:
-                found.append(result["figures"])
-            else:
-                problems.append(result["problem"])
+        result = _result(light_file(home, variant, seed), light)
+        if result and result["figures"]:
+            found.append(result["figures"])
+        elif result:
+            problems.append(result["problem"])
     if not found:
         return {"problem": problems[0] if problems else "not carried out yet"}
     names = [name for name in found[0] if all(name in figures for figures in found)]
