@@ -55,8 +55,7 @@ def test_the_run_folder_is_complete(demo: tuple[Path, subprocess.CompletedProces
     names = {path.name for path in (home / "run").iterdir()}
     assert names == {
         "plan.json", "environment.json", "events.log", "samples.parquet", "histograms.parquet", "kernel-log.json", "device-errors.json",
-        "outcome.json",
-        "summary.json", "verdict.json", "report.html",
+        "outcome.json", "content.json", "counters.parquet", "summary.json", "verdict.json", "report.html",
     }  # fmt: skip
     for name in names:
         if name.endswith(".json"):
