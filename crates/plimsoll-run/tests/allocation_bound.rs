@@ -4,6 +4,8 @@
 //! a user reckons with when he puts several instances beside each other into a container. The file holds one test, because tests
 //! in one process would be counted together.
 
+#![expect(clippy::disallowed_methods, reason = "it makes directories on the real disk")]
+
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 
