@@ -14,7 +14,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check slow simulate crash planted bench wheel golden papers docs lock clean
+.PHONY: help setup demo test test-rust test-python check slow simulate crash fuzz planted bench wheel golden papers docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -66,6 +66,10 @@ simulate: ## 10,000 power cuts and the other simulations: make simulate SEED=7; 
 
 crash: ## kill a real process under load and recover, over and over: KILLS=n (20)
 	$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(CRASHES)
+
+fuzz: ## give mutated bytes to every decoder: SECONDS=n (60), SEED=n
+	PLIMSOLL_SEED=$(SEED) PLIMSOLL_FUZZ_SECONDS=$(or $(SECONDS),60) $(PYTHON) tests/rust_tests.py plimsoll-engine --release \
+		fuzz::no_decoder_panics_for_as_long_as_told
 
 planted: ## plant bugs in a copy of the engine: every one must be found; BUGS=word for some
 	$(PYTHON) tests/planted/run.py $(BUGS)

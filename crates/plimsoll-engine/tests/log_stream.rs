@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use plimsoll_engine::error::EngineError;
@@ -14,7 +15,10 @@ use plimsoll_engine::log::record::{ImageRecord, LogRecord};
 use plimsoll_engine::log::writer::Log;
 use plimsoll_engine::log::{HEADER_BYTES, Lsn};
 use plimsoll_engine::{LogTime, PageSize, Signature};
-use plimsoll_io::{Clock, Context, Files, Handle, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND, Random};
+use plimsoll_io::{
+    Clock, Context, Effect, FaultRule, Files, Handle, Loss, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND,
+    Purpose, Random,
+};
 use support::*;
 
 const FRAMINGS: [Framing; 2] = [Framing::Sectors512, Framing::Segments4096];
@@ -216,6 +220,48 @@ fn a_torn_last_segment_is_read_from_its_shadow() {
     .unwrap();
     assert_eq!(generation.end(), last);
     assert_eq!(generation.shadows_used, 1);
+}
+
+/// What was acknowledged stays readable while its segment is written again with more in it, however that write tears.
+#[test]
+fn a_segment_and_its_shadow_are_never_torn_together() {
+    for nth in 2..16 {
+        for seed in 0..6 {
+            let (_, disk) = disk_with(512, 4);
+            let cut = FaultRule::new(Effect::CutPowerWhenSubmitted).with_purpose(Purpose::LogWrite);
+            disk.inject(cut.nth(nth));
+            let promised = Rc::new(Cell::new(Lsn::ZERO));
+            let promise = promised.clone();
+            run_until_power_lost(&disk, move |files, handle| async move {
+                let log = start(&files, &handle, Framing::Segments4096).await;
+                let mut random = Random::from_seed(seed);
+                for page in 0..20 {
+                    let mut front = vec![0; 300];
+                    random.fill(&mut front);
+                    let appended = log.append(&LogRecord::Image(ImageRecord {
+                        database: 1,
+                        page,
+                        front,
+                        back: Vec::new(),
+                    }));
+                    log.make_durable(appended.end).await.unwrap();
+                    promise.set(appended.end);
+                }
+            });
+            assert!(disk.is_off(), "write {nth} never came");
+            let torn = Loss::Chance {
+                survival: 1.0,
+                tearing: 1.0,
+            };
+            let image = disk.crash_image(torn, &mut Random::from_seed(seed));
+            let end = run_on(&image.clock().clone(), &image, |files, _| async move {
+                let path = LogNames::new(LOG, "E00").current();
+                reader(&files).read_generation(&path).await.unwrap().end()
+            });
+            let (end, promised) = (end.unwrap(), promised.get());
+            assert!(end >= promised, "write {nth} seed {seed}: {end} of {promised}");
+        }
+    }
 }
 
 #[test]
