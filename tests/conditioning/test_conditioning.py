@@ -58,7 +58,7 @@ ROUNDS = {"kind": "precondition", "round_s": 5, "window_rounds": 4, "range_perce
 
 
 def test_a_storage_is_preconditioned_until_it_keeps_steady(tmp_path: Path) -> None:
-    """The burst must be over before the window is steady at the rate that lasts; what follows is measured without a step."""
+    """JST-18: The burst must be over before the window is steady at the rate that lasts; what follows is measured without a step."""
     # The burst ends in the middle of a window, so a rule without a window would have stopped too early.
     summary = modelled_run(tmp_path / "run", [{**ROUNDS, "rounds_max": 40, "window_rounds": 12}], saved=20_000.0)
     found = summary["conditioning"]["precondition"]

@@ -178,7 +178,7 @@ def archive(tmp_path: Path) -> Path:
 
 
 def test_any_receiver_can_check_it(archive: Path, tmp_path: Path) -> None:
-    """With two programs that every system has, and with ours; the same folder gives the same bytes."""
+    """ORC-09: With two programs that every system has, and with ours; the same folder gives the same bytes."""
     (tmp_path / "theirs").mkdir()
     subprocess.run(["tar", "xf", archive], cwd=tmp_path / "theirs", check=True)
     subprocess.run(["sha256sum", "--quiet", "-c", MANIFEST], cwd=tmp_path / "theirs" / "run", check=True)

@@ -38,7 +38,7 @@ def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str
 
 
 def test_every_run_is_listed_with_its_state(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Good, damaged and killed; what is no run is not in the list."""
+    """UI-02: Good, damaged and killed; what is no run is not in the list."""
     found = {entry["folder"]: entry for entry in listed(capsys, str(home))}
     assert set(found) == {"good", "better", "damaged", "killed"}
     assert found["good"]["storage"] == "/srv/array"
