@@ -14,7 +14,20 @@ COMMANDS: dict[str, tuple[float, tuple[str, ...]]] = {
     "plimsoll --help": (0.25, ("--help",)),
     "a sizing": (
         0.3,
-        tuple("size --users 5000 --quota-mb 2048 --messages-per-day 150 --copies 2 --dag --max-database-gb 1024".split()),
+        (
+            "size",
+            "--users",
+            "5000",
+            "--quota-mb",
+            "2048",
+            "--messages-per-day",
+            "150",
+            "--copies",
+            "2",
+            "--dag",
+            "--max-database-gb",
+            "1024",
+        ),
     ),
 }
 PROGRAM = ROOT / ".venv" / "bin" / "plimsoll"
@@ -57,4 +70,3 @@ def seconds_of(words: list[str]) -> float:
     if done.returncode != 0:
         raise ProgramError(f"{' '.join(words)} ended with {done.returncode}: {done.stderr.decode(errors='replace')}")
     return taken
-

@@ -1,6 +1,7 @@
 """How many users a storage carries: the answer is arithmetic on what was found, and says what it does not know."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll import capacity
+from plimsoll import capacity, premises
+from plimsoll.cli import outlook
 from plimsoll.plan import plan_of_options
 
 SOURCE = str(Path(__file__).parents[2] / "python")
@@ -18,8 +20,11 @@ FOUND = {
 }  # fmt: skip
 
 
-def answer(search: dict[str, Any] | None = None, result: str = "pass", iops: float = 462.5) -> dict[str, Any]:
+def answer(
+    search: dict[str, Any] | None = None, result: str = "pass", iops: float = 462.5, **bounds: float
+) -> dict[str, Any]:
     plan = plan_of_options(capacity.capacity_options(Path("/data"), 15, "2010", 4096))
+    plan["run"] |= bounds
     summary = {
         "load": {"searches": [FOUND | (search or {})]},
         "total": {"database_iops": iops},
@@ -51,6 +56,15 @@ def test_a_generator_limit_gives_a_lower_bound() -> None:
     for search in ({"limited_by": "generator"}, {"failed_per_s": None, "limited_by": None}):
         assert "carries at least 1,900 vnxe users" in "\n".join(capacity.in_words(answer(search)))
     assert "not the storage" in "\n".join(capacity.in_words(answer({"limited_by": "generator"})))
+
+
+def test_a_ceiling_gives_a_lower_bound_and_is_no_limit_of_the_storage() -> None:
+    """On a shared array a search is held back on purpose: what it found must not read like all the array can do."""
+    text = "\n".join(capacity.in_words(answer({"limited_by": "throughput"}, max_iops=480.0)))
+    assert "carries at least 1,900 vnxe users" in text
+    assert "first limit: the ceiling that was asked for, not the storage" in text
+    assert "more than the ceiling of 480 reads and writes per second that was asked for" in text
+    assert "ceiling" not in "\n".join(capacity.in_words(answer({"limited_by": "throughput"})))
 
 
 def test_no_number_without_a_pass() -> None:
@@ -96,6 +110,42 @@ def test_one_command_gives_the_answer(tmp_path: Path) -> None:
     assert all(step["database_iops"] > 0 for step in steps)
     assert json.loads((tmp_path / "run" / "capacity.json").read_text())["users"] == found["users"]
     assert not (tmp_path / "disk").exists(), "it cleans up after itself"
+
+
+def test_the_harm_of_a_search_can_be_looked_at_and_bounded(tmp_path: Path) -> None:
+    """A search presses harder than any other load: what it will write, and its ceilings, must be seen beforehand."""
+    bounds = ["--max-iops", "200", "--max-mib-per-s", "20", "--stop-if", "db_read_latency_ms_p99>50 for 30s"]
+    shown = run("capacity", tmp_path / "disk", "--minutes", "1", "--dry-run", *bounds, cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    for line in (
+        "at most 200 reads and writes per second",
+        "at most 20 MiB per second",
+        "stops when db_read",
+        "endurance",
+    ):
+        assert line in shown.stdout
+    plan = json.loads(
+        run("capacity", tmp_path / "disk", "--minutes", "1", "--dry-run", "--json", *bounds, cwd=tmp_path).stdout
+    )
+    assert (plan["run"]["max_iops"], plan["run"]["max_mib_per_s"]) == (200.0, 20.0)
+    assert plan["stop_if"] == ["db_read_latency_ms_p99>50 for 30s"]
+    refused = run("capacity", tmp_path / "disk", "--minutes", "1", "--dry-run", "--stop-if", "nonsense", cwd=tmp_path)
+    assert refused.returncode == 2 and "--stop-if" in refused.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_minutes_agree_to_time_and_not_to_space(tmp_path: Path) -> None:
+    """A fifth of the free space is taken only after a yes, however short the search; its own choice of size needs none."""
+    fifth_mib = shutil.disk_usage(tmp_path).free // 5 >> 20
+    refused = run("capacity", tmp_path / "disk", "--minutes", "1", "--size-mib", fifth_mib, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "of the free space" in refused.stderr and "--yes" in refused.stderr
+    assert list(tmp_path.iterdir()) == []
+    own = plan_of_options(
+        capacity.capacity_options(tmp_path / "disk", 15, "2010", capacity.database_size_mib(tmp_path, 15))
+    )
+    expected = premises.inspect(own["run"])
+    assert outlook.reasons_to_ask(own, expected, time_agreed=True) == []
 
 
 def test_an_unknown_user_is_a_usage_error(tmp_path: Path) -> None:

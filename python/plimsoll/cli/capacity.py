@@ -10,7 +10,7 @@ import typer
 
 from plimsoll import capacity as carrying
 from plimsoll import config, folder, premises
-from plimsoll.cli import course
+from plimsoll.cli import course, options, outlook
 from plimsoll.loads import GUIDANCE
 from plimsoll.plan import plan_of_options
 from plimsoll.sizing.guidance import profiles
@@ -26,10 +26,16 @@ def capacity(
     backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(config.INSTANCE_DEFAULTS["backend"]),
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
     keep: Annotated[bool, typer.Option("--keep", help="Leave the database for the next run.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for this run; a new one below runs/ if left out.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Agree to long runs beforehand.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only warnings and the result.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    out: options.Out = None,
+    yes: options.Yes = False,
+    dry_run: options.DryRun = False,
+    max_iops: options.MaxIops = None,
+    max_mib_per_s: options.MaxMibPerS = None,
+    stop_if: options.StopIf = None,
+    quiet: options.Quiet = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the answer (or the plan of a dry run) as JSON.")
+    ] = False,
 ) -> None:
     """Prepare a database, look for the highest rate that keeps the limits, and say how many users that is.
 
@@ -47,11 +53,15 @@ def capacity(
     if edition not in config.editions():
         course.stop_with(course.EXIT_USAGE, f"edition is {edition}; write one of {', '.join(config.editions())}")
     size = size_mib if size_mib is not None else carrying.database_size_mib(path, minutes)
-    options = carrying.capacity_options(path, minutes, edition, size, backend, io_method)
-    plan = course.read_or_refuse(plan_of_options, options)
+    wanted = carrying.capacity_options(path, minutes, edition, size, backend, io_method)
+    plan = course.read_or_refuse(plan_of_options, wanted)
+    options.bound_the_harm(plan, max_iops, max_mib_per_s, stop_if)
     expected = course.forecast(plan)
-    # Who says how many minutes has agreed to them; a longer prepare is another matter.
-    course.ask_before_much(plan, expected, agreed=yes or minutes <= config.CAPACITY_MINUTES_AGREED)
+    if dry_run:
+        typer.echo(json.dumps(plan, indent=2) if as_json else "\n".join(outlook.as_lines(plan, expected)))
+        return
+    # Who says how many minutes has agreed to them, but to no space.
+    course.ask_before_much(plan, expected, agreed=yes, time_agreed=minutes <= config.CAPACITY_MINUTES_AGREED)
     made_directory = not path.exists()
     run_folder, verdict = course.carry_out(plan, out, quiet=quiet)
     summary = folder.read_json(run_folder / folder.SUMMARY)

@@ -108,9 +108,11 @@ def _far_below_design(plan: dict[str, Any]) -> list[str]:
     return far_below_design(plan, [describe(Path(target["path"])).facts for target in plan["run"]["targets"]])
 
 
-def ask_before_much(plan: dict[str, Any], expected: premises.Forecast, *, agreed: bool, times: int = 1) -> None:
+def ask_before_much(
+    plan: dict[str, Any], expected: premises.Forecast, *, agreed: bool, times: int = 1, time_agreed: bool = False
+) -> None:
     """A run that takes long or much space needs a yes, and so does one that is repeated until it takes long."""
-    refusal = outlook.ask(plan, expected, agreed=agreed, times=times)
+    refusal = outlook.ask(plan, expected, agreed=agreed, times=times, time_agreed=time_agreed)
     if refusal:
         stop_with(EXIT_USAGE, refusal)
     if refusal is not None:

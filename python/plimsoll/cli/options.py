@@ -55,6 +55,7 @@ __all__ = [
     "Repeat",
     "StopIf",
     "Yes",
+    "bound_the_harm",
 ]
 
 
@@ -76,13 +77,20 @@ class Choices:
     metrics: str | None = None
 
 
+def bound_the_harm(
+    plan: dict[str, Any], max_iops: float | None, max_mib_per_s: float | None, stop_if: list[str] | None
+) -> None:
+    """Lay ceilings and conditions of the command over those of the plan; leaves when a condition says nothing."""
+    run = plan["run"]
+    run["max_iops"] = max_iops or run["max_iops"]
+    run["max_mib_per_s"] = max_mib_per_s or run["max_mib_per_s"]
+    plan["stop_if"] = [*plan["stop_if"], *(stop_if or [])]
+    course.read_conditions(plan)
+
+
 def perform(plan: dict[str, Any], choices: Choices) -> None:
     """Carry out a completed plan as the user chose, and leave with the exit code that says how it ended."""
-    run = plan["run"]
-    run["max_iops"] = choices.max_iops or run["max_iops"]
-    run["max_mib_per_s"] = choices.max_mib_per_s or run["max_mib_per_s"]
-    plan["stop_if"] = [*plan["stop_if"], *(choices.stop_if or [])]
-    course.read_conditions(plan)
+    bound_the_harm(plan, choices.max_iops, choices.max_mib_per_s, choices.stop_if)
     expected = course.forecast(plan, choices.destroy)
     if choices.dry_run:
         typer.echo(json.dumps(plan, indent=2) if choices.as_json else "\n".join(outlook.as_lines(plan, expected)))

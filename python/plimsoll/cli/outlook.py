@@ -110,6 +110,14 @@ def endurance(plan: dict[str, Any], expected: premises.Forecast) -> list[str]:
     return lines
 
 
+def bounds(plan: dict[str, Any]) -> list[str]:
+    """What keeps the run from pressing harder or longer, if anything does."""
+    units = {"max_iops": "reads and writes per second", "max_mib_per_s": "MiB per second"}
+    lines = [f"  at most {plan['run'][name]:g} {unit}" for name, unit in units.items() if plan["run"].get(name)]
+    lines += [f"  stops when {condition}" for condition in plan.get("stop_if", [])]
+    return ["", "bounds", *lines] if lines else []
+
+
 def as_lines(plan: dict[str, Any], expected: premises.Forecast) -> list[str]:
     """The whole outlook for people."""
     run = plan["run"]
@@ -138,19 +146,22 @@ def as_lines(plan: dict[str, Any], expected: premises.Forecast) -> list[str]:
     lines.append(
         f"  {expected.bytes_to_prepare >> 20:,} MiB for certain, by preparing; the load writes what the storage lets it"
     )
+    lines += bounds(plan)
     lines += ["", "share of the rated endurance", *(f"  {line}" for line in endurance(plan, expected)), "", "time"]
     lines += [f"  {phase.name:<12}{phase.how} {in_words(phase.seconds)}" for phase in phases(plan, expected)]
     lines.append(f"  {'total':<12}about {in_words(total_s(plan, expected))}, waiting for warm caches not counted")
     return lines
 
 
-def reasons_to_ask(plan: dict[str, Any], expected: premises.Forecast, times: int = 1) -> list[str]:
+def reasons_to_ask(
+    plan: dict[str, Any], expected: premises.Forecast, times: int = 1, *, time_agreed: bool = False
+) -> list[str]:
     """Why this run needs a yes; none for a small one, and none where nothing is real."""
     if plan["run"].get("modelled"):
         return []
     reasons = []
     seconds = total_s(plan, expected) * times
-    if seconds > LARGE_S:
+    if seconds > LARGE_S and not time_agreed:
         reasons.append(f"it takes about {in_words(seconds)}" + (f" in {times} runs" if times > 1 else ""))
     if expected.deleted:
         reasons.append(f"it deletes the databases in {', '.join(expected.deleted)}")
@@ -161,13 +172,15 @@ def reasons_to_ask(plan: dict[str, Any], expected: premises.Forecast, times: int
     return reasons
 
 
-def ask(plan: dict[str, Any], expected: premises.Forecast, *, agreed: bool, times: int = 1) -> str | None:
-    """Ask for a yes where one is needed.
+def ask(
+    plan: dict[str, Any], expected: premises.Forecast, *, agreed: bool, times: int = 1, time_agreed: bool = False
+) -> str | None:
+    """Ask for a yes where one is needed; whoever stated the time has agreed to it, and to nothing else.
 
     Returns:
         None to go on; otherwise why not.
     """
-    reasons = reasons_to_ask(plan, expected, times)
+    reasons = reasons_to_ask(plan, expected, times, time_agreed=time_agreed)
     if agreed or not reasons:
         return None
     where = ", ".join(dict.fromkeys(target["path"] for target in plan["run"]["targets"]))
