@@ -18,6 +18,7 @@ from plimsoll.inventory import disks, machine_facts, network_adapters
 from plimsoll.storage import describe
 from plimsoll.storage_class import storage_class
 from plimsoll.storage_identity import identity_of
+from plimsoll.wall_clock import wall_clock
 
 SCHEMA_VERSION = 1
 BUSY_LOAD_PER_CPU = 0.5
@@ -58,6 +59,7 @@ def collect(target_paths: list[Path]) -> dict[str, Any]:
             "load_average": list(load),
             "command": Path(sys.argv[0]).name,
         },
+        "clock": wall_clock(),
         "network": network_adapters(),
         "disks": disks(),
         "targets": [

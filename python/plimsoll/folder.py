@@ -5,6 +5,7 @@
     counters.parquet
     summary.json  verdict.json  report.html
     repeats.json in a folder that holds the runs of a repeated run
+    hosts.json in a folder that holds the runs of several hosts
 
 Each stage writes its own files and edits nobody else's, so a later stage can be redone without the disk under test.
 JSON files carry a `schema_version`. `events.log` has one JSON object a line.
@@ -35,6 +36,8 @@ CAPACITY = "capacity.json"
 GAPS = "gaps.json"
 #: In the folder that holds the runs of a repeated run, beside their folders.
 REPEATS = "repeats.json"
+#: In the folder that holds the runs of several hosts at once, beside their folders.
+HOSTS = "hosts.json"
 REPORT = "report.html"
 #: Only there while a run goes on.
 PROGRESS = "progress.json"

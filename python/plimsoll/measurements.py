@@ -99,10 +99,31 @@ def summarize(run_folder: Path) -> dict[str, Any]:
         }
 
 
+def figures_within(run_folder: Path, span_ns: tuple[int, int]) -> dict[str, Any]:
+    """The figures of a run in a span of its own clock, under the names of the summary, with the distributions behind them.
+
+    Rates, means and highest values are those of the samples wholly within the span; a distribution, and with it every
+    percentile, is of all that was measured, because distributions are kept for each phase.
+    """
+    plan = folder.read_json(run_folder / folder.PLAN)
+    outcome = folder.read_json(run_folder / folder.OUTCOME)
+    with Measurements(run_folder, outcome, span_ns) as measured:
+        figures = {**DATABASE_FIGURES, **LOG_FIGURES, "transactions": OPERATIONS}
+        return {
+            "window": measured.window(),
+            "total": measured.totals(),
+            "databases": _databases(plan, outcome, measured),
+            "instances": _instances(plan, measured),
+            "operations": measured.operations(),
+            "generator": measured.generator(),
+            "distributions": {name: measured.distribution(tuple(metrics)) for name, metrics in figures.items()},
+        }
+
+
 class Measurements:
     """Questions to the samples and distributions of one run."""
 
-    def __init__(self, run_folder: Path, outcome: dict[str, Any]) -> None:
+    def __init__(self, run_folder: Path, outcome: dict[str, Any], span_ns: tuple[int, int] | None = None) -> None:
         self._outcome = outcome
         self._phases = [phase for phase in outcome["phases"] if phase["kind"] in config.MEASURED_KINDS]
         self._database = duckdb.connect()
@@ -112,6 +133,23 @@ class Measurements:
         names = [phase["name"] for phase in self._phases]
         self._database.execute("CREATE TABLE measured AS SELECT * FROM sample WHERE list_contains(?, phase)", [names])
         self._names = names
+        if span_ns is not None:
+            self._cut_to(*span_ns)
+
+    def _cut_to(self, first_ns: int, last_ns: int) -> None:
+        """Keep what was measured wholly within a span; the measured time then begins and ends where these samples do."""
+        span = [first_ns, last_ns]
+        outside = "end_ns::BIGINT - interval_ns::BIGINT < ? OR end_ns::BIGINT > ?"
+        self._database.execute(f"DELETE FROM measured WHERE {outside}", span)
+        kept = self._rows(
+            "SELECT min(end_ns - interval_ns)::BIGINT AS first, max(end_ns)::BIGINT AS last FROM measured"
+        )
+        first, last = (kept[0]["first"] or 0, kept[0]["last"] or 0)
+        self._phases = [
+            {**phase, "start_ns": max(phase["start_ns"], first), "end_ns": min(phase["end_ns"], last)}
+            for phase in self._phases
+            if phase["start_ns"] < last and phase["end_ns"] > first
+        ]
 
     def __enter__(self) -> Measurements:
         return self
@@ -238,7 +276,7 @@ class Measurements:
             " AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
             {**values, "phases": self._names},
         ).fetchall()
-        return {name: _quantile(buckets, share) for name, share in QUANTILES.items()}
+        return {name: quantile_ms(buckets, share) for name, share in QUANTILES.items()}
 
     def buckets(self, metric: str, instance: str, database: int) -> list[tuple[float, int]]:
         """Upper bound in ms and count of each bucket of one distribution."""
@@ -248,6 +286,15 @@ class Measurements:
             [metric, instance, database, self._names],
         ).fetchall()
         return [(upper / NS_PER_MS, count) for upper, count in rows]
+
+    def distribution(self, metrics: tuple[str, ...]) -> list[tuple[int, int]]:
+        """Upper bound in ns and count of each bucket of some metrics together, all places and all measured phases."""
+        found: list[tuple[int, int]] = self._database.execute(
+            "SELECT upper_ns::BIGINT, sum(count)::BIGINT FROM bucket WHERE list_contains(?, metric)"
+            " AND list_contains(?, phase) AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
+            [list(metrics), self._names],
+        ).fetchall()
+        return found
 
     def series(self, metric: str, points_max: int) -> list[dict[str, Any]]:
         """Rate, latency and level of one metric over time, for each place, in at most so many equal spans.
@@ -407,7 +454,7 @@ class Measurements:
         }
 
 
-def _quantile(buckets: list[tuple[int, int]], share: float) -> float | None:
+def quantile_ms(buckets: list[tuple[int, int]], share: float) -> float | None:
     """The upper bound, in ms, of the bucket in which the quantile lies."""
     total = sum(count for _, count in buckets)
     reached = 0

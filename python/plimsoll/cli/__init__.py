@@ -37,6 +37,7 @@ COMMANDS: dict[str, Row] = {
     "resume": Row("plimsoll.cli.resume:resume", "Go on with a run that a crash has cut off."),
     "report": Row("plimsoll.cli.report:report", "Judge a run again and write its report again, from its folder."),
     "compare": Row("plimsoll.cli.compare:compare", "Compare runs, with the confidence of each difference."),
+    "combine": Row("plimsoll.cli.combine:combine", "Add up the runs of several hosts against one storage."),
     "runs": Row("plimsoll.cli.runs:runs", "List the runs below a directory, also broken ones."),
     "export": Row("plimsoll.cli.export:export", "Write the counters of a run as CSV."),
     "study": Row("plimsoll.cli.study:study", "Carry out variants of one base and rank them."),

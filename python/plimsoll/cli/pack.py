@@ -20,7 +20,9 @@ SUFFIX = ".plimsoll.tar.gz"
 
 
 def pack(
-    directory: Annotated[Path, typer.Argument(help="The folder of a run, a repeated run or a study.", metavar="DIR")],
+    directory: Annotated[
+        Path, typer.Argument(help="The folder of a run, a repeated run, several hosts or a study.", metavar="DIR")
+    ],
     redact: Annotated[
         bool, typer.Option("--redact", help="Take out names of hosts, users, disks, paths and addresses.")
     ] = False,
@@ -129,17 +131,21 @@ def _pages_again(home: Path, copy: Path) -> list[str]:
 
 def _page_again(run_folder: Path) -> bool:
     from plimsoll import repeats
+    from plimsoll.hosts import CombineError, page, read
 
     try:
         if (run_folder / folder.REPEATS).exists():
             folder.write_text(run_folder / folder.REPORT, repeats.render(run_folder, repeats.read(run_folder)))
+            return True
+        if (run_folder / folder.HOSTS).exists():
+            folder.write_text(run_folder / folder.REPORT, page.render(run_folder, *read(run_folder)))
             return True
         if not (run_folder / folder.VERDICT).exists():
             return False
         from plimsoll.report import write_report
 
         write_report(run_folder)
-    except (folder.FolderError, ModuleNotFoundError, KeyError) as error:
+    except (folder.FolderError, CombineError, ModuleNotFoundError, KeyError) as error:
         course.say(f"warning: {run_folder.name}/{folder.REPORT} could not be made again: {error}")
         return False
     return True

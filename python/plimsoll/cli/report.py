@@ -18,6 +18,10 @@ def report(run_folder: Annotated[Path, typer.Argument(help="The folder of a run.
             from plimsoll.cli.repeat import report_again
 
             report_again(run_folder.absolute())
+        if (run_folder / folder.HOSTS).exists():
+            from plimsoll.cli import combine
+
+            combine.report_again(run_folder.absolute())
         found = course.judge_and_report(run_folder)
     except folder.FolderError as error:
         course.stop_with(course.EXIT_USAGE, str(error))

@@ -48,7 +48,8 @@ def redacted_copy(home: Path, target: Path) -> tuple[Names, list[str]]:
         raise PackError(problems)
     for path, tree in trees.items():
         names.learn(tree)
-        if path.name == folder.PLAN:
+        # What was put together from several hosts bears their names before its own.
+        if path.name == folder.PLAN and not (isinstance(tree, dict) and tree.get("combined")):
             names.kept |= _names_of_plan(tree)
     left_out = []
     for path in files:

@@ -22,7 +22,7 @@ def all_checks(plan: dict[str, Any], summary: dict[str, Any]) -> list[dict[str, 
     rules = [rule for rule in config.limits()["check"] if not _means_nothing(rule, plan, summary)]
     checks = [check for rule in rules for check in _checks_of_rule(rule, rule["limit"][limit_set], plan, summary)]
     if plan["judgement"]["required_iops"] is not None:
-        checks.append(_required_iops(plan["judgement"]["required_iops"], summary))
+        checks.append(required_iops(plan["judgement"]["required_iops"], summary))
     for text in plan["judgement"].get("stated_limits", []):
         checks += _stated(parse_limit(text), summary)
     return checks
@@ -140,7 +140,8 @@ def _was_backed_up(name: str, summary: dict[str, Any]) -> bool:
     )
 
 
-def _required_iops(required: float, summary: dict[str, Any]) -> dict[str, Any]:
+def required_iops(required: float, summary: dict[str, Any]) -> dict[str, Any]:
+    """The check of the rate that a plan requires; also of several hosts together."""
     rule = config.limits()["required_iops"]
     achieved = summary["total"]["database_iops"] if summary["window"]["seconds"] else None
     step = summary.get("plateaus") or {"kind": "none"}
