@@ -5,6 +5,8 @@ PYTHON ?= python3
 DIR ?= ../plimsoll-demo
 KEEP ?= 0
 SEED ?= 1
+# Most tests wait: for a disk, for a second of load to pass, for a browser.
+TESTS_AT_ONCE ?= 4
 
 TOOLS := .tools
 VENV := .venv
@@ -32,7 +34,7 @@ test-rust:
 	cargo test --workspace --locked --quiet
 
 test-python: $(VENV)/.native $(VENV)/.dev
-	$(BIN)/pytest -q -m "not slow"
+	$(BIN)/pytest -q -m "not slow" --numprocesses $(TESTS_AT_ONCE)
 
 check: $(VENV)/.native $(VENV)/.dev ## format, lints, types, layers, tidiness
 	cargo fmt --all --check
