@@ -236,14 +236,15 @@ impl Instance {
 
     async fn checkpoint_alone(&self) -> Result<()> {
         let store = &self.store;
-        let oldest_writer = store.writers.borrow().values().min().copied();
+        let durable = store.log.durable();
+        let oldest_writer = store.writers.borrow_mut().oldest_needed(durable);
         let limits = [store.cache.oldest_dirty(), oldest_writer];
         let target = limits
             .into_iter()
             .flatten()
             .min()
             .unwrap_or(store.log.tip())
-            .min(store.log.durable());
+            .min(durable);
         let before = store.checkpoint.get();
         if target <= before {
             return store.log.check();

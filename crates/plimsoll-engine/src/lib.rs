@@ -37,6 +37,7 @@ pub mod table;
 pub mod transaction;
 pub mod verify;
 pub mod versions;
+pub mod writers;
 
 pub use checksum::{
     block_checksum, copy_and_checksum, header_checksum, page_checksums, set_checksum, stored_checksums,

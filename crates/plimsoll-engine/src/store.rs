@@ -17,6 +17,7 @@ use crate::log::writer::Log;
 use crate::page::page_flags;
 use crate::space::{SpaceHeader, grow_database};
 use crate::versions::{RowKey, VersionStore};
+use crate::writers::Writers;
 
 /// What a step came to.
 pub enum Progress<R> {
@@ -72,8 +73,8 @@ pub struct Store {
     pub databases: Rc<Databases>,
     /// Versions of rows.
     pub versions: RefCell<VersionStore>,
-    /// First log position of every transaction that has changed something.
-    pub writers: RefCell<BTreeMap<u64, Lsn>>,
+    /// Transactions that recovery may have to take back.
+    pub writers: RefCell<Writers>,
     /// Transactions begun and not ended.
     pub active: Cell<usize>,
     /// The next transaction number.

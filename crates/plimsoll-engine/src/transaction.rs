@@ -91,7 +91,7 @@ impl Transaction {
             committed: Cell::new(None),
         });
         // Its records lie behind the checkpoint that redo started from: until all is taken back, redo must start there again.
-        store.writers.borrow_mut().insert(id, store.checkpoint.get());
+        store.writers.borrow_mut().note(id, store.checkpoint.get());
         // Rows still to be taken back must not look dead to anybody meanwhile.
         for entry in &undo {
             store
@@ -259,7 +259,11 @@ impl Transaction {
         });
         let gone = store.versions.borrow_mut().commit(&work.status, rows);
         store.leave_over(gone);
-        store.writers.borrow_mut().remove(&work.status.id);
+        let durable = store.log.durable();
+        store
+            .writers
+            .borrow_mut()
+            .end(work.status.id, appended.end, durable);
         work.end();
         match how {
             Commit::Durable => store.log.make_durable(appended.end).await,
@@ -324,7 +328,7 @@ impl Work {
     }
 
     fn has_logged(&self) -> bool {
-        self.store.writers.borrow().contains_key(&self.status.id)
+        self.store.writers.borrow().contains(self.status.id)
     }
 
     fn check(&self, row: &RowKey, by_delta: bool) -> Step<()> {
@@ -372,11 +376,7 @@ impl Work {
             .expect("transactions make only changes that can be taken back");
         let first = self.store.log.tip();
         batch.row(self.record(row, leaf, line, change, false))?;
-        self.store
-            .writers
-            .borrow_mut()
-            .entry(self.status.id)
-            .or_insert(first);
+        self.store.writers.borrow_mut().note(self.status.id, first);
         self.store
             .versions
             .borrow_mut()
@@ -586,10 +586,14 @@ impl Work {
     async fn roll_back(&self) -> Result<()> {
         let result = self.take_back(0).await;
         if result.is_ok() && self.has_logged() {
-            self.store.log.append(&LogRecord::RolledBack {
+            let appended = self.store.log.append(&LogRecord::RolledBack {
                 transaction: self.status.id,
             });
-            self.store.writers.borrow_mut().remove(&self.status.id);
+            let durable = self.store.log.durable();
+            self.store
+                .writers
+                .borrow_mut()
+                .end(self.status.id, appended.end, durable);
         }
         if let Err(error) = &result {
             // Its changes are still on the pages: only recovery can take them back now, so nothing may be closed as clean.

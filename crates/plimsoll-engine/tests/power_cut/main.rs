@@ -60,6 +60,13 @@ fn two_hundred_power_cuts_lose_nothing_acknowledged() {
     check_met(&tally.coverage, &ALWAYS);
 }
 
+/// Worlds in which something was lost once.
+#[test]
+fn worlds_that_found_a_fault() {
+    let mut tally = Tally::default();
+    many(1_001_103, 1, &mut tally);
+}
+
 #[test]
 #[ignore = "slow: `make simulate SEED=n` and `make slow`"]
 fn ten_thousand_simulated_power_cuts_lose_nothing_acknowledged() {

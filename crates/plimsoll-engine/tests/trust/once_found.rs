@@ -139,6 +139,47 @@ fn a_checkpoint_during_taking_back_keeps_what_the_next_recovery_needs() {
     }
 }
 
+/// A transaction that ends lazily ends before the record of that is durable. If the checkpoint passed its first record meanwhile, a power cut would
+/// leave its changes on the pages, and nothing in the log that takes them back. Found by world 1001103 of the power cuts.
+#[test]
+fn the_checkpoint_waits_until_the_end_of_a_transaction_is_durable() {
+    for commits in [true, false] {
+        let setup = small_cache();
+        let (disk, field, ledger) = filled(&setup, MemoryOptions::default());
+        let (working, trees) = (setup.clone(), field.clone());
+        run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
+            let (instance, _) = open(&files, &handle, &working, 5).await.unwrap();
+            let (transaction, tree) = (instance.begin(), trees.data[0]);
+            for number in 0..5 {
+                transaction
+                    .replace(tree, &row_key(number), &[7; 100])
+                    .await
+                    .unwrap();
+            }
+            let log = instance.store().log.clone();
+            log.make_durable(log.tip()).await.unwrap();
+            // Reading throws the changed pages out of the cache and so onto the disk.
+            for _ in 0..50 {
+                dump(&instance, trees.data[1]).await.unwrap();
+            }
+            assert!(
+                instance.store().cache.oldest_dirty().is_none(),
+                "nothing but the transaction holds the checkpoint"
+            );
+            if commits {
+                transaction.commit(Commit::Lazy).await.unwrap();
+            } else {
+                transaction.rollback().await.unwrap();
+            }
+            instance.checkpoint().await.unwrap();
+            assert!(log.durable() < log.tip(), "the end is in memory only");
+        })
+        .unwrap();
+        let cut = disk.crash_image(Loss::Everything, &mut Random::from_seed(6));
+        audited(&cut, &setup, &field, &ledger, "after the cut");
+    }
+}
+
 /// All changes of the second database lie before the checkpoint. After recovery its changes need database times above those on its pages, or
 /// the recovery after that takes them for done.
 #[test]
