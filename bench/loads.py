@@ -3,7 +3,6 @@
 Reads and mix run on the real disk in turns with fio at the same outstanding I/O; arrivals run on a disk that costs nothing.
 """
 
-import functools
 import json
 import os
 import shutil
@@ -14,15 +13,12 @@ from typing import Any
 
 from environment import load_average
 from figure import Figure
-from pairs import Comparison, lower_bound
-from programs import ProgramError, fio, ours
+from programs import ProgramError, ours
 from programs import run as run_program
+from reads import PAGE_BYTES, reads_at
 
-READS, MIX, ARRIVALS = "Page reads against fio", "The full mix beside fio", "Arrivals on a disk that answers at once"
-PAGE_BYTES = 32 << 10
+MIX, ARRIVALS = "The full mix beside fio", "Arrivals on a disk that answers at once"
 SESSIONS = (1, 4, 16, 32)
-IOPS_RATIO_MIN = 0.95
-LATENCY_DIFFERENCE_MAX = 0.05
 ARRIVALS_PER_S = 10_000
 LAG_US_MAX = 1000.0
 
@@ -44,73 +40,9 @@ def reads(directory: Path, quick: bool) -> list[Figure]:
     path = folder / "one" / "database001.edb"
     found = []
     for sessions in SESSIONS[1:2] if quick else SESSIONS:
-        found += _reads(path, {**arguments, "read_percent": 100, "sessions": sessions}, sessions, 1 if quick else 11)
+        found += reads_at(path, {**arguments, "read_percent": 100, "sessions": sessions}, sessions, 1 if quick else 11)
     shutil.rmtree(folder)
     return found
-
-
-def _reads(path: Path, arguments: dict[str, object], sessions: int, pairs: int) -> list[Figure]:
-    load = load_average()
-    seconds = float(str(arguments["seconds"]))
-    engine: list[dict[str, Any]] = []
-    peer: list[dict[str, Any]] = []
-    for number in range(pairs):
-        mine = functools.partial(ours, "run_load", {**arguments, "seed": number + 1})
-        theirs = functools.partial(
-            fio,
-            path,
-            "randread",
-            PAGE_BYTES,
-            sessions,
-            time_based=1,
-            runtime=max(1, int(seconds)),
-            norandommap=1,
-            randrepeat=0,
-        )
-        if number % 2 == 0:
-            engine.append(mine()["database_read"])
-            peer.append(theirs())
-        else:
-            peer.append(theirs())
-            engine.append(mine()["database_read"])
-    command = f"run_load read_percent=100 sessions={sessions} seconds={seconds:g}; fio --rw=randread --bs=32k --iodepth={sessions}"
-    rates = Comparison([one["per_s"] for one in engine], [one["iops"] for one in peer])
-    bound = lower_bound(rates.ratios)
-    name = f"{sessions} session{'s' if sessions > 1 else ''}"
-    figures = [
-        Figure(
-            READS,
-            f"{name}: database IOPS over fio's",
-            f"{bound:.3f} (median {statistics.median(rates.ratios):.3f}, {min(rates.ratios):.2f} to {max(rates.ratios):.2f}, "
-            f"n = {pairs}; {statistics.median(rates.ours):.0f} against {statistics.median(rates.theirs):.0f} per second)",
-            f"lower 90 % bound at least {IOPS_RATIO_MIN:g}",
-            bound >= IOPS_RATIO_MIN,
-            command,
-            load,
-            data=rates.row(),
-        )
-    ]
-    for title, our_us, fio_us in (
-        ("mean", [one["us_mean"] for one in engine], [one["lat_ns"]["mean"] / 1000 for one in peer]),
-        ("p99", [one["us_p99"] for one in engine],
-         [one["clat_ns"]["percentile"]["99.000000"] / 1000 for one in peer]),
-    ):  # fmt: skip
-        latency = Comparison(our_us, fio_us)
-        ratio = statistics.median(latency.ratios)
-        figures.append(
-            Figure(
-                READS,
-                f"{name}: {title} read latency over fio's",
-                f"{ratio:.3f} ({min(latency.ratios):.2f} to {max(latency.ratios):.2f}, n = {pairs}; "
-                f"{statistics.median(our_us):.0f} against {statistics.median(fio_us):.0f} µs)",
-                f"within {LATENCY_DIFFERENCE_MAX:.0%}",
-                abs(ratio - 1) <= LATENCY_DIFFERENCE_MAX,
-                command,
-                load,
-                data=latency.row(),
-            )
-        )
-    return figures
 
 
 def mix(directory: Path, quick: bool) -> list[Figure]:

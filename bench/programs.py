@@ -34,6 +34,22 @@ def ours(name: str, arguments: Mapping[str, object], under: Sequence[str] = ()) 
     return found
 
 
+def interrupts_by_processor() -> list[int]:
+    """Device interrupts that each processor has served, as the kernel counts them; none where it does not tell."""
+    try:
+        head, *lines = Path("/proc/interrupts").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return []
+    processors = [int(name.removeprefix("CPU")) for name in head.split()]
+    served = [0] * (max(processors) + 1)
+    for line in lines:
+        number, _, rest = line.partition(":")
+        if number.strip().isdigit():
+            for processor, count in zip(processors, rest.split(), strict=False):
+                served[processor] += int(count)
+    return served
+
+
 def build(*features: str) -> None:
     """Builds everything measured, in release form."""
     flags = ["--features", ",".join(features)] if features else []
@@ -53,7 +69,9 @@ def build(*features: str) -> None:
     run(["cargo", "build", "--release", "--locked", "-p", "plimsoll-io", "--example=rawread"])
 
 
-def fio(path: Path, pattern: str, block_bytes: int, depth: int, **more: object) -> dict[str, Any]:
+def fio(
+    path: Path, pattern: str, block_bytes: int, depth: int, under: Sequence[str] = (), **more: object
+) -> dict[str, Any]:
     """One job of fio on a file with direct I/O; its part for reads or writes, with `processor_us_per_io` added."""
     job = {
         "name": "peer",
@@ -66,7 +84,7 @@ def fio(path: Path, pattern: str, block_bytes: int, depth: int, **more: object) 
         "output-format": "json",
         **more,
     }
-    words = ["fio", *(f"--{key}={value}" for key, value in job.items())]
+    words = [*under, "fio", *(f"--{key}={value}" for key, value in job.items())]
     found = json.loads(run(words))["jobs"][0]
     part: dict[str, Any] = found["write" if "write" in pattern else "read"]
     spent = (found["usr_cpu"] + found["sys_cpu"]) / 100 * found["job_runtime"] * 1000

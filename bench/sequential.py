@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from environment import load_average
 from figure import Figure
@@ -35,7 +36,7 @@ def _figure(name: str, comparison: Comparison, least: float, command: str, load:
     )
 
 
-def _fio_rate(path: Path, pattern: str, block_bytes: int, depth: int, size: int, **more: object) -> Callable[[], float]:
+def _fio_rate(path: Path, pattern: str, block_bytes: int, depth: int, size: int, **more: Any) -> Callable[[], float]:
     def measure() -> float:
         part = fio(path, pattern, block_bytes, depth, size=size, **more)
         rate: float = part["bw_bytes"] / (1 << 20)

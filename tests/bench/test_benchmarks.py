@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
 import pairs  # noqa: E402
+import reads  # noqa: E402
 import report  # noqa: E402
 
 
@@ -34,6 +35,17 @@ def test_pairs_take_turns_at_going_first() -> None:
     compared = pairs.compare(3, lambda: side("ours"), lambda: side("theirs"))
     assert order == ["ours", "theirs", "theirs", "ours", "ours", "theirs"]
     assert compared.ratios == [1.0, 1.0, 1.0]
+
+
+def test_latencies_are_compared_at_the_same_outstanding_io() -> None:
+    """At 32 sessions 25 reads are outstanding: fio at 32 asks more of the device, and comparing with it would flatter the engine."""
+    assert [reads.neighbours(outstanding) for outstanding in (0.9, 1.0, 3.25, 25.0)] == [[1], [1], [3, 4], [25]]
+    low = {"iops": 19000.0, "us_mean": 150.0, "us_p99": 300.0, "outstanding": 3.0}
+    high = {"iops": 20000.0, "us_mean": 200.0, "us_p99": 500.0, "outstanding": 4.0}
+    assert reads.at_outstanding(3.25, [low, high]) == {
+        "iops": 19250.0, "us_mean": 162.5, "us_p99": 350.0, "outstanding": 3.25,
+    }  # fmt: skip
+    assert reads.at_outstanding(0.9, [low]) == low
 
 
 def test_the_page_follows_from_the_record(tmp_path: Path) -> None:
