@@ -199,6 +199,8 @@ UNIT_SUFFIXES: dict[str, str] = {
     "mb": "MB",
     "gb": "GB",
     "tb": "TB",
+    "kib": "KiB",
+    "mib": "MiB",
     "ms": "ms",
     "s": "s",
     "h": "h",

@@ -95,6 +95,20 @@ def test_impossible_values_are_refused_with_a_hint(tmp_path: Path, change: tuple
     assert any(phrase in text for _, text in found), found
 
 
+def test_a_number_out_of_range_is_asked_for_its_unit_only_where_it_has_one() -> None:
+    """ "Check the unit of sessions" would send somebody looking for a unit that is not there."""
+    wrong = {
+        "target": [{"name": "disk", "path": "/data"}],
+        "instance": [{"name": "one", "edition": "2010", "database_size_mib": 1}],
+        "workload": [{"name": "mix", "load": {"sessions": 0}}],
+    }
+    with pytest.raises(InputError) as refused:
+        plan_of_options(wrong)
+    hints = {mistake.where: mistake.hint for mistake in refused.value.mistakes}
+    assert "read in MiB" in hints["instance[1].database_size_mib"]
+    assert "unit" not in hints["workload[1].load.sessions"]
+
+
 def test_whole_numbers_written_with_a_point_stay_whole(tmp_path: Path) -> None:
     """The Rust side counts in whole numbers; 64.0 in a plan must not fail there."""
     plan = read(tmp_path, SMALL.replace("cache_mib_max = 64", "cache_mib_max = 64.0"))

@@ -24,10 +24,12 @@ def clean(
     for directory in found:
         devices = premises.devices_of(directory)
         course.say(f"  {directory}" + (f" and the database on {', '.join(devices)}" if devices else ""))
-    if not yes and not typer.confirm(f"delete these {len(found)} directories?", err=True):
+    if not yes and not typer.confirm(
+        f"delete {'these ' + str(len(found)) + ' directories' if len(found) > 1 else 'this directory'}?", err=True
+    ):
         raise typer.Exit(course.EXIT_INTERRUPTED)
     try:
         freed = sum(premises.remove(directory, destroy) for directory in found)
     except (FolderError, OSError) as error:
         course.stop_with(course.EXIT_USAGE, str(error))
-    typer.echo(f"{len(found)} instances deleted, {freed >> 20} MiB freed")
+    typer.echo(f"{len(found)} instance{'s' if len(found) > 1 else ''} deleted, {freed >> 20} MiB freed")

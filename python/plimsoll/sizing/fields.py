@@ -15,6 +15,7 @@ from typing import Any
 
 from plimsoll.sizing.located import KeyPath, LocatedFile
 from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
+from plimsoll.units import unit_of_name
 
 #: The form of the files read here; it changes when a file that was right would be read differently.
 SCHEMA_VERSION = 1
@@ -283,7 +284,10 @@ def _range_hint(value: float, path: KeyPath) -> str:
     if value < 0:
         return "a quantity of this kind is never negative"
     key = next((part for part in reversed(path) if isinstance(part, str)), "")
-    return f"check the unit: the number is read in the unit that ends `{key}`"
+    unit = unit_of_name(key)
+    if unit in (None, "count", "ratio"):
+        return "check the number: it is out of what makes sense"
+    return f"check the unit: the number is read in {unit}"
 
 
 def _quoted(value: Any) -> str:
