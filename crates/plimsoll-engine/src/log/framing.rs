@@ -9,12 +9,15 @@
 //!   u32 CRC-32C of the rest, seeded with generation and index | u32 flush | u16 used payload bytes | u16 low bits of generation |
 //!   500 bytes payload                                                                               (12 bytes of overhead)
 //! 4096-byte segments (edition 2013, the layout of real v8 logs with our flush number in its zero bytes):
-//!   u64 page checksum seeded with the index | LGPOS | LOGTIME | u32 flush, u16 used, 6 zero | u32 0x2000 | 4056 bytes payload
+//!   u64 page checksum seeded with the index | LGPOS | LOGTIME | u32 flush, u16 used, 2 zero, u32 CRC-32C | u32 0x2000 | 4056 bytes payload
 //! ```
 //!
 //! With segments the last, partly filled segment is followed by an identical shadow that names the segment it shadows. A rewrite
 //! of the segment is made durable before the shadow is touched, so one of the two is always whole. A sector is taken to be
 //! written atomically; on disks with larger physical sectors that is not so, and probe warns.
+//!
+//! The page checksum alone does not see every torn segment: it is an exclusive-or with an error-correcting code, and whole sectors of very regular
+//! data cancel out in it. A page can be put back from an image then; a log has no second record, so its segments carry a CRC besides.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
@@ -151,6 +154,8 @@ impl Framing {
                 head[24..28].copy_from_slice(&flush.to_le_bytes());
                 head[28..30].copy_from_slice(&used);
                 head[36..40].copy_from_slice(&SEGMENT_FLAGS.to_le_bytes());
+                let crc = segment_crc(unit);
+                unit[32..36].copy_from_slice(&crc.to_le_bytes());
                 let checksum = block_checksum(unit, index, true);
                 unit[..8].copy_from_slice(&checksum.to_le_bytes());
             }
@@ -180,6 +185,7 @@ impl Framing {
                 let mut stored = [0; 8];
                 stored.copy_from_slice(&unit[..8]);
                 let good = u64::from_le_bytes(stored) == block_checksum(unit, stands_for, true)
+                    && u32_at(unit, 32) == segment_crc(unit)
                     && position.generation == generation
                     && (stands_for == index || stands_for + 1 == index);
                 (
@@ -210,6 +216,14 @@ impl Framing {
 
 fn u32_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(bytes[offset..offset + 4].try_into().expect("four bytes"))
+}
+
+/// Of everything but the two sums.
+fn segment_crc(unit: &[u8]) -> u32 {
+    let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
+    digest.update(&unit[8..32]);
+    digest.update(&unit[36..]);
+    digest.finalize() as u32
 }
 
 fn sector_crc(unit: &[u8], generation: u32, index: u32) -> u32 {

@@ -12,7 +12,7 @@ use crate::logtime::{LogTime, Signature};
 
 /// Our log version. Real ESE logs have major version 7 or 8.
 pub const LOG_VERSION_MAJOR: u32 = 0x504C;
-const LOG_VERSION_MINOR: u32 = 1;
+const LOG_VERSION_MINOR: u32 = 2;
 const FILE_TYPE_LOG: u32 = 3;
 
 /// What a generation says of itself.
@@ -128,6 +128,12 @@ impl GenerationHeader {
         if major != LOG_VERSION_MAJOR {
             return Err(format!(
                 "log version {major:#x} is not ours ({LOG_VERSION_MAJOR:#x}) (-514)"
+            ));
+        }
+        let minor = u32_at(bytes, at::MINOR);
+        if minor != LOG_VERSION_MINOR {
+            return Err(format!(
+                "log version {major:#x}.{minor} was written by another version of this program, which reads .{LOG_VERSION_MINOR} (-514)"
             ));
         }
         let framing = match u16_at(bytes, at::SECTOR_BYTES) {

@@ -65,6 +65,7 @@ fn two_hundred_power_cuts_lose_nothing_acknowledged() {
 fn worlds_that_found_a_fault() {
     let mut tally = Tally::default();
     many(1_001_103, 1, &mut tally);
+    many(1_001_619, 1, &mut tally);
 }
 
 #[test]
