@@ -1,6 +1,7 @@
 """What the machine did in some phases, from its samples: processor, memory, pressure, and the disks under each instance.
 
-A level's mean is weighted by the length of its samples. Where one disk carries databases and logs alike, its figures appear
+A level's mean is weighted by the length of its samples; its extremes are those of samples at least half as long as the longest of
+their phase, because in the last milliseconds of a phase the kernel's clocks have hardly moved. Where one disk carries databases and logs alike, its figures appear
 once for each role. What the kernel does not say is left out.
 """
 
@@ -20,8 +21,11 @@ ROLES = {"databases": 1, "log": 0}
 def machine_levels(query: Query, phases: list[str]) -> dict[str, dict[str, float]]:
     """Mean, smallest and largest sample of each level of the machine in the named phases."""
     rows = query(
-        "SELECT metric, sum(value * interval_ns) / sum(interval_ns) AS mean, min(value) AS min, max(value) AS max"
-        " FROM sample WHERE list_contains($levels, metric) AND list_contains($phases, phase) AND interval_ns > 0"
+        "SELECT metric, sum(value * interval_ns) / sum(interval_ns) AS mean,"
+        " min(value) FILTER (WHERE whole) AS min, max(value) FILTER (WHERE whole) AS max FROM"
+        " (SELECT metric, value, interval_ns,"
+        " interval_ns * 2 >= max(interval_ns) OVER (PARTITION BY metric, phase) AS whole FROM sample"
+        " WHERE list_contains($levels, metric) AND list_contains($phases, phase) AND interval_ns > 0)"
         " GROUP BY metric",
         {"levels": list(MACHINE_LEVELS), "phases": phases},
     )

@@ -307,7 +307,8 @@ class Measurements:
         start_ns, end_ns = self._phases[0]["start_ns"], self._phases[-1]["end_ns"]
         width_ns = self._span_ns(end_ns - start_ns, points_max)
         return self._rows(
-            "SELECT ((end_ns - $start - 1) // $width) * $width / 1e9 AS second, instance, database,"
+            # A sample belongs to the span that its middle lies in: the first of a phase is short, because beats go on.
+            "SELECT ((end_ns - interval_ns // 2 - $start - 1) // $width) * $width / 1e9 AS second, instance, database,"
             " sum(count) / (sum(interval_ns) / 1e9) AS per_s,"
             " CASE WHEN sum(count) > 0 THEN sum(latency_ns_sum)::DOUBLE / sum(count) / 1e6 END AS latency_ms_mean,"
             " CASE WHEN sum(count) > 0 THEN max(latency_ns_p99) / 1e6 END AS latency_ms_p99,"
@@ -338,9 +339,11 @@ class Measurements:
     def stalls(self) -> dict[str, float] | None:
         """Page fault stalls per second of all instances: mean over the run, smallest and largest of a sample."""
         row = self._rows(
-            "SELECT sum(count) / (sum(seconds)) AS mean, min(count / seconds) AS min, max(count / seconds) AS max FROM"
+            "SELECT sum(count) / sum(seconds) AS mean, min(count / seconds) FILTER (WHERE whole) AS min,"
+            " max(count / seconds) FILTER (WHERE whole) AS max FROM"
+            " (SELECT count, seconds, seconds * 2 >= max(seconds) OVER () AS whole FROM"
             " (SELECT sum(count) AS count, max(interval_ns) / 1e9 AS seconds FROM measured"
-            " WHERE metric = 'page_fault_stall' GROUP BY end_ns)"
+            " WHERE metric = 'page_fault_stall' GROUP BY end_ns))"
         )[0]
         return None if row["mean"] is None else row
 

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from plimsoll import folder
-from plimsoll.measurements import summarize
+from plimsoll.measurements import Measurements, summarize
 from plimsoll.plan import plan_of_options
 
 SECOND = 1_000_000_000
@@ -147,3 +147,34 @@ def test_a_folder_without_samples_says_so(run_folder: Path) -> None:
     (run_folder / folder.SAMPLES).unlink()
     with pytest.raises(folder.FolderError, match="cut off"):
         summarize(run_folder)
+
+
+def test_the_last_milliseconds_of_a_phase_are_no_extreme(tmp_path: Path) -> None:
+    """The kernel's clocks hardly move in 4 ms: "processor time between 0 and 100 %" would tell of a machine that never idled."""
+    short = {"end_ns": 40 * SECOND, "interval_ns": 4_000_000}
+    seconds = [{"end_ns": end * SECOND} for end in (11, 12, 13)]
+    busy = [
+        {**row, "metric": "cpu_busy", "database": 0, "value": value}
+        for row, value in zip(seconds, (0.9, 0.8, 1.0), strict=True)
+    ]
+    stalls = [{**row, "metric": "page_fault_stall", "database": 0, "count": 1} for row in seconds]
+    rows = [*busy, *stalls, {**short, "metric": "cpu_busy", "database": 0}]
+    rows.append({**short, "metric": "page_fault_stall", "database": 0, "count": 1})
+    reads = [{**row, "count": 10, "latency_ns_sum": 10_000_000, "latency_ns_p99": 1_000_000} for row in seconds]
+    buckets = [{"upper_ns": 1_000_000, "count": 30}]
+    found = summarize(make_folder(tmp_path / "run", [*rows, *reads], buckets))
+    level = found["machine"]["cpu_busy"]
+    assert (level["min"], level["max"]) == (0.8, 1.0)
+    assert level["mean"] == pytest.approx(2.7 / 3.004)
+    assert (found["page_fault_stalls"]["min"], found["page_fault_stalls"]["max"]) == (1.0, 1.0)
+
+
+def test_curves_are_drawn_where_the_samples_were(tmp_path: Path) -> None:
+    """Beats go on across phases, so that the first sample is short: what follows must not be drawn a second late."""
+    tenth = SECOND // 10
+    rows = [{"end_ns": 10 * SECOND + 2 * tenth, "interval_ns": 2 * tenth, "count": 20}]
+    rows += [{"end_ns": 10 * SECOND + 2 * tenth + number * SECOND, "count": 100 * number} for number in (1, 2)]
+    home = make_folder(tmp_path / "run", rows, [{"upper_ns": 1_000_000, "count": 320}])
+    measured = Measurements(home, folder.read_json(home / folder.OUTCOME))
+    drawn = [(point["second"], round(point["per_s"])) for point in measured.series("database_read", 240)]
+    assert drawn == [(0.0, 100), (1.0, 200)]
