@@ -1,7 +1,7 @@
 """What devices and file systems themselves count as errors, before and after a run: nothing may be added while it goes on.
 
 The kernel counts failed and timed-out commands of SCSI devices, errors of ext4 and btrfs, and errors of the members of
-software arrays, each in a file of its own below /sys. A layer that counts nothing, or may not be read, is not there; that is
+software arrays, each in a file of its own below /sys; what drives count themselves comes from `smart.py`. A layer that counts nothing, or may not be read, is not there; that is
 said, and never taken for the absence of errors.
 """
 
@@ -52,7 +52,7 @@ def compared(before: dict[str, int], after: dict[str, int]) -> dict[str, Any]:
     ['b: 3 more errors (2 before, 5 after)']
     """
     lines = [
-        f"{name}: {after[name] - count} more errors ({count} before, {after[name]} after)"
+        f"{name}: {after[name] - count} more error{'' if after[name] - count == 1 else 's'} ({count} before, {after[name]} after)"
         for name, count in before.items()
         if after.get(name, count) != count
     ]

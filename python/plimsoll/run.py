@@ -20,7 +20,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from plimsoll import _native, device_errors, folder
+from plimsoll import _native, device_errors, folder, smart
 from plimsoll.content import measure_content
 from plimsoll.environment import collect
 from plimsoll.kernel_log import KernelLog, disks_of
@@ -63,9 +63,12 @@ def run_plan(
     targets = [] if modelled else [Path(target["path"]) for target in plan["run"]["targets"]]
     environment = collect(targets)
     environment["release_build"] = _native.is_release_build
-    folder.write_json(run_folder / folder.ENVIRONMENT, environment)
     disks = disks_of(environment)
-    counted = device_errors.read_counters(disks)
+    health = smart.read_smart(disks)
+    environment["smart"] = health
+    environment["warnings"] += smart.warnings_of(health)
+    folder.write_json(run_folder / folder.ENVIRONMENT, environment)
+    counted = device_errors.read_counters(disks) | smart.counters_of(health)
     run = _native.Run(json.dumps(plan["run"]))
     samples = SampleStore(run_folder, plan["run"])
     stopped = False
@@ -97,7 +100,8 @@ def run_plan(
                     on_event(event)
         outcome: dict[str, Any] = json.loads(run.outcome())
         folder.write_json(run_folder / folder.KERNEL_LOG, kernel_log.errors_about(disks))
-    errors = device_errors.compared(counted, device_errors.read_counters(disks))
+    counted_after = device_errors.read_counters(disks) | smart.counters_of(smart.read_smart(disks))
+    errors = device_errors.compared(counted, counted_after)
     folder.write_json(run_folder / folder.DEVICE_ERRORS, errors)
     samples.finish()
     _write_histograms(run_folder, plan["run"], outcome)

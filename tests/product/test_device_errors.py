@@ -53,6 +53,7 @@ def test_JST_02_a_counter_that_grew_fails_the_run(tmp_path: Path) -> None:
     assert found["grown"]["result"] == "fail"
     check = next(check for check in found["grown"]["checks"] if check["name"] == "device_errors")
     assert (check["status"], check["doubts"]) == ("fail", [])
+    assert "block/sda/device/ioerr_cnt: 1 more error (2 before, 3 after)" in check["reason"]
 
 
 def test_JST_02_a_stress_test_says_what_it_could_not_see(tmp_path: Path) -> None:

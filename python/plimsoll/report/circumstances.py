@@ -109,11 +109,28 @@ def environment_tables(environment: dict[str, Any], notes: dict[str, str]) -> li
             headings = [name.removesuffix("_bytes").replace("_", " ").capitalize() for name in names]
             rows = [[_device_value(name, item.get(name)) for name in names] for item in found]
             tables.append(Table(title, headings, rows))
+    tables += _smart(environment.get("smart") or [])
     tables += [_target(target) for target in environment["targets"]]
     if notes:
         note = "Added by hand; Plimsoll did not look at any of it."
         tables.append(Table("Stated by those who ran the test", [], [list(pair) for pair in notes.items()], note))
     return tables
+
+
+def _smart(found: list[dict[str, Any]]) -> list[Table]:
+    """What the drives under test said of their own health before the run, and why others said nothing."""
+    rows = [
+        [
+            item["disk"],
+            {True: "yes", False: "NO", None: "not told"}[item["healthy"]],
+            item["life_used_percent"],
+            ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in item["counters"].items()) or None,
+            item["reason"] or "read",
+        ]
+        for item in found
+    ]
+    headings = ["Disk", "Healthy by its own word", "Life used %", "Counters", "How it was read"]
+    return [Table("Health of the disks under test (SMART)", headings, rows)] if rows else []
 
 
 def _device_value(name: str, value: Any) -> Any:

@@ -14,6 +14,8 @@ from plimsoll.verdict.fields import values_of
 
 PASS, FAIL, NOT_EVALUATED = "pass", "fail", "not_evaluated"
 NOTHING = "nothing of the kind was measured"
+#: Of what the kernel or a device said, so much stands in the reason; all of it is in the run folder.
+LINES_SHOWN_MAX = 3
 
 
 def all_checks(plan: dict[str, Any], summary: dict[str, Any]) -> list[dict[str, Any]]:
@@ -96,12 +98,10 @@ def _checks_of_rule(
             return [_check(rule, "run", summary["total"]["errors_in_run"], limit, NOTHING)]
         case "run", "kernel_log":
             log = summary.get("kernel_log")
-            return [_check(rule, "run", len(log["lines"]), limit, NOTHING)] if log and log["readable"] else []
+            return [_of_lines(rule, log["lines"], limit)] if log and log["readable"] else []
         case "run", "device_errors":
             counted = summary.get("device_errors")
-            return (
-                [_check(rule, "run", len(counted["lines"]), limit, NOTHING)] if counted and counted["readable"] else []
-            )
+            return [_of_lines(rule, counted["lines"], limit)] if counted and counted["readable"] else []
         case "run", _:
             return [_check(rule, "run", summary["total"]["hung_in_run"], limit, NOTHING)]
         case "database", "bad_pages":
@@ -117,6 +117,15 @@ def _checks_of_rule(
             places = summary["databases"] if scope == "database" else summary["instances"]
             figure = f"latency_ms_{statistic}"
             return [_check(rule, place["name"], place[rule["metric"]][figure], limit, NOTHING) for place in places]
+
+
+def _of_lines(rule: dict[str, Any], lines: list[str], limit: float) -> dict[str, Any]:
+    """A count of things that were said: the reason repeats the first of them, because a count alone sends nobody anywhere."""
+    check = _check(rule, "run", len(lines), limit, NOTHING)
+    if check["status"] == FAIL:
+        rest = f"; and {len(lines) - LINES_SHOWN_MAX} more" if len(lines) > LINES_SHOWN_MAX else ""
+        check["reason"] += f": {'; '.join(lines[:LINES_SHOWN_MAX])}{rest}"
+    return check
 
 
 def _bad_pages(rule: dict[str, Any], name: str, limit: float, summary: dict[str, Any]) -> dict[str, Any]:
