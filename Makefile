@@ -16,12 +16,12 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check slow simulate crash fuzz planted bench wheel golden papers docs lock clean
+.PHONY: help setup demo test test-rust test-python check slow simulate crash powercuts fuzz planted bench wheel golden papers docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
-	@echo "  options: DIR=where the demo works ($(DIR)), KEEP=1 keeps its databases, SEED=n and HOURS=h for simulate, KILLS=n for crash"
+	@echo "  options: DIR=where the demo works ($(DIR)), KEEP=1 keeps its databases, SEED=n and HOURS=h for simulate, KILLS=n for crash, CUTS=n for powercuts"
 
 setup: $(VENV)/.native ## install what is needed into .tools and .venv, and build the native part
 
@@ -68,6 +68,9 @@ simulate: ## 10,000 power cuts and the other simulations: make simulate SEED=7; 
 
 crash: ## kill a real process under load and recover, over and over: KILLS=n (20)
 	$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(CRASHES)
+
+powercuts: $(VENV)/.native $(VENV)/.dev ## cut the power of volatile disks under ext4 and xfs, and audit: CUTS=n (300), SEED=n; wants root
+	$(BIN)/python tests/powercuts/campaign.py $(or $(CUTS),300) $(SEED)
 
 fuzz: ## give mutated bytes to every decoder: SECONDS=n (60), SEED=n
 	PLIMSOLL_SEED=$(SEED) PLIMSOLL_FUZZ_SECONDS=$(or $(SECONDS),60) $(PYTHON) tests/rust_tests.py plimsoll-engine --release \

@@ -35,6 +35,32 @@ class Run:
     def outcome(self) -> str:
         """How the run ended, as JSON; waits for the end."""
 
+@final
+class Powercut:
+    """Durable work until the power is cut: started by its construction, asked for acknowledgements, stopped."""
+
+    def __new__(cls, spec_json: str) -> Powercut: ...
+    def next_acknowledged(self, timeout_s: float) -> list[tuple[str, int, int, int, int]] | None:
+        """Kind, lane, sequence, number, started of each; empty when none came in time, None when the work is over."""
+
+    def confirm(self, count: int) -> None:
+        """Tell how many acknowledgements the witness has; the work waits when it is too far behind."""
+
+    def stop(self) -> None:
+        """Ask for a clean stop; returns at once."""
+
+    def is_over(self) -> bool:
+        """Whether the work has ended."""
+
+    def outcome(self) -> str:
+        """How the work ended, as JSON; waits for the end. To be asked once."""
+
+def survey(spec_json: str) -> str:
+    """Recover the databases of such work and list what is there, as JSON. Recovery writes to them."""
+
+def rehearse(spec_json: str) -> str:
+    """Work on a disk in memory that keeps or breaks its promises, cut its power and list what is left. Touches no disk."""
+
 def probe(path: str | PathLike[str]) -> str:
     """Everything that is known about a path, as JSON. Never writes."""
 

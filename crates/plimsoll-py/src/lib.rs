@@ -5,6 +5,7 @@
 mod columns;
 mod erase;
 mod errors;
+mod powercut;
 mod probe;
 mod run;
 mod simulate;
@@ -19,6 +20,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("is_release_build", cfg!(not(debug_assertions)))?;
     module.add_class::<run::Run>()?;
+    module.add_class::<powercut::Powercut>()?;
+    module.add_function(wrap_pyfunction!(powercut::survey, module)?)?;
+    module.add_function(wrap_pyfunction!(powercut::rehearse, module)?)?;
     module.add_function(wrap_pyfunction!(verify::verify, module)?)?;
     module.add_function(wrap_pyfunction!(probe::probe, module)?)?;
     module.add_function(wrap_pyfunction!(erase::erase_device, module)?)?;

@@ -14,6 +14,7 @@ mod load;
 mod modelled;
 mod outcome;
 mod phase;
+mod powercut;
 mod processors;
 mod recorder;
 mod run;
@@ -37,6 +38,10 @@ pub use outcome::{
     BackupResult, Calibration, ChecksumResult, Ending, ErrorReport, PhaseOutcome, RecoveryResult, RunOutcome,
 };
 pub use phase::{Decision, PreconditionResult, SearchEnd, SearchResult, SearchStep, steadiness};
+pub use powercut::{
+    Acknowledged, Behaviour, CommitFound, Kind, MarkFound, PowercutOutcome, PowercutSpec, Rehearsal,
+    RehearsalSpec, Survey, SurveyError, SurveyRecovery, Witness, powercut_live, rehearse, survey_live,
+};
 pub use recorder::{Key, PhaseFigures, Recorder};
 pub use run::execute;
 pub use setting::{Output, StopSignal};

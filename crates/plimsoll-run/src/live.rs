@@ -16,7 +16,7 @@ const METHODS: [Method; 3] = [Method::IoUring, Method::Libaio, Method::Threads];
 
 /// How a named method is opened. Buffered I/O takes the place of direct I/O where the file system refuses it, with a remark:
 /// a result that says so is worth more than none.
-fn options_for(name: &str, destroy_serials: &[String]) -> Result<RealDiskOptions, RunError> {
+pub(crate) fn options_for(name: &str, destroy_serials: &[String]) -> Result<RealDiskOptions, RunError> {
     let method = match name {
         "auto" => MethodChoice::Auto,
         _ => {

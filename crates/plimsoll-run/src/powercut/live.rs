@@ -1,0 +1,43 @@
+//! The work and its survey on the storage of this machine.
+
+use std::rc::Rc;
+
+use plimsoll_io::{Clock, Executor, Files, RealDisk};
+
+use super::survey::{Survey, survey};
+use super::work::work;
+use super::{PowercutOutcome, PowercutSpec, Witness};
+use crate::RunError;
+use crate::live::options_for;
+use crate::setting::StopSignal;
+
+fn real(spec: &PowercutSpec) -> Result<(Executor, Files), RunError> {
+    let clock = Rc::new(Clock::real());
+    let disk = RealDisk::open(options_for(&spec.io_method, &[])?, clock.clone())?;
+    Ok((Executor::new(clock, disk.clone()), Files::new(disk)))
+}
+
+/// Works until told to stop; blocks the calling thread. The directory is there and holds none of the files.
+///
+/// # Errors
+/// What the storage or the engine reports, or a spec that cannot be carried out.
+pub fn powercut_live(
+    spec: PowercutSpec,
+    witness: Witness,
+    stop: StopSignal,
+) -> Result<PowercutOutcome, RunError> {
+    let (executor, files) = real(&spec)?;
+    let task = work(files, executor.handle(), spec, witness, stop);
+    executor.run(task)?
+}
+
+/// Recovers and lists what is there; blocks the calling thread. Recovery writes to the files.
+///
+/// # Errors
+/// When I/O cannot be done at all; whatever is wrong with the files is part of the survey.
+pub fn survey_live(spec: PowercutSpec) -> Result<Survey, RunError> {
+    spec.check()?;
+    let (executor, files) = real(&spec)?;
+    let task = survey(files, executor.handle(), spec);
+    Ok(executor.run(task)?)
+}

@@ -1,0 +1,181 @@
+//! The work itself: sessions and lanes, each waiting for its last durable step before it begins the next.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use plimsoll_engine::instance::Instance;
+use plimsoll_engine::transaction::Commit;
+use plimsoll_io::{Durability, File, Files, Handle, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
+
+use super::begin::{create, mark_context};
+use super::mark::{Label, MARK_BYTES, encode};
+use super::rows::{Row, Tables};
+use super::{Acknowledged, Kind, PowercutOutcome, PowercutSpec, Until, Witness};
+use crate::RunError;
+use crate::backend::run_error;
+use crate::setting::StopSignal;
+
+/// How long a session waits before it looks again whether the witness has caught up.
+const WITNESS_WAIT_NS: Nanos = NANOS_PER_MILLISECOND;
+
+/// What all tasks share.
+struct World {
+    spec: PowercutSpec,
+    handle: Handle,
+    instance: Rc<Instance>,
+    tables: Tables,
+    marks: File,
+    witness: Witness,
+    until: Until,
+    acknowledged: Cell<u64>,
+    outcome: RefCell<PowercutOutcome>,
+    failure: RefCell<Option<RunError>>,
+}
+
+/// Makes the files and works on them until the time is over, somebody asks to stop or the storage fails.
+///
+/// # Errors
+/// The first error of any task, or of closing.
+pub async fn work(
+    files: Files,
+    handle: Handle,
+    spec: PowercutSpec,
+    witness: Witness,
+    stop: StopSignal,
+) -> Result<PowercutOutcome, RunError> {
+    spec.check()?;
+    let (instance, tables, marks) = create(&files, &handle, &spec).await?;
+    let lasting = spec
+        .seconds
+        .map(|seconds| (seconds * NANOS_PER_SECOND as f64) as Nanos);
+    let deadline = lasting.map_or(Nanos::MAX, |lasting| handle.now() + lasting);
+    let world = Rc::new(World {
+        until: Until { stop, deadline },
+        handle: handle.clone(),
+        instance: instance.clone(),
+        tables,
+        marks: marks.clone(),
+        witness,
+        acknowledged: Cell::new(0),
+        outcome: RefCell::default(),
+        failure: RefCell::default(),
+        spec,
+    });
+    let mut tasks = Vec::new();
+    for session in 0..world.spec.sessions {
+        let world = world.clone();
+        tasks.push(handle.spawn(async move { world.note(world.commit_on(session).await) }));
+    }
+    for lane in 0..world.spec.lanes {
+        let world = world.clone();
+        tasks.push(handle.spawn(async move { world.note(world.mark_on(lane).await) }));
+    }
+    for task in tasks {
+        task.await;
+    }
+    let mut outcome = world.outcome.take();
+    let failure = world.failure.take();
+    drop(world);
+    let closed = instance.close().await.map_err(run_error);
+    let marks_closed = marks.close(mark_context()).await;
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    closed?;
+    marks_closed?;
+    let facts = files.disk().facts();
+    (outcome.method, outcome.remarks) = (facts.method, facts.remarks);
+    Ok(outcome)
+}
+
+impl World {
+    fn is_over(&self) -> bool {
+        self.until.is_over(self.handle.now()) || self.failure.borrow().is_some()
+    }
+
+    /// Keeps the first error; the others follow from it.
+    fn note(&self, result: Result<(), RunError>) {
+        if let Err(error) = result {
+            self.failure.borrow_mut().get_or_insert(error);
+        }
+    }
+
+    /// Waits while the witness is too far behind; what it does not know is no evidence.
+    async fn may_go_on(&self) -> bool {
+        while !self.is_over() {
+            let known = self.witness.confirmed();
+            if self.acknowledged.get().saturating_sub(known) < self.spec.unwitnessed_max {
+                return true;
+            }
+            self.handle.sleep(WITNESS_WAIT_NS).await;
+        }
+        false
+    }
+
+    fn acknowledge(&self, kind: Kind, lane: u32, sequence: u64, started: u64) {
+        let number = self.acknowledged.get() + 1;
+        self.acknowledged.set(number);
+        match kind {
+            Kind::Commit => self.outcome.borrow_mut().commits += 1,
+            Kind::Mark => self.outcome.borrow_mut().marks += 1,
+        }
+        // A witness that listens no more is noticed by whoever speaks to it, who asks to stop.
+        let _ = self.witness.acknowledged.send(Acknowledged {
+            kind,
+            lane,
+            sequence,
+            number,
+            started,
+        });
+    }
+
+    async fn commit_on(&self, session: u32) -> Result<(), RunError> {
+        let mut sequence = 0;
+        while self.may_go_on().await {
+            sequence += 1;
+            let row = Row {
+                session,
+                slot: sequence % self.spec.rows,
+                sequence,
+                started: self.acknowledged.get(),
+            };
+            let transaction = self.instance.begin();
+            self.tables
+                .write(&transaction, &self.spec, row)
+                .await
+                .map_err(run_error)?;
+            transaction.commit(Commit::Durable).await.map_err(run_error)?;
+            self.acknowledge(Kind::Commit, session, sequence, row.started);
+        }
+        Ok(())
+    }
+
+    /// Even lanes ask for each write to be durable, odd ones write and sync: both are promises of their own.
+    async fn mark_on(&self, lane: u32) -> Result<(), RunError> {
+        let mut sequence = 0;
+        let mut buffer = self.marks.allocate(MARK_BYTES);
+        let durability = [Durability::Durable, Durability::Volatile][lane as usize % 2];
+        while self.may_go_on().await {
+            sequence += 1;
+            let started = self.acknowledged.get();
+            let label = Label {
+                run: self.spec.run,
+                lane,
+                sequence,
+                started,
+            };
+            encode(label, &mut buffer);
+            let block = u64::from(lane) * self.spec.slots + sequence % self.spec.slots;
+            let offset = block * MARK_BYTES as u64;
+            buffer = self
+                .marks
+                .write(offset, buffer, durability, mark_context())
+                .await?;
+            if durability == Durability::Volatile {
+                self.marks.sync(mark_context()).await?;
+            }
+            self.acknowledge(Kind::Mark, lane, sequence, started);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+"""`plimsoll audit`: what a power cut has taken, held against what the witness remembers, and what that says of the storage."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from plimsoll.cli.course import EXIT_BY_RESULT, EXIT_USAGE, say, stop_with
+
+EXAMPLES_SHOWN = 3
+
+
+def audit(
+    directory: Annotated[
+        Path | None, typer.Argument(metavar="PATH", help="As it was given to `plimsoll powercut`.")
+    ] = None,
+    witness_log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What `plimsoll witness` has written.")
+    ] = None,
+    work: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the copy is made that is recovered; a temporary place if left out."),
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the recovered copy.")] = False,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Recover the files themselves: they are evidence no longer.")
+    ] = False,
+    rehearse: Annotated[
+        str | None,
+        typer.Option(help="Audit a simulated cut instead: honest, drops_flushes, tears or reorders. Touches nothing."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Recover what a power cut left and list what the storage lost, tore or reordered.
+
+    The files are only read; a copy is recovered, unless --in-place asks for it. Exits with 0 when everything acknowledged is
+    there, 1 when something is not as it must be, 2 when there is nothing to audit, 3 when nothing was at risk.
+
+    Example: plimsoll audit /mnt/array --witness-log witness.log
+    """
+    found = _rehearsed(rehearse) if rehearse is not None else _audited(directory, witness_log, work, in_place, keep)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        _show(found)
+    raise typer.Exit(EXIT_BY_RESULT[found["result"]])
+
+
+def _rehearsed(behaviour: str) -> dict[str, Any]:
+    from plimsoll.powercuts.rehearsal import BEHAVIOURS, rehearse
+
+    if behaviour not in BEHAVIOURS:
+        stop_with(EXIT_USAGE, f"--rehearse is {behaviour}; write one of {', '.join(BEHAVIOURS)}")
+    return rehearse(behaviour)
+
+
+def _audited(directory: Path | None, log: Path | None, work: Path | None, in_place: bool, keep: bool) -> dict[str, Any]:
+    from plimsoll.powercuts.audit import AuditError, audit
+    from plimsoll.powercuts.places import PlaceError
+    from plimsoll.powercuts.witness import WitnessError
+
+    if directory is None or log is None:
+        stop_with(EXIT_USAGE, "name PATH and --witness-log FILE, or --rehearse to see what an audit says")
+    where = (
+        "the files themselves are recovered, as asked" if in_place else "a copy is recovered, the files are only read"
+    )
+    say(f"auditing {directory}: {where}")
+    try:
+        return audit(directory, log, work_in=work, in_place=in_place, keep=keep)
+    except (AuditError, PlaceError, WitnessError) as error:
+        stop_with(EXIT_USAGE, str(error))
+
+
+def _show(found: dict[str, Any]) -> None:
+    figures = found["figures"]
+    if "rehearsed" in found:
+        typer.echo(f"REHEARSAL on a simulated disk ({found['rehearsed']}); it says nothing about any storage")
+    typer.echo(f"{found['result'].upper()}")
+    for reason in found["reasons"]:
+        typer.echo(f"  {reason}")
+    for finding in found["findings"]:
+        word = "" if finding["counts_against"] else " (allowed)"
+        typer.echo(f"\n{finding['name']}{word}: {finding['text']}\n  {finding['meaning']}")
+        for example in finding["examples"][:EXAMPLES_SHOWN]:
+            typer.echo(f"  e.g. {example}")
+        if len(finding["examples"]) > EXAMPLES_SHOWN:
+            typer.echo("  --json lists more")
+    typer.echo(
+        f"\nacknowledged: {figures['acknowledged_commits']:,} commits, {figures['acknowledged_marks']:,} marks; "
+        f"{figures['looked_for']:,} looked for, {figures['lost_commits']:,} commits and {figures['lost_marks']:,} marks lost"
+    )
+    if recovery := found["recovery"]:
+        what = "recovered" if recovery["recovered"] else "had been closed"
+        typer.echo(f"database: {what}, {recovery['rolled_back']} transactions taken back")
+    if before := found.get("pages_before_recovery"):
+        typer.echo(f"pages before recovery: {before['verdict']}, {before['bad']} bad of {before['pages_seen']}")
+    if after := found.get("pages_after_recovery"):
+        typer.echo(f"pages after recovery: {after['verdict']}, {after.get('deep_findings', 0)} deep findings")
+    if found.get("same_start_of_machine"):
+        typer.echo(
+            "note: this machine has not been started anew since; what its kernel remembered was never at risk, unless the storage "
+            "alone lost its power and was mounted again"
+        )

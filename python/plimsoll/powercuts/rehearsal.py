@@ -1,0 +1,42 @@
+"""A power cut in memory: what an audit says of storage that keeps its promises, and of storage that breaks one.
+
+The engine, the marks, the survey and the judgement are those of a real cut; the disk is simulated, in virtual time, and the witness
+hears everything at once. Nothing is written anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from plimsoll.powercuts import places
+from plimsoll.powercuts.judge import judge
+from plimsoll.powercuts.statement import Line, Statement
+
+BEHAVIOURS = ("honest", "drops_flushes", "tears", "reorders")
+#: Small rings in little memory; the content of a whole second of real work.
+SIZE_BYTES, PAGE_BYTES, SESSIONS, LANES, SLOTS, CACHE_BYTES = 1 << 20, 4096, 4, 4, 64, 512 << 10
+MILLISECONDS = 60
+#: The simulated disk says that it has sectors of 4 KiB.
+PHYSICAL_BYTES = 4096
+
+
+def rehearse(behaviour: str, seed: int = 1) -> dict[str, Any]:
+    """Cut the power of a simulated disk and audit what is left.
+
+    >>> rehearse("honest")["result"]
+    'pass'
+    """
+    from plimsoll import _native
+
+    wanted = places.Wanted(Path("/"), SIZE_BYTES, PAGE_BYTES, SESSIONS)
+    small = {"run": seed, "lanes": LANES, "slots": SLOTS, "cache_bytes": CACHE_BYTES}
+    work = places.work_of(wanted) | small
+    spec = {"behaviour": behaviour, "seed": seed, "milliseconds": MILLISECONDS, "work": work}
+    found = json.loads(_native.rehearse(json.dumps(spec)))
+    statement = Statement({"run": places.run_name(work)}, [Line(**line) for line in found["acknowledged"]])
+    statement.last_count, statement.ended = len(statement.lines), "silent"
+    rings = {"commit": work["rows"], "mark": work["slots"]}
+    judgement = judge(statement, found["survey"], rings=rings, physical_bytes=PHYSICAL_BYTES)
+    return {"kind": "power_cut_audit", "rehearsed": behaviour, **judgement, "recovery": found["survey"]["recovery"]}

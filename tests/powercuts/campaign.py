@@ -1,0 +1,128 @@
+"""Many power cuts of honest disks under real kernels and file systems: `make powercuts CUTS=n`.
+
+    python campaign.py CUTS SEED [DIRECTORY]
+
+Half of the cuts happen on ext4 and half on xfs. Each one: the program commits durably through the file system with direct I/O, the
+power goes at a random moment, the process is killed, the kernel forgets everything, a random part of what was not flushed is
+lost, the file system replays its journal, the audit recovers a copy and looks for everything acknowledged. Every tenth time the disk is copied at
+one instant under load instead, as an array would, and the copy audited. Anything but a pass ends the campaign, with the evidence left where it is.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from lab import Machine, machine, needs, snapshot_under_load, work_until_cut  # noqa: E402
+
+from plimsoll.powercuts.audit import audit  # noqa: E402
+from plimsoll.powercuts.witness import Listener, WitnessLog  # noqa: E402
+
+KINDS = ("ext4", "xfs")
+SNAPSHOT_EVERY = 10
+#: A file system ages over so many cuts before it is made anew.
+CUTS_PER_MACHINE = 50
+WORK_S_MAX = 1.2
+
+
+class Campaign:
+    """Counts what happened."""
+
+    def __init__(self, home: Path, seed: int) -> None:
+        self.home, self.random, self.counts = home, random.Random(seed), Counter[str]()
+        self.log = home / "witness.log"
+
+    @contextmanager
+    def _witness(self) -> Iterator[str]:
+        """A witness with a log of its own for one machine under test."""
+        self.log.unlink(missing_ok=True)
+        opened = WitnessLog(self.log)
+        listener = Listener("127.0.0.1:0", opened, silence_s=120)
+        thread = threading.Thread(target=listener.hear_one)
+        thread.start()
+        try:
+            yield listener.place
+        finally:
+            thread.join()
+            listener.close()
+            opened.close()
+
+    def cut(self, made: Machine) -> None:
+        """One power cut."""
+        made.start()
+        with self._witness() as address:
+            said = work_until_cut(made, address, self.log, self.random.uniform(0.05, WORK_S_MAX))
+        made.power_on()
+        made.start()
+        found = audit(made.point, self.log, work_in=self.home, in_place=False, keep=False)
+        self._count(made.kind, "cuts", found)
+        at_risk, lost = (int(word) for word in said.split() if word.isdigit())
+        self.counts["writes at risk"] += at_risk
+        self.counts["cuts with something lost"] += lost > 0
+        self.counts["databases recovered"] += bool(found["recovery"] and found["recovery"]["recovered"])
+        self.counts["pages torn or lost, mended by recovery"] += found["pages_before_recovery"]["bad"] or 0
+        shutil.rmtree(made.point / "powercut")
+        made.stop()
+
+    def snapshot(self, made: Machine) -> None:
+        """One copy under load; the work is then stopped and its files removed."""
+        made.start()
+        with self._witness() as address:
+            found = snapshot_under_load(made, address, self.log)
+        self._count(made.kind, "snapshots", found)
+        made.start()
+        shutil.rmtree(made.point / "powercut")
+        made.stop()
+
+    def _count(self, kind: str, what: str, found: dict[str, Any]) -> None:
+        self.counts[f"{what} on {kind}"] += 1
+        if found["result"] != "pass":
+            raise SystemExit(f"NOT A PASS after {dict(self.counts)}: {found}")
+        self.counts["acknowledged commits"] += found["figures"]["acknowledged_commits"]
+        self.counts["acknowledged marks"] += found["figures"]["acknowledged_marks"]
+        if found["pages_after_recovery"]["verdict"] != "sound":
+            raise SystemExit(f"NOT SOUND after {dict(self.counts)}: {found}")
+
+
+def main() -> None:
+    """Cut as often as told, then say what was met."""
+    cuts, seed = int(sys.argv[1]), int(sys.argv[2])
+    home = Path(sys.argv[3] if len(sys.argv) > 3 else "/tmp/plimsoll-powercuts").absolute()
+    home.mkdir(parents=True)
+    began = time.monotonic()
+    campaign = Campaign(home, seed)
+    for number, kind in enumerate(KINDS):
+        needs(kind)
+        left = cuts // 2 + (cuts % 2 if number == 0 else 0)
+        while left > 0:
+            batch, place = min(left, CUTS_PER_MACHINE), home / f"{kind}-{left}"
+            with machine(place, kind, "honest", seed * 1000 + left) as made:
+                for index in range(batch):
+                    campaign.cut(made)
+                    if index % SNAPSHOT_EVERY == SNAPSHOT_EVERY - 1:
+                        campaign.snapshot(made)
+                    print(f"{kind}: {left - index - 1} left, {dict(campaign.counts)}", file=sys.stderr, flush=True)
+            shutil.rmtree(place)
+            left -= batch
+    for what, count in sorted(campaign.counts.items()):
+        print(f"{count:>10,}  {what}")
+    print(f"{time.monotonic() - began:>10,.0f}  seconds, seed {seed}")
+    shutil.rmtree(home)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.SubprocessError as error:
+        raise SystemExit(str(error)) from error
