@@ -124,11 +124,15 @@ def test_a_log_that_was_cut_off_itself_is_read_to_its_last_whole_line(tmp_path: 
     """The witness may lose its power too; half a number would be another number."""
     log = WitnessLog(tmp_path / "log")
     hear(log, [GREETING + b"c 0 1 1 0\n"])
-    log.append(b"c 0 2 12345")
+    log.append(b"c 0 2 2 1")
     log.close()
-    known = read_statement(tmp_path / "log", None)
-    assert len(known.lines) == 1
-    assert known.unreadable_lines == 1
+    for _ in range(2):
+        known = read_statement(tmp_path / "log", RUN["run"])
+        assert [line.sequence for line in known.lines] == [1]
+        assert known.unreadable_lines == 1
+        again = WitnessLog(tmp_path / "log")
+        again.note({"event": "begun", "run": {"run": "another"}})
+        again.close()
 
 
 def test_only_this_machine_reaches_it_unless_told_otherwise() -> None:

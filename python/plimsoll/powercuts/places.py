@@ -27,7 +27,7 @@ ROW_BYTES = 800
 LANES, SLOTS = 8, 512
 #: What the witness does not know yet; enough to keep a fast disk busy over a network.
 UNWITNESSED_MAX = 4096
-LOG_RESERVE_BYTES = 64 << 20
+LOG_RESERVE_BYTES = 32 << 20
 
 
 class PlaceError(Exception):

@@ -88,6 +88,9 @@ class WitnessLog:
         elif not is_witness_log(path):
             os.close(self._descriptor)
             raise WitnessError(f"{path} is no log of a witness; name another file, nothing is overwritten")
+        elif os.pread(self._descriptor, 1, self.size - 1) != b"\n":
+            # This machine lost its power once: half a line must not become a whole one.
+            self.append(b" cut off\n")
 
     def append(self, lines: bytes) -> None:
         """Append whole lines; they are on stable storage when this returns.
