@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -97,6 +98,8 @@ class Campaign:
 
 def main() -> None:
     """Cut as often as told, then say what was met."""
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, signal.default_int_handler)
     cuts, seed = int(sys.argv[1]), int(sys.argv[2])
     home = Path(sys.argv[3] if len(sys.argv) > 3 else "/tmp/plimsoll-powercuts").absolute()
     home.mkdir(parents=True)

@@ -37,8 +37,8 @@ DESTAGE_AFTER_S = 0.4
 #: Share of a reordering cache that is not saved.
 FORGOTTEN_SHARE = 0.05
 SECTOR_BYTES, BLOCK_BYTES = 512, 4096
-#: A cut waits so long for something to be at risk.
-CUT_PATIENCE_S = 2.0
+#: A cut waits until so many writes are at risk, drawn anew for each, or for so long.
+AT_RISK_MAX, CUT_PATIENCE_S = 16, 1.0
 
 
 class Cached(NamedTuple):
@@ -60,7 +60,8 @@ class VolatileDisk:
         self._durable = _file_of(directory / "durable", size)
         self._cache: list[Cached] = []
         self._is_on = True
-        self.wants_cut_since: float | None = None
+        self._wants_cut_since: float | None = None
+        self._at_risk_wanted = 0
 
     def read(self, offset: int, length: int) -> bytes:
         self._check()
@@ -82,10 +83,17 @@ class VolatileDisk:
             before = time.monotonic() - DESTAGE_AFTER_S
             self._destage(next((i for i, cached in enumerate(self._cache) if cached.at > before), len(self._cache)))
 
+    def want_cut(self) -> None:
+        """The power is to go as soon as enough is at risk."""
+        self._wants_cut_since = time.monotonic()
+        self._at_risk_wanted = self._random.randint(1, AT_RISK_MAX)
+
     def is_time_for_cut(self) -> bool:
-        """Whether something is at risk, or nothing was for long enough."""
-        waited = self.wants_cut_since is not None and time.monotonic() - self.wants_cut_since
-        return bool(waited and (len(self._cache) > 1 or waited > CUT_PATIENCE_S))
+        """Whether enough is at risk, or was not for long enough."""
+        if self._wants_cut_since is None:
+            return False
+        waited_s = time.monotonic() - self._wants_cut_since
+        return len(self._cache) >= self._at_risk_wanted or waited_s > CUT_PATIENCE_S
 
     def cut(self) -> str:
         """Decide what survives; returns how much was at risk."""
@@ -98,7 +106,7 @@ class VolatileDisk:
                 else:
                     lost += 1
         self._cache.clear()
-        self._is_on, self.wants_cut_since = False, None
+        self._is_on, self._wants_cut_since = False, None
         return f"cut: {at_risk} writes at risk, {lost} pieces lost"
 
     def on(self) -> str:
@@ -192,7 +200,7 @@ def _obey(disk: VolatileDisk, words: list[str]) -> bool:
     if not words:
         return False
     if words[0] == "cut":
-        disk.wants_cut_since = time.monotonic()
+        disk.want_cut()
     elif words[0] == "on":
         print(disk.on(), flush=True)
     elif words[0] == "snapshot":
