@@ -2,8 +2,9 @@
 
 Two comparisons, because "the same load" can be two things. With as many I/Os kept outstanding as the engine has sessions, fio asks more
 of the device: a session also looks at what it has read. At the same outstanding I/O both ask the same, and rate and latency are one
-figure by Little's law. The engine's mean outstanding I/O is no whole number, so fio runs at the depths next to it and its figures are
-taken on the straight line between them.
+figure by Little's law. The engine's mean outstanding I/O is no depth of fio, whose ring keeps only powers of two exactly: it runs at
+the powers next to it, and its figures are taken between them in proportion, on a line through the logarithms. Rate times latency
+stays the outstanding I/O on such a line, and a rate that rises more and more slowly is met better than by a straight one.
 
 Both sides run on the processor that gets the disk's interrupts. Where a disk has one queue, a completion that must wake another
 processor costs a third more time here, and which processor a program runs on is chance.
@@ -36,15 +37,16 @@ def at_outstanding(outstanding: float, runs: list[Run]) -> Run:
     A session that also works keeps fewer than one I/O outstanding; no depth of fio is below one.
     """
     low, high = runs[0], runs[-1]
-    width = high["outstanding"] - low["outstanding"]
-    share = 0.0 if width <= 0 else (outstanding - low["outstanding"]) / width
-    return {name: low[name] + share * (high[name] - low[name]) for name in low}
+    if len(runs) == 1:
+        return low
+    share = math.log(outstanding / low["outstanding"]) / math.log(high["outstanding"] / low["outstanding"])
+    return {name: low[name] * (high[name] / low[name]) ** share for name in low}
 
 
 def neighbours(outstanding: float) -> list[int]:
-    """The depths next to a mean outstanding I/O."""
-    low = max(1, math.floor(outstanding))
-    return [low] if outstanding <= low else [low, low + 1]
+    """The powers of two next to a mean outstanding I/O."""
+    low: int = 2 ** max(0, math.floor(math.log2(outstanding)))
+    return [low] if outstanding <= low else [low, 2 * low]
 
 
 def reads_at(path: Path, arguments: dict[str, object], sessions: int, pairs: int) -> list[Figure]:

@@ -34,7 +34,7 @@ ORDER = {
     "All page reads take 12 ms, before the cut and after.",
     "reads_against_fio": "A prepared database of 2 GiB behind a cache of 32 MiB; sessions at full speed that each read one record, that is one page, "
     "against fio reading pages of the same file at random: with as many outstanding as there are sessions and, where a row says so, with the "
-    "engine's own mean outstanding I/O, on the line between the two depths of fio next to it. Runs of 1 s in turns, both sides on the processor that "
+    "engine's own mean outstanding I/O, between the two depths of fio next to it (powers of two). Runs of 1 s in turns, both sides on the processor that "
     "gets the disk's interrupts. Latency is from submission to seeing the completion. Both sides sleep while they wait.",
     "mix_beside_fio": "The 2010 mix at full speed. fio has the same share of reads, the mean outstanding I/O of the run before, and a second job that "
     "writes as many bytes at a time as a log flush and waits for each. fio has no transactions, no cache and no order of log before pages.",

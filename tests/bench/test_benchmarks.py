@@ -39,12 +39,20 @@ def test_pairs_take_turns_at_going_first() -> None:
 
 def test_latencies_are_compared_at_the_same_outstanding_io() -> None:
     """At 32 sessions 25 reads are outstanding: fio at 32 asks more of the device, and comparing with it would flatter the engine."""
-    assert [reads.neighbours(outstanding) for outstanding in (0.9, 1.0, 3.25, 25.0)] == [[1], [1], [3, 4], [25]]
-    low = {"iops": 19000.0, "us_mean": 150.0, "us_p99": 300.0, "outstanding": 3.0}
-    high = {"iops": 20000.0, "us_mean": 200.0, "us_p99": 500.0, "outstanding": 4.0}
-    assert reads.at_outstanding(3.25, [low, high]) == {
-        "iops": 19250.0, "us_mean": 162.5, "us_p99": 350.0, "outstanding": 3.25,
-    }  # fmt: skip
+    assert [reads.neighbours(outstanding) for outstanding in (0.9, 1.0, 3.25, 16.0, 25.0)] == [
+        [1],
+        [1],
+        [2, 4],
+        [16],
+        [16, 32],
+    ]
+    # Twice the outstanding I/O brings 1.5 times the rate here; half of the way in logarithms is the root of both.
+    low = {"iops": 12000.0, "us_mean": 2e6 / 12000, "us_p99": 200.0, "outstanding": 2.0}
+    high = {"iops": 18000.0, "us_mean": 4e6 / 18000, "us_p99": 800.0, "outstanding": 4.0}
+    found = reads.at_outstanding(8**0.5, [low, high])
+    assert found["iops"] == pytest.approx(12000 * 1.5**0.5)
+    assert found["us_p99"] == pytest.approx(400)
+    assert found["iops"] * found["us_mean"] / 1e6 == pytest.approx(8**0.5), "Little's law holds between the depths, too"
     assert reads.at_outstanding(0.9, [low]) == low
 
 
