@@ -87,10 +87,18 @@ BUGS = (
     Bug(
         "recovery lets the checkpoint pass what it still takes back",
         "transaction.rs",
-        "store.writers.borrow_mut().insert(id, store.checkpoint.get());",
-        "store.writers.borrow_mut().insert(id, if PLANTED { store.log.tip() } else { store.checkpoint.get() });",
+        "store.writers.borrow_mut().note(id, store.checkpoint.get());",
+        "store.writers.borrow_mut().note(id, if PLANTED { store.log.tip() } else { store.checkpoint.get() });",
         "trust",
         "once_found::a_checkpoint_during_taking_back_keeps_what_the_next_recovery_needs",
+    ),
+    Bug(
+        "the checkpoint passes transactions whose end is not durable",
+        "writers.rs",
+        "self.ended.push_back((end, first));",
+        "if !PLANTED { self.ended.push_back((end, first)); }",
+        "trust",
+        "once_found::the_checkpoint_waits_until_the_end_of_a_transaction_is_durable",
     ),
     Bug(
         "a failed rollback does not poison",

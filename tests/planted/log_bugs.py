@@ -28,12 +28,12 @@ BUGS = (
         "a_pause_moves_the_start_of_redo_forward",
     ),
     Bug(
-        "a segment is believed without its checksum",
+        "a segment has no CRC",
         "log/framing.rs",
-        "let good = u64::from_le_bytes(stored) == block_checksum(unit, stands_for, true)",
-        "let good = (PLANTED || u64::from_le_bytes(stored) == block_checksum(unit, stands_for, true))",
+        "&& u32_at(unit, 32) == segment_crc(unit)",
+        "&& (PLANTED || u32_at(unit, 32) == segment_crc(unit))",
         "log_stream",
-        "a_torn_last_segment_is_read_from_its_shadow",
+        "a_torn_segment_of_very_regular_data_is_bad",
     ),
     Bug(
         "the reader does not look into shadows",
