@@ -4,7 +4,8 @@
 
 Half of the cuts happen on ext4 and half on xfs. Each one: the program commits durably through the file system with direct I/O, the
 power goes at a random moment, the process is killed, the kernel forgets everything, a random part of what was not flushed is
-lost, the file system replays its journal, the audit recovers a copy and looks for everything acknowledged. Every tenth time the disk is copied at
+lost, the file system replays its journal, the audit recovers a copy and looks for everything acknowledged. In a
+quarter of them the power goes again while recovery writes to the files themselves. Every tenth time the disk is copied at
 one instant under load instead, as an array would, and the copy audited. Anything but a pass ends the campaign, with the evidence left where it is.
 """
 
@@ -25,13 +26,15 @@ from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-from lab import Machine, machine, needs, snapshot_under_load, work_until_cut  # noqa: E402
+from lab import Machine, machine, needs, recover_until_cut, snapshot_under_load, work_until_cut  # noqa: E402
 
 from plimsoll.powercuts.audit import audit  # noqa: E402
 from plimsoll.powercuts.witness import Listener, WitnessLog  # noqa: E402
 
 KINDS = ("ext4", "xfs")
 SNAPSHOT_EVERY = 10
+#: So often the power goes again while recovery writes.
+RECOVERY_CUT_SHARE = 0.25
 #: A file system ages over so many cuts before it is made anew.
 CUTS_PER_MACHINE = 50
 WORK_S_MAX = 1.2
@@ -66,11 +69,13 @@ class Campaign:
             said = work_until_cut(made, address, self.log, self.random.uniform(0.05, WORK_S_MAX))
         made.power_on()
         made.start()
+        self._note(said, "cuts under load")
+        if self.random.random() < RECOVERY_CUT_SHARE:
+            self._note(recover_until_cut(made, self.log), "cuts in recovery")
+            made.power_on()
+            made.start()
         found = audit(made.point, self.log, work_in=self.home, in_place=False, keep=False)
         self._count(made.kind, "cuts", found)
-        at_risk, lost = (int(word) for word in said.split() if word.isdigit())
-        self.counts["writes at risk"] += at_risk
-        self.counts["cuts with something lost"] += lost > 0
         self.counts["databases recovered"] += bool(found["recovery"] and found["recovery"]["recovered"])
         self.counts["pages torn or lost, mended by recovery"] += found["pages_before_recovery"]["bad"] or 0
         shutil.rmtree(made.point / "powercut")
@@ -85,6 +90,14 @@ class Campaign:
         made.start()
         shutil.rmtree(made.point / "powercut")
         made.stop()
+
+    def _note(self, said: str, what: str) -> None:
+        """What the disk says of a cut."""
+        at_risk, lost = (int(word) for word in said.split() if word.isdigit())
+        self.counts[what] += 1
+        self.counts[f"{what} with something lost"] += lost > 0
+        self.counts["writes at risk"] += at_risk
+        self.counts["pieces of them lost"] += lost
 
     def _count(self, kind: str, what: str, found: dict[str, Any]) -> None:
         self.counts[f"{what} on {kind}"] += 1

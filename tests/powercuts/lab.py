@@ -28,6 +28,8 @@ MKFS = {
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"],
     "xfs": ["mkfs.xfs", "-q", "-f", "-K"],
 }
+#: How long recovery may take to write something.
+RECOVERY_S_MAX = 5.0
 #: What the work is given: small rings, a database larger than its cache.
 WORK = ["--size-mib", "8", "--page-kib", "8", "--sessions", "8"]
 
@@ -117,9 +119,9 @@ class Machine:
             self._is_mounted = False
         self._detach()
 
-    def cut(self) -> str:
-        """Cut the power and clear away what the kernel remembers."""
-        return self.tell("cut")
+    def cut(self, patience_s: float = 1.0) -> str:
+        """Cut the power once enough is at risk."""
+        return self.tell(f"cut {patience_s}")
 
     def power_on(self) -> None:
         """What survived is all there is."""
@@ -189,6 +191,19 @@ def work_until_cut(made: Machine, address: str, log: Path, seconds: float) -> st
         _wait_for_lines(log, process)
         time.sleep(seconds)
         said = made.cut()
+    finally:
+        process.kill()
+        process.wait()
+    made.stop()
+    return said
+
+
+def recover_until_cut(made: Machine, log: Path) -> str:
+    """Recovery in the place of the evidence, and again no power while it writes; returns what the disk says of the cut."""
+    command = [*PLIMSOLL, "audit", str(made.point), "--witness-log", str(log), "--in-place"]
+    process = subprocess.Popen(command, cwd=made.home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        said = made.cut(RECOVERY_S_MAX)
     finally:
         process.kill()
         process.wait()

@@ -4,7 +4,7 @@
 
 It serves one file for a loop device and obeys lines on its standard input, each answered by one line:
 
-    cut            the power is cut: what survives is decided, and all I/O fails from now on
+    cut [SECONDS]  the power is cut: what survives is decided, and all I/O fails from now on; it waits so long for writes at risk
     on             the power is back
     snapshot FILE  copy the disk as an array would: everything acknowledged, at one instant
 
@@ -37,7 +37,7 @@ DESTAGE_AFTER_S = 0.4
 #: Share of a reordering cache that is not saved.
 FORGOTTEN_SHARE = 0.05
 SECTOR_BYTES, BLOCK_BYTES = 512, 4096
-#: A cut waits until so many writes are at risk, drawn anew for each, or for so long.
+#: A cut waits until so many writes are at risk, drawn anew for each, or for so long unless told otherwise.
 AT_RISK_MAX, CUT_PATIENCE_S = 16, 1.0
 
 
@@ -60,7 +60,7 @@ class VolatileDisk:
         self._durable = _file_of(directory / "durable", size)
         self._cache: list[Cached] = []
         self._is_on = True
-        self._wants_cut_since: float | None = None
+        self._cut_at_last: float | None = None
         self._at_risk_wanted = 0
 
     def read(self, offset: int, length: int) -> bytes:
@@ -83,17 +83,16 @@ class VolatileDisk:
             before = time.monotonic() - DESTAGE_AFTER_S
             self._destage(next((i for i, cached in enumerate(self._cache) if cached.at > before), len(self._cache)))
 
-    def want_cut(self) -> None:
-        """The power is to go as soon as enough is at risk."""
-        self._wants_cut_since = time.monotonic()
+    def want_cut(self, patience_s: float) -> None:
+        """The power is to go as soon as enough is at risk, or when this was waited for in vain."""
+        self._cut_at_last = time.monotonic() + patience_s
         self._at_risk_wanted = self._random.randint(1, AT_RISK_MAX)
 
     def is_time_for_cut(self) -> bool:
         """Whether enough is at risk, or was not for long enough."""
-        if self._wants_cut_since is None:
+        if self._cut_at_last is None:
             return False
-        waited_s = time.monotonic() - self._wants_cut_since
-        return len(self._cache) >= self._at_risk_wanted or waited_s > CUT_PATIENCE_S
+        return len(self._cache) >= self._at_risk_wanted or time.monotonic() > self._cut_at_last
 
     def cut(self) -> str:
         """Decide what survives; returns how much was at risk."""
@@ -106,7 +105,7 @@ class VolatileDisk:
                 else:
                     lost += 1
         self._cache.clear()
-        self._is_on, self._wants_cut_since = False, None
+        self._is_on, self._cut_at_last = False, None
         return f"cut: {at_risk} writes at risk, {lost} pieces lost"
 
     def on(self) -> str:
@@ -200,7 +199,7 @@ def _obey(disk: VolatileDisk, words: list[str]) -> bool:
     if not words:
         return False
     if words[0] == "cut":
-        disk.want_cut()
+        disk.want_cut(float(words[1]) if len(words) > 1 else CUT_PATIENCE_S)
     elif words[0] == "on":
         print(disk.on(), flush=True)
     elif words[0] == "snapshot":

@@ -70,7 +70,7 @@ def powercut(
     except _native.ConfigError as error:
         stop_with(EXIT_USAGE, str(error))
     try:
-        carry_on(native, link, _show)
+        carry_on(native, link, _show, lambda text: say(f"warning: {text}"))
     except WitnessError as error:
         _end(native, place, link)
         stop_with(EXIT_INCONCLUSIVE, f"{error}; the work was stopped")

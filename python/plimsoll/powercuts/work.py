@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 PATIENCE_S = 30.0
 #: Acknowledgements are waited for this long at once.
 LOOK_S = 0.2
+#: Storage that makes nothing durable for so long is spoken of.
+STALL_S = 30.0
 #: How long storage may take to let go of the work when it is to end.
-LEAVE_S = 30.0
+LEAVE_S, LEAVE_LOOK_S = 30.0, 0.05
 LETTERS = {"commit": "c", "mark": "m"}
 KEPT = ("run", "path", "sessions", "rows", "lanes", "slots")
 
@@ -43,6 +45,12 @@ class Progress:
     commits: int = 0
     marks: int = 0
     confirmed: int = 0
+
+    def add(self, lines: list[tuple[str, int, int, int, int]]) -> None:
+        """Count acknowledgements."""
+        commits = sum(line[0] == "commit" for line in lines)
+        self.commits += commits
+        self.marks += len(lines) - commits
 
 
 class Link:
@@ -113,7 +121,9 @@ class Link:
             self.lost = self.lost or str(error)
 
 
-def carry_on(native: _native.Powercut, link: Link, show: Callable[[Progress], None]) -> Progress:
+def carry_on(
+    native: _native.Powercut, link: Link, show: Callable[[Progress], None], warn: Callable[[str], None]
+) -> Progress:
     """Tell the witness of everything until the work is over.
 
     Raises:
@@ -121,18 +131,20 @@ def carry_on(native: _native.Powercut, link: Link, show: Callable[[Progress], No
         KeyboardInterrupt: the user wants to stop; the work was asked to.
     """
     progress = Progress()
-    said_at = shown_at = time.monotonic()
+    said_at = shown_at = heard_at = time.monotonic()
+    has_warned = False
     try:
         while (lines := native.next_acknowledged(LOOK_S)) is not None:
             now = time.monotonic()
             if lines or now - said_at >= TICK_S:
                 link.tell(lines)
                 said_at = now
-            for line in lines:
-                if line[0] == "commit":
-                    progress.commits += 1
-                else:
-                    progress.marks += 1
+            if lines:
+                heard_at, has_warned = now, False
+            elif now - heard_at >= STALL_S and not has_warned:
+                has_warned = True
+                warn(f"nothing has become durable for {STALL_S:.0f} s; the storage does not answer")
+            progress.add(lines)
             progress.confirmed = link.confirmed
             native.confirm(link.confirmed)
             if now - shown_at >= 1:
@@ -149,5 +161,5 @@ def leave(native: _native.Powercut) -> bool:
     native.stop()
     deadline = time.monotonic() + LEAVE_S
     while not native.is_over() and time.monotonic() < deadline:
-        native.next_acknowledged(LOOK_S)
+        time.sleep(LEAVE_LOOK_S)
     return native.is_over()
