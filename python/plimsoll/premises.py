@@ -33,10 +33,13 @@ DEVICE_FILE_SYSTEM = "devtmpfs"
 
 
 class PremisesError(Exception):
-    """Everything that speaks against working in these places; `problems` holds one sentence each."""
+    """Everything that speaks against working in these places; `problems` holds one sentence each.
 
-    def __init__(self, problems: list[str]) -> None:
-        self.problems = problems
+    `forecast` is what the run would take, where nothing but space is missing.
+    """
+
+    def __init__(self, problems: list[str], forecast: Forecast | None = None) -> None:
+        self.problems, self.forecast = problems, forecast
         super().__init__("\n".join(problems))
 
 
@@ -102,10 +105,10 @@ def inspect(run: dict[str, Any], source: dict[str, Any] | None = None) -> Foreca
             "this plan opens no databases and makes none, but some of those it names are missing; prepare them first"
         )
     _count_logs(run, forecast)
-    problems += _too_little_space(run, forecast)
     forecast.warnings = list(dict.fromkeys(forecast.warnings))
-    if problems:
-        raise PremisesError(list(dict.fromkeys(problems)))
+    lacking = _too_little_space(run, forecast)
+    if problems or lacking:
+        raise PremisesError(list(dict.fromkeys([*problems, *lacking])), None if problems else forecast)
     return forecast
 
 

@@ -119,6 +119,15 @@ def test_a_file_system_too_small_is_seen_before_filling_it(tmp_path: Path) -> No
         assert [path.name for path in disk.iterdir()] == ["lost+found"]
 
 
+def test_a_dry_run_tells_what_it_would_take_also_where_it_does_not_fit(tmp_path: Path) -> None:
+    """Who looks at a plan for a large array on a small machine wants to see it; the exit code still says that it cannot be run."""
+    result = plimsoll("test", "performance", tmp_path / "disk", "--size-mib", "60000000", "--dry-run", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "60000000 MiB, to be prepared" in result.stdout and "share of the rated endurance" in result.stdout
+    assert "free space" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_system_that_fills_up_in_the_middle(tmp_path: Path) -> None:
     """A neighbour takes the space while we measure: a failed run with its reason, databases closed, nothing torn."""
     with file_system(tmp_path, 420) as disk:

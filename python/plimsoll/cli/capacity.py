@@ -56,7 +56,7 @@ def capacity(
     wanted = carrying.capacity_options(path, minutes, edition, size, backend, io_method)
     plan = course.read_or_refuse(plan_of_options, wanted)
     options.bound_the_harm(plan, max_iops, max_mib_per_s, stop_if)
-    expected = course.forecast(plan)
+    expected = course.forecast(plan, dry_run=dry_run and not as_json)
     if dry_run:
         typer.echo(json.dumps(plan, indent=2) if as_json else "\n".join(outlook.as_lines(plan, expected)))
         return

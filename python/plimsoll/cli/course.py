@@ -71,12 +71,16 @@ def read_or_refuse(read: Any, *arguments: Any) -> dict[str, Any]:
     return plan
 
 
-def forecast(plan: dict[str, Any], destroy_serials: list[str] | None = None) -> premises.Forecast:
-    """Look at the premises, say what will be written, and leave when the run cannot be."""
+def forecast(
+    plan: dict[str, Any], destroy_serials: list[str] | None = None, *, dry_run: bool = False
+) -> premises.Forecast:
+    """Look at the premises, say what will be written, and leave when the run cannot be; a dry run tells first what it would take."""
     plan["run"]["destroy_serials"] = destroy_serials or []
     try:
         expected = premises.inspect(plan["run"], plan.get("source"))
     except premises.PremisesError as error:
+        if dry_run and error.forecast is not None:
+            print("\n".join(outlook.as_lines(plan, error.forecast)), flush=True)
         stop_with(EXIT_USAGE, *error.problems)
     if plan["run"].get("modelled"):
         say(f"plan {plan['name']}: {words.WARNING}: {words.array_title(plan['judgement']['modelled'])}")

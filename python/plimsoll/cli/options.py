@@ -91,7 +91,7 @@ def bound_the_harm(
 def perform(plan: dict[str, Any], choices: Choices) -> None:
     """Carry out a completed plan as the user chose, and leave with the exit code that says how it ended."""
     bound_the_harm(plan, choices.max_iops, choices.max_mib_per_s, choices.stop_if)
-    expected = course.forecast(plan, choices.destroy)
+    expected = course.forecast(plan, choices.destroy, dry_run=choices.dry_run and not choices.as_json)
     if choices.dry_run:
         typer.echo(json.dumps(plan, indent=2) if choices.as_json else "\n".join(outlook.as_lines(plan, expected)))
         return

@@ -37,7 +37,7 @@ def prepare(
     plan["run"]["phases"] = kept
     plan["name"] += " prepare"
     plan["run"]["max_mib_per_s"] = max_mib_per_s or plan["run"]["max_mib_per_s"]
-    expected = course.forecast(plan, destroy)
+    expected = course.forecast(plan, destroy, dry_run=dry_run)
     if dry_run:
         typer.echo("\n".join(outlook.as_lines(plan, expected)))
         return
