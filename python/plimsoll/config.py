@@ -51,6 +51,7 @@ INSTANCE_DEFAULTS: dict[str, Any] = {
     "databases": 1,
     "database_size_mib": 1024,
     "compressible_percent": 0,
+    "duplicate_percent": 0,
     "copies": 1,
     "maintenance_read_kib": 256,
     "circular_log": True,

@@ -30,7 +30,7 @@ ALGORITHM = f"zlib level {LEVEL}, blocks of {COMPRESSED_BLOCK_BYTES // 1024} KiB
 _ZEROS = bytes(DUPLICATE_BLOCK_BYTES)
 
 
-def measure_content(run: dict[str, Any]) -> dict[str, Any]:
+def measure_content(run: dict[str, Any], asked_duplicate_percent: int = 0) -> dict[str, Any]:
     """Look at a sample of every database of a run; a file that cannot be read is said, not guessed."""
     seen: dict[bytes, int] = {}
     databases: list[dict[str, Any]] = []
@@ -54,6 +54,7 @@ def measure_content(run: dict[str, Any]) -> dict[str, Any]:
         "algorithm": ALGORITHM,
         "duplicate_block_bytes": DUPLICATE_BLOCK_BYTES,
         "databases": databases,
+        "asked_duplicate_percent": asked_duplicate_percent,
         "duplicate_percent": 100 * (total - len(seen)) / total if total else None,
     }
 

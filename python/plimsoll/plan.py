@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from plimsoll import config, loads, scenarios, stopping
+from plimsoll import config, duplicates, loads, planned_hosts, scenarios, stopping
 from plimsoll.blockdevices import is_device
 from plimsoll.limits import LimitError, parse_limit
 from plimsoll.modelled.possible import impossibilities
@@ -80,6 +80,10 @@ INSTANCE_FIELDS = {
         Number(0, 90, whole=True), meaning="share of leaf pages with room for another record when prepared"
     ),
     "compressible_percent": Field(Number(0, 100, whole=True), meaning="share of the content a compressor could remove"),
+    "duplicate_percent": Field(
+        Number(0, 99, whole=True),
+        meaning="share of the prepared pages that are duplicates: each is the same in all databases of the plan that state this",
+    ),
     "cache_mib_min": Field(Number(1, 1024 * 1024, whole=True), meaning="the cache never shrinks below this"),
     "cache_mib_max": Field(
         Number(1, 1024 * 1024, whole=True),
@@ -195,11 +199,12 @@ PLAN_FIELDS = {
 READERS = {"requirements": "plimsoll size", "catalogue": "plimsoll select"}
 
 
-def read_plan(path: Path) -> dict[str, Any]:
+def read_plan(path: Path, host: str | None = None) -> dict[str, Any]:
     """Read, check and complete a plan file.
 
     Args:
         path: a TOML file with `kind = "plan"`.
+        host: which of the plan's hosts this is, where there are several.
 
     Returns:
         The completed plan, ready to be written as `plan.json`.
@@ -209,7 +214,7 @@ def read_plan(path: Path) -> dict[str, Any]:
     """
     document = read_located(path)
     require_kind(document, ("plan",), READERS)
-    return complete_plan(document)
+    return complete_plan(document, host)
 
 
 def plan_of_options(data: dict[str, Any]) -> dict[str, Any]:
@@ -221,8 +226,8 @@ def plan_of_options(data: dict[str, Any]) -> dict[str, Any]:
     return complete_plan(LocatedFile("options", {"kind": "plan", "schema_version": 1, **data}, {}))
 
 
-def complete_plan(document: LocatedFile) -> dict[str, Any]:
-    """Check a located plan and fill in every default.
+def complete_plan(document: LocatedFile, host: str | None = None) -> dict[str, Any]:
+    """Check a located plan, fill in every default, and take out what other hosts carry out.
 
     Raises:
         InputError: with every mistake found.
@@ -248,8 +253,11 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
     }
     array = _modelled_array(plan, run["instances"], collector)
     loads.mistakes_of_phases(plan, run["workloads"], collector)
-    if len(plan["host"]) > 1:
-        collector.add(("host",), "names several machines", "this version runs on one")
+    duplicates.share_leaves(plan, run["instances"], collector)
+    names = [str(item["name"]) for item in plan["host"]]
+    this_host = planned_hosts.choose_host(names, host, collector)
+    if len(names) > 1:
+        planned_hosts.check_hosts(run | {"modelled": array}, collector)
     stated = _stated_limits(plan["stated_limits"] or [], collector)
     for index, text in enumerate(plan["stop_if"]):
         try:
@@ -264,6 +272,11 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
     if array is not None:
         run["modelled"] = modelled_storage(array, run["instances"])
         judgement["modelled"] = array
+    if len(names) > 1:
+        # What is required of all hosts no single one can be judged by.
+        judgement["hosts"] = {"all": names, "required_iops": judgement["required_iops"]}
+        judgement["required_iops"] = None
+        run = planned_hosts.part_of(run, str(this_host))
     if judgement["required_iops"] is None:
         judgement["required_iops"] = _iops_of_users(plan, run["workloads"])
     return {
@@ -281,7 +294,8 @@ def complete_plan(document: LocatedFile) -> dict[str, Any]:
             "design_used_percent": {
                 item["name"]: item["design_used_percent"] for item in plan["target"] if item["design_used_percent"]
             },
-            "editions": [_edition_name(instance) for instance in plan["instance"]],
+            "duplicate_percent": max(item["duplicate_percent"] or 0 for item in plan["instance"]),
+            "editions": _editions_of(plan, run["instances"]),
         },
     }
 
@@ -492,6 +506,7 @@ def _instance(
                 "record_bytes": value["record_bytes"],
                 "vacancy_percent": value["vacancy_percent"] if has_cache else None,
                 "compressible_percent": value["compressible_percent"],
+                "sharing": None,
                 "existing_records": None,
             }
             for number in range(1, value["databases"] + 1)
@@ -627,10 +642,15 @@ def _counter_intervals(plan: dict[str, Any], collector: Collector) -> dict[str, 
     return found
 
 
+def _editions_of(plan: dict[str, Any], instances: list[dict[str, Any]]) -> list[str]:
+    kept = {instance["name"] for instance in instances}
+    return [_edition_name(instance) for instance in plan["instance"] if instance["name"] in kept]
+
+
 def _iops_of_users(plan: dict[str, Any], workloads: list[dict[str, Any]]) -> float | None:
     """What loads stated in users must make: a test of a thousand users is passed by serving them."""
-    pairs = zip(plan["workload"], workloads, strict=False)
-    stated = [load["load"]["target_iops"] for given, load in pairs if (given["load"] or {}).get("users")]
+    in_users = {given["name"] for given in plan["workload"] if (given["load"] or {}).get("users")}
+    stated = [workload["load"]["target_iops"] for workload in workloads if workload["name"] in in_users]
     return sum(stated) if stated and len(stated) == len(workloads) else None
 
 

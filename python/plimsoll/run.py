@@ -107,7 +107,9 @@ def run_plan(
     _write_histograms(run_folder, plan["run"], outcome)
     write_points(run_folder, outcome)
     if not modelled and outcome["ending"] == "complete":
-        folder.write_json(run_folder / folder.CONTENT, measure_content(plan["run"]))
+        folder.write_json(
+            run_folder / folder.CONTENT, measure_content(plan["run"], plan["judgement"].get("duplicate_percent", 0))
+        )
     kept = {key: value for key, value in outcome.items() if key != "figures"}
     folder.write_json(run_folder / folder.OUTCOME, kept)
     return kept

@@ -97,3 +97,76 @@ def test_the_dial_does_what_it_says_on_a_real_database(tmp_path: Path) -> None:
     report = (tmp_path / "out" / folder.REPORT).read_text()
     assert "Content of the written pages" in report
     assert ALGORITHM in report
+
+
+DUPLICATES = """
+kind = "plan"
+schema_version = 1
+[[target]]
+name = "disk"
+path = "{home}/db"
+[[instance]]
+name = "one"
+databases = {count}
+database_size_mib = {size}
+cache_mib_max = 8
+duplicate_percent = {percent}
+[[instance]]
+name = "two"
+database_size_mib = 64
+cache_mib_max = 8
+{further}
+[[phase]]
+kind = "prepare"
+[[phase]]
+kind = "stop"
+"""
+
+
+def duplicates_plan(
+    home: Path, *, count: int = 1, percent: int = 40, size: int = 64, further: str = "duplicate_percent = 40"
+) -> Path:
+    plan = home / "plan.toml"
+    plan.write_text(DUPLICATES.format(home=home, count=count, percent=percent, size=size, further=further))
+    return plan
+
+
+@pytest.mark.parametrize(("count", "percent"), [(1, 0), (1, 40), (2, 20)])
+def test_the_dial_of_duplicates_does_what_it_says(tmp_path: Path, count: int, percent: int) -> None:
+    """A storage that deduplicates must find the share that was asked for, whatever the number of databases, and none by default."""
+    plan = duplicates_plan(tmp_path, count=count, percent=percent, further=f"duplicate_percent = {percent}")
+    result = plimsoll("run", plan, "--yes", "--quiet", "--out", "out", cwd=tmp_path)
+    assert result.returncode in (0, 1, 3), result.stderr
+    content = json.loads((tmp_path / "out" / folder.CONTENT).read_text())
+    assert content["asked_duplicate_percent"] == percent
+    # A leaf with room ends in a block that holds its tags alone, and these are alike: a twentieth of what is not shared.
+    assert content["duplicate_percent"] == pytest.approx(percent + 0.05 * (100 - percent), abs=4)
+    assert (
+        f"{percent} % of the prepared pages were asked for" in (tmp_path / "out" / folder.REPORT).read_text()
+        or not percent
+    )
+    verified = plimsoll("verify", tmp_path / "db", cwd=tmp_path)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"further": ""}, "needs two databases"),
+        (
+            {"percent": 60, "further": "duplicate_percent = 60"},
+            "is above 50, the most that 2 databases can have in common",
+        ),
+        ({"percent": 30}, "is 40, but 30 in another instance"),
+        ({"size": 128}, "stands in instances of different size_bytes"),
+        ({"further": "duplicate_percent = 40\npage_kib = 8"}, "different page_bytes"),
+        ({"further": 'duplicate_percent = 40\nbackend = "raw_files"'}, "needs the engine"),
+        ({"percent": 100}, "duplicate_percent"),
+    ],
+)
+def test_duplicates_that_cannot_be_are_refused(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    """A dial that silently does less than it says would be taken at its word."""
+    result = plimsoll("run", duplicates_plan(tmp_path, **changes), "--dry-run", cwd=tmp_path)
+    assert result.returncode == 2
+    assert words in result.stderr
+    assert "plan.toml:" in result.stderr, "with its line"

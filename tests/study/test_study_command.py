@@ -210,3 +210,30 @@ def test_dry_run_shows_the_variants(tmp_path: Path, capsys: pytest.CaptureFixtur
     rows = json.loads(capsys.readouterr().out)["variants"]
     assert [(row["name"], row["kind"], row["runs"]) for row in rows][1] == ("mirrored", "modelled", 3)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["study.toml"]
+
+
+@pytest.mark.slow
+def test_the_tuning_cycle_of_2007_ends_at_the_wanted_shares(tmp_path: Path) -> None:
+    """The published example runs 2,000 at most and 1,600 at 80 %: whoever asks for a share of the most must get that share, within the goals."""
+    text = (Path(__file__).parents[2] / "examples" / "studies" / "tuning_2007.toml").read_text()
+    for long, short in (
+        ('kind = "study"', 'kind = "study"\nrepeat = 1'),
+        ("duration_s = 3600", "duration_s = 900"),
+        ("duration_s = 600", "duration_s = 60"),
+        ("step_s = 60, settle_s = 30", "step_s = 10, settle_s = 3, tolerance_percent = 5"),
+        ("database_size_mib = 4096", "database_size_mib = 512"),
+        ("cache_mib_max = 32", "cache_mib_max = 4"),
+    ):
+        assert long in text
+        text = text.replace(long, short)
+    assert run_program(["study", str(written(tmp_path, text)), "--out", str(tmp_path / "out")]) == 0
+    found = result(tmp_path)
+    figure = next(row for row in found["figures"] if row["name"] == "transactions_per_s")
+    most, four_fifths, half = (side["value"] for side in figure["sides"])
+    assert four_fifths / most == pytest.approx(0.8, abs=0.06)
+    assert half / most == pytest.approx(0.5, abs=0.05)
+    for home in sorted((tmp_path / "out" / "variants").iterdir()):
+        summary = folder.read_json(home / "run-1" / folder.SUMMARY)
+        assert summary["total"]["database_read"]["latency_ms_mean"] < 20, home.name
+        assert summary["total"]["log_write"]["latency_ms_mean"] < 10, home.name
+        assert summary["load"]["searches"], "the most was looked for, not assumed"

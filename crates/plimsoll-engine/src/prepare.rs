@@ -28,7 +28,9 @@ use self::record::RecordForm;
 use self::value::ValueForm;
 
 pub use self::delta::PageDelta;
-pub use self::plan::{Extent, LongValues, Plan, PlanError, RECORD_NUMBER_MAX, RecordShape, Secondary};
+pub use self::plan::{
+    Extent, LongValues, Plan, PlanError, RECORD_NUMBER_MAX, RecordShape, Secondary, Sharing,
+};
 pub use self::record::{RecordColumns, column};
 pub use self::sparse::PreparedContent;
 pub use self::writer::{PrepareError, WriteOptions, WriteReport, write_database};
@@ -101,7 +103,13 @@ impl PreparedDatabase {
     /// Whether a record was prepared: its number is below [`Self::records`] and its place was not left vacant.
     pub fn has_record(&self, number: u64) -> bool {
         number < self.layout.records
-            && vacancy::is_taken(&self.plan, self.per_leaf(), self.vacancy_key, number)
+            && vacancy::is_taken(&self.plan, self.per_leaf(), self.vacancy_key_of(number), number)
+    }
+
+    fn vacancy_key_of(&self, number: u64) -> u64 {
+        self.form
+            .shared_leaf(number)
+            .map_or(self.vacancy_key, |shared| shared.vacancy_key)
     }
 
     /// Whether any place may be vacant.
@@ -225,6 +233,12 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
         if !(least..=100).contains(&percent) {
             return Err(PlanError::Percent { name, percent, least });
         }
+    }
+    if let Some(sharing) = plan.sharing
+        && sharing.leaves_per_million > 1_000_000
+    {
+        let leaves_per_million = sharing.leaves_per_million;
+        return Err(PlanError::Sharing { leaves_per_million });
     }
     let has_others = plan.long_values.is_some() || plan.secondary == Secondary::Unique;
     if has_others && plan.vacancy_percent > 0 {

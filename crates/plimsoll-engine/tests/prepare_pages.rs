@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_engine::page::{PageMut, PageView, page_flags};
-use plimsoll_engine::prepare::{Extent, LongValues, Plan, PlanError, PreparedDatabase, Secondary};
+use plimsoll_engine::prepare::{Extent, LongValues, Plan, PlanError, PreparedDatabase, Secondary, Sharing};
 use plimsoll_engine::{PageClass, PageSize, classify};
 
 const TABLE_OBJECT: u32 = 8;
@@ -227,6 +227,55 @@ fn databases_share_no_content_and_one_plan_always_gives_the_same() {
     for other in [other_database, other_seed] {
         assert!(windows(&first).is_disjoint(&windows(&content(&other))));
     }
+}
+
+/// A storage that deduplicates finds exactly the leaves that were asked for, byte for byte with their headers, and no other page of
+/// records: pages carry their number and checksum, so only the same page of another database can be a duplicate.
+#[test]
+fn shared_leaves_are_the_same_in_every_database_and_no_other() {
+    let with = |database: u32, seed: u64, sharing: Option<Sharing>| {
+        let plan = Plan {
+            database,
+            seed,
+            sharing,
+            secondary: Secondary::Absent,
+            vacancy_percent: 40,
+            long_values: None,
+            ..plan(PageSize::KIB_8, 8_000)
+        };
+        PreparedDatabase::new(plan).unwrap()
+    };
+    let sharing = |seed| {
+        Some(Sharing {
+            seed,
+            leaves_per_million: 300_000,
+        })
+    };
+    let leaves = |database: &PreparedDatabase| -> BTreeSet<Vec<u8>> {
+        let mut page = vec![0; database.page_size().bytes()];
+        let mut found = BTreeSet::new();
+        for number in 34..34 + (database.records() / database.per_leaf()) as u32 - 1 {
+            database.page(number, &mut page);
+            found.insert(page.clone());
+        }
+        found
+    };
+    let common = |left: &PreparedDatabase, right: &PreparedDatabase| {
+        let (left, right) = (leaves(left), leaves(right));
+        left.intersection(&right).count() as f64 / left.len() as f64
+    };
+    let first = with(1, 11, sharing(5));
+    for other in [with(2, 11, sharing(5)), with(1, 12, sharing(5))] {
+        let share = common(&first, &other);
+        assert!((0.27..0.33).contains(&share), "{share}");
+    }
+    assert_eq!(common(&first, &with(2, 11, sharing(6))), 0.0, "another sharing");
+    assert_eq!(common(&first, &with(2, 11, None)), 0.0);
+    assert_eq!(common(&with(1, 11, None), &with(2, 11, None)), 0.0);
+    // What is added later is nobody else's, and who shares is told by its header.
+    let (own, others) = (with(1, 11, sharing(5)), with(2, 11, sharing(5)));
+    assert_ne!(own.record(8_001, 0), others.record(8_001, 0));
+    assert_ne!(own.header().signature, with(1, 11, None).header().signature);
 }
 
 #[test]

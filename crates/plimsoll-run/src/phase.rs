@@ -39,7 +39,10 @@ pub async fn act(
             timeout_s,
         } => warm_up::act(stage, sampler, name, cache_percent, timeout_s).await,
         PhaseAction::Precondition(spec) => precondition::act(stage, sampler, name, spec).await,
-        PhaseAction::Soak { duration_s } => soak::act(stage, name, duration_s).await,
+        PhaseAction::Soak {
+            duration_s,
+            until_utc_s,
+        } => soak::act(stage, name, duration_s, until_utc_s).await,
         PhaseAction::Measure { duration_s } => measure::act(stage, name, duration_s).await,
         PhaseAction::Search { duration_s } => search::act(stage, sampler, name, duration_s).await,
         PhaseAction::Backup {

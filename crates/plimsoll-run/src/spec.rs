@@ -182,8 +182,20 @@ pub struct DatabaseSpec {
     pub compressible_percent: u32,
     /// Share of leaves with room for a further record, as after a long life; absent: all are full.
     pub vacancy_percent: Option<u32>,
+    /// Leaves that it has in common with the other databases that say the same; absent: none.
+    pub sharing: Option<SharingSpec>,
     /// Records ever inserted, when an existing database is used; absent when it is to be prepared.
     pub existing_records: Option<u64>,
+}
+
+/// Content that several databases have in common, for storage that deduplicates.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharingSpec {
+    /// Decides which leaves are shared and what they hold.
+    pub seed: u64,
+    /// How many of a million leaves.
+    pub leaves_per_million: u32,
 }
 
 /// Shares of operations, in percent.
@@ -286,8 +298,11 @@ pub enum PhaseAction {
     WarmUp { cache_percent: u32, timeout_s: f64 },
     /// Lets the workloads run in rounds until their database IOPS keep steady, or the rounds are over.
     Precondition(PreconditionSpec),
-    /// Lets the workloads run without being measured.
-    Soak { duration_s: f64 },
+    /// Lets the workloads run without being measured, for so long and then until a moment in UTC, where one is given.
+    Soak {
+        duration_s: f64,
+        until_utc_s: Option<f64>,
+    },
     /// Lets the workloads run.
     Measure { duration_s: f64 },
     /// Looks for the highest rate that keeps the limits of its workload, and stays at it.

@@ -33,6 +33,10 @@ Repeat = Annotated[
     int, typer.Option("--repeat", min=1, max=1000, help="Carry it out so many times; median, spread and worst result.")
 ]
 
+Host = Annotated[
+    str | None,
+    typer.Option("--host", help="Which host of the plan this is; the one called like this machine if left out."),
+]
 Metrics = Annotated[
     str | None,
     typer.Option(
@@ -47,6 +51,7 @@ __all__ = [
     "Destroy",
     "Detach",
     "DryRun",
+    "Host",
     "MaxIops",
     "MaxMibPerS",
     "Metrics",

@@ -8,6 +8,7 @@ space, needs a yes.
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +73,9 @@ def phases(plan: dict[str, Any], expected: premises.Forecast) -> list[PhaseOutlo
                 seconds, how, written = stored / 2**20 / mib_per_s, "about", 0
             case "stop":
                 seconds, how, written = STOP_S, "about", None
+            case "soak" if action.get("until_utc_s"):
+                # However long the phases before it take, it ends at its moment.
+                seconds, how, written = max(0.0, action["until_utc_s"] - time.time()), "at most", None
             case _:
                 seconds, how, written = action.get("duration_s", 0.0), "exactly", None
         found.append(PhaseOutlook(phase["name"], float(seconds), how, written))

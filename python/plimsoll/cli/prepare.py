@@ -19,6 +19,7 @@ def prepare(
     yes: options.Yes = False,
     dry_run: options.DryRun = False,
     destroy: options.Destroy = None,
+    host: options.Host = None,
     max_mib_per_s: options.MaxMibPerS = None,
     quiet: options.Quiet = False,
     save: Annotated[
@@ -32,7 +33,7 @@ def prepare(
             saved_sets.may_save(save)
         except (FolderError, OSError) as error:
             course.stop_with(course.EXIT_USAGE, str(error))
-    plan = course.read_or_refuse(read_plan, plan_file)
+    plan = course.read_or_refuse(read_plan, plan_file, host)
     kept = [phase for phase in plan["run"]["phases"] if phase["action"]["kind"] in ("prepare", "stop")]
     plan["run"]["phases"] = kept
     plan["name"] += " prepare"

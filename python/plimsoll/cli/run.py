@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from plimsoll.cli import course, options
 from plimsoll.plan import read_plan
+from plimsoll.starting import MomentError, parse_moment, wait_until
 
 
 def run(
@@ -22,6 +24,14 @@ def run(
     stop_if: options.StopIf = None,
     repeat: options.Repeat = 1,
     metrics: options.Metrics = None,
+    host: options.Host = None,
+    start_at: Annotated[
+        str | None,
+        typer.Option(
+            help="Begin to measure at this moment in UTC, 18:30 or 2026-01-31T18:30:00Z, as other hosts do.",
+            metavar="UTC",
+        ),
+    ] = None,
     detach: options.Detach = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -30,7 +40,14 @@ def run(
 
     Example: plimsoll run nightly.toml --out results/tonight
     """
-    plan = course.read_or_refuse(read_plan, plan_file)
+    plan = course.read_or_refuse(read_plan, plan_file, host)
+    if start_at is not None:
+        if repeat > 1:
+            course.stop_with(course.EXIT_USAGE, "--start-at is one moment; leave out --start-at or --repeat")
+        try:
+            wait_until(plan, parse_moment(start_at, datetime.now(UTC)))
+        except MomentError as error:
+            course.stop_with(course.EXIT_USAGE, f"--start-at: {error}")
     options.perform(
         plan,
         options.Choices(

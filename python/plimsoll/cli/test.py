@@ -92,7 +92,7 @@ def performance(
     size_mib: Annotated[
         int | None, typer.Option(help="Size of each database; 1024, or six tenths of a modelled array, if left out.")
     ] = None,
-    minutes: Annotated[float, typer.Option(help="How long to measure; a qualification takes 120.")] = 120.0,
+    minutes: Annotated[float, typer.Option(min=0.02, help="How long to measure; a qualification takes 120.")] = 120.0,
     edition: Annotated[str, typer.Option(help="Whose habits: 2003, 2007, 2010 or 2013.")] = "2010",
     backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(config.INSTANCE_DEFAULTS["backend"]),
     sessions: Annotated[int | None, typer.Option(help="Sessions for each database.")] = None,
@@ -162,7 +162,7 @@ def performance(
 
 
 Sessions = Annotated[int | None, typer.Option(help="Sessions for each database.")]
-Minutes = Annotated[float, typer.Option(help="How long to measure; a qualification takes 120.")]
+Minutes = Annotated[float, typer.Option(min=0.02, help="How long to measure; a qualification takes 120.")]
 Limits = Annotated[str, typer.Option(help="strict or lenient.")]
 
 
@@ -191,7 +191,7 @@ def backup(
 @named_test(test, "recovery")
 def recovery(
     layout: Layout,
-    logs: Annotated[int, typer.Option(help="Logs of 1 MiB that every instance writes.")] = config.RECOVERY_LOGS,
+    logs: Annotated[int, typer.Option(min=1, help="Logs of 1 MiB that every instance writes.")] = config.RECOVERY_LOGS,
     sessions: Sessions = None,
     limits: Annotated[str, typer.Option(help="strict or lenient, for the load that writes the logs.")] = "strict",
     checksum: Annotated[bool, typer.Option(help="Read and verify every page afterwards.")] = True,
@@ -228,7 +228,7 @@ def checksum(
 @named_test(test, "stress")
 def stress(
     layout: Layout,
-    hours: Annotated[float, typer.Option(help="How long to measure; a qualification takes 24.")] = 24.0,
+    hours: Annotated[float, typer.Option(min=0.001, help="How long to measure; a qualification takes 24.")] = 24.0,
     limits: Annotated[str, typer.Option(help="strict or lenient.")] = "lenient",
     sessions: Sessions = None,
     required_iops: Annotated[float | None, typer.Option(help="Database IOPS that must be reached.")] = None,
@@ -243,8 +243,8 @@ def stress(
 @named_test(test, "max")
 def maximum(
     layout: Layout,
-    minutes: Annotated[float, typer.Option(help="How long to measure at the rate found.")] = 120.0,
-    search_minutes: Annotated[float, typer.Option(help="How long to look for it at most.")] = 60.0,
+    minutes: Annotated[float, typer.Option(min=0.02, help="How long to measure at the rate found.")] = 120.0,
+    search_minutes: Annotated[float, typer.Option(min=0.02, help="How long to look for it at most.")] = 60.0,
     limits: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
     sessions: Sessions = None,
     required_iops: Annotated[float | None, typer.Option(help="Rate to compare the maximum with.")] = None,
@@ -290,7 +290,9 @@ def throughput(
     ] = 100.0,
     sessions: Sessions = None,
     minutes: Minutes = 120.0,
-    search_minutes: Annotated[float, typer.Option(help="How long to look for the highest rate at most.")] = 60.0,
+    search_minutes: Annotated[
+        float, typer.Option(min=0.02, help="How long to look for the highest rate at most.")
+    ] = 60.0,
     limits: Limits = "strict",
 ) -> dict[str, Any]:
     """The performance test of a disk subsystem: databases fill a share of the volume, the load is a share of what it carries.

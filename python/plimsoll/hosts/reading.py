@@ -198,7 +198,17 @@ def _each(run: RunRead, key: str) -> set[Any]:
 
 def remarks(hosts: Sequence[HostRun]) -> list[str]:
     """What a reader must know of these hosts, in sentences."""
-    return [*_same_machine(hosts), *_same_content(hosts), *_different_loads(hosts)]
+    return [*_late(hosts), *_same_machine(hosts), *_same_content(hosts), *_different_loads(hosts)]
+
+
+def _late(hosts: Sequence[HostRun]) -> list[str]:
+    """Hosts that were not ready at the moment they were to start."""
+    return [
+        f"{host.name}: {event['text']}"
+        for host in hosts
+        for event in folder.read_events(host.path)
+        if event.get("kind") == "started_late"
+    ]
 
 
 def _same_machine(hosts: Sequence[HostRun]) -> list[str]:

@@ -47,6 +47,12 @@ def _content(found: dict[str, Any]) -> list[Table]:
     ]
     headings = ["Database", "Content asked, % compressible", "Pages, % compressible", "Pages, % zeros", "Sample"]
     duplicate = found["duplicate_percent"]
-    again = "" if duplicate is None else f" {duplicate:.1f} % of the sampled blocks of 4 KiB occur again."
+    asked = found.get("asked_duplicate_percent") or 0
+    of_asked = (
+        f", {asked} % of the prepared pages were asked for; what the load changed is no duplicate any more"
+        if asked
+        else ""
+    )
+    again = "" if duplicate is None else f" {duplicate:.1f} % of the sampled blocks of 4 KiB occur again{of_asked}."
     note = f"Measured on a sample of the pages as they lie in the files, headers and empty space included: {found['algorithm']}.{again}"
     return [Table("Content of the written pages", headings, rows, note)]

@@ -33,9 +33,13 @@ fn fingerprint(plan: &Plan) -> u64 {
         u64::from(plan.secondary == Secondary::Unique),
         plan.free_pages.into(),
     ];
-    // Databases without vacancies are who they were before there could be any.
+    // Databases without vacancies, or without shared leaves, are who they were before there could be any.
     let vacancy = (plan.vacancy_percent > 0).then_some(plan.vacancy_percent.into());
+    let shared = plan
+        .sharing
+        .map(|sharing| [u64::MAX, sharing.seed, sharing.leaves_per_million.into()]);
     let words = words.into_iter().chain(extent).chain(long_values).chain(vacancy);
+    let words = words.chain(shared.into_iter().flatten());
     words.fold(0, derive)
 }
 

@@ -35,6 +35,17 @@ pub struct Plan {
     pub long_values: Option<LongValues>,
     /// Pages left free at the end of the table's extent, for growth. The index and the long values get a share of their own.
     pub free_pages: u32,
+    /// Leaves that are the same in every database made with the same sharing; absent: no two databases have content in common.
+    pub sharing: Option<Sharing>,
+}
+
+/// Which leaves of records databases of one layout have in common, byte for byte: duplicates for storage that deduplicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// Decides which leaves these are and what they hold.
+    pub seed: u64,
+    /// How many of a million leaves.
+    pub leaves_per_million: u32,
 }
 
 /// The size of a database.
@@ -112,6 +123,7 @@ impl Plan {
             secondary: Secondary::Unique,
             long_values: None,
             free_pages: 256,
+            sharing: None,
         }
     }
 }
@@ -156,6 +168,12 @@ pub enum PlanError {
         percent: u8,
         /// The least allowed.
         least: u8,
+    },
+    /// More leaves in common than there are.
+    #[error("{leaves_per_million} of a million leaves cannot be shared; take at most 1000000")]
+    Sharing {
+        /// Asked for.
+        leaves_per_million: u32,
     },
     /// The long pad cannot make room for a reference to a long value.
     #[error("with long values, the long pad needs at least {bytes_min} bytes")]

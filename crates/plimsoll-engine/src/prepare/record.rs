@@ -11,10 +11,10 @@
 //! record without this code. A record with a long value has a long pad shorter by what the reference takes: all records
 //! of a database are equally long, which keeps the layout in closed form.
 
-use super::filler::{derive, fill};
+use super::filler::{derive, fill, word};
 use super::layout::{KEY_PREFIX_BYTES, NUMBER_KEY_BYTES, node_space_bytes};
 use super::permutation::Permutation;
-use super::plan::{LongValues, Plan, PlanError, RECORD_NUMBER_MAX};
+use super::plan::{LongValues, Plan, PlanError, RECORD_NUMBER_MAX, Sharing};
 
 /// End of the fixed columns and their null bitmap.
 const FIXED_END: usize = 37;
@@ -55,9 +55,39 @@ pub(super) struct RecordForm {
     long_values: Option<LongValues>,
     is_large: bool,
     key: u64,
+    shared: Option<SharedLeaves>,
     pub permutation: Permutation,
     /// Records prepared; later ones have no long value of their own.
     records: u64,
+}
+
+/// The leaves a database has in common with others, and what their records are made from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SharedLeaves {
+    choice_key: u64,
+    record_key: u64,
+    /// What their vacancies are made from.
+    pub vacancy_key: u64,
+    leaves_per_million: u32,
+    per_leaf: u64,
+}
+
+impl SharedLeaves {
+    fn new(sharing: Sharing, per_leaf: u64) -> Self {
+        // Databases are numbered from 1 here, so none has this key for its own.
+        let key = derive(sharing.seed, 0);
+        Self {
+            choice_key: derive(key, 5),
+            record_key: derive(key, 1),
+            vacancy_key: derive(key, 4),
+            leaves_per_million: sharing.leaves_per_million,
+            per_leaf,
+        }
+    }
+
+    fn holds(&self, number: u64) -> bool {
+        word(self.choice_key, number / self.per_leaf) % 1_000_000 < u64::from(self.leaves_per_million)
+    }
 }
 
 /// The values of one record, for callers that build records column by column.
@@ -83,16 +113,31 @@ pub struct RecordColumns {
 
 impl RecordForm {
     pub(super) fn new(plan: &Plan, key: u64, records: u64) -> Self {
-        Self {
+        // The scatter column is part of a record, so databases that share leaves share the permutation too.
+        let permutation_key = match plan.sharing {
+            Some(sharing) => derive(derive(sharing.seed, 0), 2),
+            None => derive(key, 2),
+        };
+        let form = Self {
             short_pad_bytes: plan.shape.short_pad_bytes.into(),
             long_pad_bytes: plan.shape.long_pad_bytes.into(),
             random_percent: 100 - usize::from(plan.compressible_percent),
             long_values: plan.long_values,
             is_large: plan.page_size.is_large(),
             key: derive(key, 1),
-            permutation: Permutation::new(records, derive(key, 2)),
+            shared: None,
+            permutation: Permutation::new(records, permutation_key),
             records,
-        }
+        };
+        let per_leaf = form.per_leaf(plan);
+        let shared = plan.sharing.map(|sharing| SharedLeaves::new(sharing, per_leaf));
+        Self { shared, ..form }
+    }
+
+    /// The sharing of the leaf on which a record was prepared, if that leaf is shared. Records added later are not.
+    pub(super) fn shared_leaf(&self, number: u64) -> Option<SharedLeaves> {
+        self.shared
+            .filter(|shared| number < self.records && shared.holds(number))
     }
 
     /// Length of every record.
@@ -149,7 +194,10 @@ impl RecordForm {
     }
 
     fn fill_pads(&self, number: u64, version: u32, short_pad: &mut [u8], long_pad: &mut [u8]) -> u64 {
-        let key = derive(derive(self.key, number), version.into());
+        let database_key = self
+            .shared_leaf(number)
+            .map_or(self.key, |shared| shared.record_key);
+        let key = derive(derive(database_key, number), version.into());
         let random_bytes = |bytes: usize| bytes * self.random_percent / 100;
         let sum = fill(short_pad, derive(key, 1), random_bytes(short_pad.len()));
         sum.wrapping_add(fill(long_pad, key, random_bytes(long_pad.len())))

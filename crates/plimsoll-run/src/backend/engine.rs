@@ -17,7 +17,7 @@ use plimsoll_engine::jobs::backup::Backup;
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::prepare::{
-    Extent, Plan, PrepareError, PreparedDatabase, RecordShape, Secondary, TABLE_NAME, WriteOptions,
+    Extent, Plan, PrepareError, PreparedDatabase, RecordShape, Secondary, Sharing, TABLE_NAME, WriteOptions,
     write_database,
 };
 use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
@@ -363,6 +363,10 @@ fn plan_of(spec: &InstanceSpec, database: &DatabaseSpec, position: usize) -> Res
         secondary: Secondary::Absent,
         free_pages: FREE_PAGES,
         vacancy_percent: database.vacancy_percent.unwrap_or(0).min(100) as u8,
+        sharing: database.sharing.map(|sharing| Sharing {
+            seed: sharing.seed,
+            leaves_per_million: sharing.leaves_per_million,
+        }),
         ..Plan::new(page_size, Extent::Bytes(database.size_bytes), database.seed)
     })
 }

@@ -3,7 +3,9 @@
 
 mod arrivals;
 mod habits;
+mod real_knee;
 mod search;
 mod stalling;
+mod start_together;
 mod support;
 mod weights;
