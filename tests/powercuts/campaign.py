@@ -115,6 +115,10 @@ def main() -> None:
         signal.signal(stop, signal.default_int_handler)
     cuts, seed = int(sys.argv[1]), int(sys.argv[2])
     home = Path(sys.argv[3] if len(sys.argv) > 3 else "/tmp/plimsoll-powercuts").absolute()
+    if home.exists():
+        raise SystemExit(
+            f"{home} is there: the evidence of an earlier campaign, or one that goes on; look at it and delete it"
+        )
     home.mkdir(parents=True)
     began = time.monotonic()
     campaign = Campaign(home, seed)

@@ -13,7 +13,8 @@ SMALL = ["--size-mib", "2", "--page-kib", "4", "--sessions", "4"]
 
 
 def test_killed_work_is_audited_on_a_copy(tmp_path: Path) -> None:
-    """A kill loses nothing, so everything must be there; and what was audited must be as it was, byte for byte."""
+    """A kill loses nothing, so everything must be there; and what was audited must be as it was, byte for byte. If the marker itself
+    is lost, the witness still knows what must be there."""
     log, disk = tmp_path / "witness.log", tmp_path / "disk"
     disk.mkdir()
     with witness(log) as address:
@@ -35,6 +36,12 @@ def test_killed_work_is_audited_on_a_copy(tmp_path: Path) -> None:
     assert judged["same_start_of_machine"], "a kill is no power cut, and the audit says so"
     assert {path.name: path.read_bytes() for path in (disk / "powercut").iterdir()} == before
     assert not list(tmp_path.glob("plimsoll-audit-*")), "the copy is gone"
+    (disk / "powercut/plimsoll-instance.json").rename(tmp_path / "marker")
+    (disk / "powercut/marks.dat").rename(tmp_path / "marks")
+    robbed = plimsoll("audit", disk, "--witness-log", log, "--work", tmp_path, "--json", cwd=tmp_path)
+    assert robbed.returncode == 1, robbed.stderr
+    assert [item["name"] for item in json.loads(robbed.stdout)["findings"]] == ["lost_files", "unreadable_marks"]
+    (tmp_path / "marker").rename(disk / "powercut/plimsoll-instance.json")
     again = plimsoll("powercut", disk, "--witness", "127.0.0.1:1", cwd=tmp_path)
     assert (again.returncode, "may be evidence" in again.stderr) == (2, True)
     assert plimsoll("clean", disk, "--yes", cwd=tmp_path).returncode == 0

@@ -10,7 +10,7 @@ import pytest
 from plimsoll.powercuts.statement import read_statement
 from plimsoll.powercuts.witness import DEFAULT_ADDRESS, Listener, WitnessError, WitnessLog, is_loopback
 
-RUN = {"run": "00000000000000aa", "path": "/mnt/x", "sessions": 1, "rows": 4, "lanes": 1, "slots": 4}
+RUN = {"run": "00000000000000aa", "path": "/mnt/x", "work": {}}
 GREETING = f"plimsoll-witness 1 {json.dumps(RUN)}\n".encode()
 
 
@@ -56,6 +56,8 @@ def test_what_is_said_is_in_the_log(tmp_path: Path) -> None:
         b"GET / HTTP/1.1\n",
         b"plimsoll-witness 1 []\n",
         b'plimsoll-witness 1 {"run": 1}\n',
+        b'plimsoll-witness 1 {"run": 1, "path": "/", "work": {}}\n',
+        b"plimsoll-witness 1 " + b"[" * 100_000 + b"\n",
         b"x" * 3_000_000,
         GREETING + b"c 0 1 1 0\nrm -rf /\n",
         GREETING + b"c 0 1 1 0 9\n",

@@ -51,8 +51,9 @@ def powercut(
         for warning in places.inspect(wanted):
             say(f"warning: {warning}")
         work = places.work_of(wanted)
-        link = Link(witness, work)
-        place = places.take(wanted, work)
+        description = places.describe_run(wanted, work)
+        link = Link(witness, description)
+        place = places.take(wanted, description)
     except (places.PlaceError, WitnessError) as error:
         stop_with(EXIT_USAGE, str(error))
     except OSError as error:

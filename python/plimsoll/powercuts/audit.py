@@ -42,22 +42,23 @@ def audit(directory: Path, log: Path, *, work_in: Path | None, in_place: bool, k
         PlaceError: there is nothing to audit.
         WitnessError: the log is none, or of another run.
     """
-    place, marker = places.find(directory)
-    written: dict[str, Any] = marker[places.NAME]
+    place, written, was_closed = _identify(directory, log)
     statement = read_statement(log, written["run"])
     copy = place if in_place else _copy(place, work_in)
     try:
         found = _look(copy, written["work"])
+        names = (premises.MARKER, places.DATABASE, places.MARKS)
+        lost_files = [name for name in names if not (copy / name).is_file()]
     finally:
         if not in_place and not keep:
             shutil.rmtree(copy)
-    work = written["work"]
     judgement = judge(
         statement,
         found["survey"],
-        rings={"commit": work["rows"], "mark": work["slots"]},
+        rings={"commit": written["work"]["rows"], "mark": written["work"]["slots"]},
         physical_bytes=written["sectors"]["physical_bytes"],
-        was_closed=marker.get("state") == premises.CLOSED,
+        was_closed=was_closed,
+        lost_files=lost_files,
     )
     return {
         "kind": "power_cut_audit",
@@ -75,6 +76,25 @@ def audit(directory: Path, log: Path, *, work_in: Path | None, in_place: bool, k
         "pages_after_recovery": found["after"],
         "same_start_of_machine": written["boot_id"] is not None and written["boot_id"] == places.boot_id(),
     }
+
+
+def _identify(directory: Path, log: Path) -> tuple[Path, dict[str, Any], bool]:
+    """The files' directory, the description of their run, and whether its user ended it.
+
+    If the marker itself was lost, the witness knows the run too.
+
+    Raises:
+        PlaceError: neither of them knows this place.
+    """
+    try:
+        place, marker = places.find(directory)
+        return place, marker[places.NAME], marker.get("state") == premises.CLOSED
+    except places.PlaceError:
+        described = read_statement(log, None).run
+        place = directory.absolute() / places.NAME
+        if described["path"] != str(place) or not described.keys() >= {"work", "sectors", "boot_id"}:
+            raise
+        return place, described, False
 
 
 def _look(place: Path, work: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +126,8 @@ def _copy(place: Path, work_in: Path | None) -> Path:
     """
     parent = work_in or Path(tempfile.gettempdir())
     try:
-        files = sorted(path for path in place.iterdir() if path.is_file() and not path.is_symlink())
+        there = place.iterdir() if place.is_dir() else iter(())
+        files = sorted(path for path in there if path.is_file() and not path.is_symlink())
         size = sum(path.stat().st_size for path in files)
         if shutil.disk_usage(parent).free < size + (64 << 20):
             raise AuditError(f"{parent} has no room for a copy of {size >> 20} MiB; name another directory with --work")

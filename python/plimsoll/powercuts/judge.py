@@ -11,6 +11,7 @@ sectors are of different writes was torn. Storage that promises sectors of 4 KiB
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,7 @@ MARK_BYTES = 4096
 
 DROPS, REORDERS, TEARS = "drops_flushes", "reorders", "tears_4k"
 UNRECOVERABLE, HALF, DAMAGED, UNREADABLE = "unrecoverable", "half_transactions", "damaged", "unreadable_marks"
+LOST_FILES = "lost_files"
 
 MEANINGS = {
     DROPS: "the storage says that it has flushed before it has: a cache that loses its content, or a layer that forgets the flush. "
@@ -34,6 +36,8 @@ MEANINGS = {
     HALF: "half of a transaction is there: the log or the pages were changed behind the engine's back",
     DAMAGED: "content is there that was never written so",
     UNREADABLE: "the marks cannot be read",
+    LOST_FILES: "files that were made and flushed before the first acknowledgement are gone; if nobody has deleted them, the storage or its "
+    "file system has lost what it had flushed",
 }
 
 
@@ -83,6 +87,7 @@ def judge(
     rings: dict[str, int],
     physical_bytes: int | None,
     was_closed: bool = False,
+    lost_files: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Hold what was found against what was acknowledged.
 
@@ -92,6 +97,7 @@ def judge(
         rings: places of each ring, by kind: `rows` and `slots`.
         physical_bytes: what the device says of its sectors.
         was_closed: whether the user ended the work.
+        lost_files: names of files that must be there and are not.
 
     Returns:
         Result, reasons, findings and figures as plain data.
@@ -110,6 +116,7 @@ def judge(
     early = [line for line in missing if line.number <= seen_until]
     late = [line for line in missing if line.number > seen_until]
     findings = [
+        *([Finding(LOST_FILES, len(lost_files), f"{', '.join(lost_files)} cannot be found")] if lost_files else []),
         *_lost(late, DROPS, "acknowledged and gone, and so is everything that began after"),
         *_lost(early, REORDERS, "acknowledged and gone, though something that began later is there"),
         *_torn(places, expected, physical_bytes),

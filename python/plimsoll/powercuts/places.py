@@ -111,9 +111,20 @@ def inspect(wanted: Wanted) -> list[str]:
     return list(storage.warnings)
 
 
-def take(wanted: Wanted, work: dict[str, Any]) -> Path:
+def describe_run(wanted: Wanted, work: dict[str, Any]) -> dict[str, Any]:
+    """What marker and witness know of a run: everything an audit needs, should the other be lost."""
+    return {
+        "run": run_name(work),
+        "path": work["directory"],
+        "work": work,
+        "boot_id": boot_id(),
+        "sectors": sectors_of(wanted.directory),
+    }
+
+
+def take(wanted: Wanted, description: dict[str, Any]) -> Path:
     """Make the directory and put the marker there, all of it on stable storage."""
-    place = Path(work["directory"])
+    place = Path(description["path"])
     place.mkdir(exist_ok=True)
     marker = {
         "kind": premises.MARKER_KIND,
@@ -129,7 +140,7 @@ def take(wanted: Wanted, work: dict[str, Any]) -> Path:
             "log_framing": "segment_4096",
             "databases": [{"file_name": DATABASE}],
         },
-        NAME: {"run": run_name(work), "work": work, "boot_id": boot_id(), "sectors": sectors_of(wanted.directory)},
+        NAME: description,
     }
     _write_durably(place / premises.MARKER, marker)
     for directory in (place, wanted.directory):
@@ -159,10 +170,7 @@ def find(directory: Path) -> tuple[Path, dict[str, Any]]:
             raise PlaceError(str(error)) from error
         if isinstance(marker, dict) and isinstance(marker.get(NAME), dict):
             return place, marker
-    raise PlaceError(
-        f"{directory} holds nothing that `plimsoll powercut` has made; if it was there before the power was cut, "
-        "the file system has lost all of it"
-    )
+    raise PlaceError(f"{directory} holds nothing that `plimsoll powercut` has made; name the path it was given")
 
 
 def sectors_of(directory: Path) -> dict[str, int | None]:

@@ -100,6 +100,8 @@ def _note(heard: list[Statement], times: list[tuple[int, int]], text: str) -> No
         note = json.loads(text)
     except ValueError:
         return
+    if not isinstance(note, dict):
+        return
     if note.get("event") == "begun" and isinstance(note.get("run"), dict):
         if heard:
             heard[-1].last_count = _last_count(heard[-1], times)

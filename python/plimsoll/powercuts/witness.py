@@ -187,7 +187,8 @@ class _Heard:
                 return "it was no machine under test"
             self._log.note({"event": "begun", "at": _now(), "peer": self._peer, "run": description})
             self._answer(READY)
-            self._say(f"hearing {self._peer}: run {description['run']} on {description['path']}")
+            # What a stranger sends may hold more than a terminal should be shown.
+            self._say(f"hearing {self._peer}: run {description['run']!a} on {description['path']!a}")
             said = greeting[1:]
             while True:
                 ended = self._write_down(said)
@@ -247,11 +248,13 @@ def _description(line: bytes) -> dict[str, Any] | None:
     """The run that a first line describes."""
     try:
         text = line.decode("ascii")
-        value = json.loads(text.removeprefix(GREETING)) if text.startswith(GREETING) else None
-    except ValueError:
+        is_ours = text.startswith(GREETING) and len(text) <= GREETING_BYTES_MAX
+        value = json.loads(text.removeprefix(GREETING)) if is_ours else None
+    except (ValueError, RecursionError):
         return None
-    needed = {"run", "path", "sessions", "rows", "lanes", "slots"}
-    return value if isinstance(value, dict) and needed <= value.keys() else None
+    if not isinstance(value, dict) or "work" not in value:
+        return None
+    return value if isinstance(value.get("run"), str) and isinstance(value.get("path"), str) else None
 
 
 def _now() -> str:

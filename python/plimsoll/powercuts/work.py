@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from plimsoll.powercuts.places import run_name
 from plimsoll.powercuts.witness import END, GREETING, READY, TICK, TICK_S, WitnessError, address_of
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ STALL_S = 30.0
 #: How long storage may take to let go of the work when it is to end.
 LEAVE_S, LEAVE_LOOK_S = 30.0, 0.05
 LETTERS = {"commit": "c", "mark": "m"}
-KEPT = ("run", "path", "sessions", "rows", "lanes", "slots")
 
 
 @dataclass
@@ -56,7 +54,7 @@ class Progress:
 class Link:
     """The connection to the witness."""
 
-    def __init__(self, address: str, work: dict[str, Any], patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, address: str, description: dict[str, Any], patience_s: float = PATIENCE_S) -> None:
         """Connect and introduce the run.
 
         Raises:
@@ -67,8 +65,7 @@ class Link:
         try:
             self._socket = socket.create_connection((host, port), timeout=patience_s)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            described = {"run": run_name(work), "path": work["directory"]} | {key: work[key] for key in KEPT[2:]}
-            self._send(GREETING + json.dumps(described))
+            self._send(GREETING + json.dumps(description))
             self._answers = self._socket.makefile("r", encoding="ascii", errors="replace")
             answer = self._answers.readline().strip()
         except OSError as error:
