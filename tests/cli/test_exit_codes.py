@@ -1,5 +1,6 @@
 """How a command ended, for scripts: 0 pass, 1 fail, 2 usage or bad plan, 3 inconclusive, 4 interrupted, 5 internal error."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import typer
 
 from plimsoll import cli, folder, verdict
 from plimsoll.cli import course, run_program
+from plimsoll.premises import MARKER, MARKER_KIND
 
 
 def planted(monkeypatch: pytest.MonkeyPatch, error: BaseException | None) -> int:
@@ -77,3 +79,25 @@ def test_mistakes_in_what_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_program(["test", "performance", "/x", "--minutes", "many"]) == 2
     assert "many" in capsys.readouterr().err
     assert run_program(["--version"]) == 0
+
+
+def test_a_question_nobody_answers_says_what_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a script there is nobody to ask: nothing is deleted, and the way to agree is named."""
+    marker = {"kind": MARKER_KIND, "instance": {"databases": [], "log_directory": str(tmp_path / "one")}}
+    (tmp_path / "one").mkdir()
+    folder.write_json(tmp_path / "one" / MARKER, marker)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert run_program(["clean", str(tmp_path)]) == course.EXIT_USAGE
+    assert "give --yes to agree" in capsys.readouterr().err
+    assert (tmp_path / "one" / MARKER).exists()
+    assert run_program(["clean", str(tmp_path), "--yes"]) == 0
+    assert not (tmp_path / "one").exists()
+
+
+def test_a_file_of_any_name_may_be_no_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever names the wrong file must not be told that a folder is in the way."""
+    (tmp_path / "notes.txt").write_text("hello")
+    assert run_program(["unpack", str(tmp_path / "notes.txt")]) == course.EXIT_USAGE
+    assert "is no whole archive of `plimsoll pack`" in capsys.readouterr().err

@@ -286,6 +286,14 @@ def test_a_failed_run_is_no_evidence(tmp_path: Path) -> None:
     assert "has the result fail" in _own_run(tmp_path, {"verdict.json": {"result": "fail"}})
 
 
+def test_several_hosts_are_listed_one_by_one(tmp_path: Path) -> None:
+    """Table 6 has a column for each server; what `plimsoll combine` has added up already would be one server that never was."""
+    shutil.copytree(EXAMPLE, tmp_path / "esrp")
+    (tmp_path / "esrp" / "all").mkdir()
+    (tmp_path / "esrp" / "all" / "hosts.json").write_text("{}", encoding="utf-8")
+    assert "list the run of each server: all/host-1" in " ".join(changed(tmp_path, '"performance.html"', '"all"'))
+
+
 def test_a_run_of_our_own_is_evidence(tmp_path: Path) -> None:
     """Measured and imported runs stand side by side; the document says which is which."""
     folder = tmp_path / "esrp"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -24,12 +25,21 @@ def clean(
     for directory in found:
         devices = premises.devices_of(directory)
         course.say(f"  {directory}" + (f" and the database on {', '.join(devices)}" if devices else ""))
-    if not yes and not typer.confirm(
-        f"delete {'these ' + str(len(found)) + ' directories' if len(found) > 1 else 'this directory'}?", err=True
-    ):
+    if not yes and not _agreed(len(found)):
         raise typer.Exit(course.EXIT_INTERRUPTED)
     try:
         freed = sum(premises.remove(directory, destroy) for directory in found)
     except (FolderError, OSError) as error:
         course.stop_with(course.EXIT_USAGE, str(error))
     typer.echo(f"{len(found)} instance{'s' if len(found) > 1 else ''} deleted, {freed >> 20} MiB freed")
+
+
+def _agreed(count: int) -> bool:
+    """Ask; where nobody can answer, say what to write."""
+    what = f"these {count} directories" if count > 1 else "this directory"
+    try:
+        return bool(typer.confirm(f"delete {what}?", err=True))
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+        course.stop_with(course.EXIT_USAGE, "nothing was deleted, because nobody answered; give --yes to agree")

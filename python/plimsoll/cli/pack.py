@@ -100,7 +100,7 @@ def unpack(
     if not archive.is_file():
         what = "is a folder" if archive.is_dir() else "does not exist"
         course.stop_with(course.EXIT_USAGE, f"{archive} {what}; name an archive of `plimsoll pack`")
-    name = archive.name.removesuffix(".gz").removesuffix(".tar").removesuffix(".plimsoll")
+    name = archive.name.removesuffix(".tgz").removesuffix(".gz").removesuffix(".tar").removesuffix(".plimsoll")
     # A name without such an ending would be that of the archive itself.
     into = None if check else to or Path(name if name != archive.name else f"{name}.unpacked")
     try:

@@ -237,6 +237,10 @@ def _read_run(path: Path, place: str, where: tuple[str | int, ...], collector: C
 
 
 def _run_of_folder(path: Path) -> Run:
+    if (path / folder.HOSTS).exists():
+        raise folder.FolderError(
+            f"{path} holds several hosts; list the run of each server: {path.name}/host-1 and so on"
+        )
     names = (folder.PLAN, folder.SUMMARY, folder.VERDICT, folder.ENVIRONMENT)
     plan, summary, verdict, environment = (folder.read_json(path / name) for name in names)
     reported = folder.read_json(path / folder.REPORTED) if (path / folder.REPORTED).exists() else None
