@@ -71,3 +71,12 @@ def test_an_unknown_command_is_a_usage_error() -> None:
     result = run("sizzle")
     assert result.returncode == 2
     assert "No such command" in result.stderr
+
+
+def test_every_named_test_is_carried_out_with_the_same_options() -> None:
+    """Who bounds, repeats or watches one test must not find the option missing at the next."""
+    how = {"--out", "--yes", "--dry-run", "--destroy", "--quiet", "--json", "--detach", "--max-iops", "--max-mib-per-s",
+           "--stop-if", "--repeat", "--metrics"}  # fmt: skip
+    for name, command in [*load("test").commands.items(), ("run", load("run"))]:
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert known >= how, f"{name} lacks {sorted(how - known)}"

@@ -211,6 +211,16 @@ def test_signals_while_preparing(tmp_path: Path, number: signal.Signals) -> None
     assert look.returncode == 0, look.stderr
 
 
+def test_a_wrong_condition_comes_with_all_other_mistakes(tmp_path: Path) -> None:
+    """Two rounds of correction for one command line are one too many."""
+    for test in ("performance", "backup"):
+        result = plimsoll(
+            "test", test, tmp_path / "disk", "--databases", "1", "--edition", "2011", "--stop-if", "foo>3", cwd=tmp_path
+        )
+        refused(result, "2 mistakes")
+        assert "foo" in result.stderr and "2011" in result.stderr
+
+
 def test_many_mistakes_in_one_plan(tmp_path: Path) -> None:
     """All at once, each with its line and what to write instead; what is missing is named with the line of its table."""
     plan = tmp_path / "plan.toml"

@@ -53,9 +53,9 @@ def capacity(
     if edition not in config.editions():
         course.stop_with(course.EXIT_USAGE, f"edition is {edition}; write one of {', '.join(config.editions())}")
     size = size_mib if size_mib is not None else carrying.database_size_mib(path, minutes)
-    wanted = carrying.capacity_options(path, minutes, edition, size, backend, io_method)
+    wanted = carrying.capacity_options(path, minutes, edition, size, backend, io_method) | {"stop_if": stop_if or []}
     plan = course.read_or_refuse(plan_of_options, wanted)
-    options.bound_the_harm(plan, max_iops, max_mib_per_s, stop_if)
+    options.bound_the_harm(plan, max_iops, max_mib_per_s, None)
     expected = course.forecast(plan, dry_run=dry_run and not as_json)
     if dry_run:
         typer.echo(json.dumps(plan, indent=2) if as_json else "\n".join(outlook.as_lines(plan, expected)))

@@ -90,6 +90,7 @@ _RUN_OPTIONS: list[tuple[str, Any, Any]] = [
     ("max_mib_per_s", options.MaxMibPerS, None),
     ("stop_if", options.StopIf, None),
     ("repeat", options.Repeat, 1),
+    ("metrics", options.Metrics, None),
 ]
 
 
@@ -109,12 +110,14 @@ def named_test(app: typer.Typer, name: str) -> Callable[[Callable[..., dict[str,
             layout = Layout(**{key: given[key] for key in layout_names})
             try:
                 wanted = make_plan(layout, **{parameter.name: given[parameter.name] for parameter in own})
+                # With the plan, so that a mistake in a condition comes together with all others.
+                wanted["stop_if"] = given.pop("stop_if") or []
                 plan = course.read_or_refuse(plan_of_options, wanted)
                 if plan["source"]["kind"] == "existing":
                     attaching.adopt(plan, layout.path)
             except FolderError as error:
                 course.stop_with(course.EXIT_USAGE, str(error))
-            options.perform(plan, options.Choices(**{key: given[key] for key, _, _ in _RUN_OPTIONS}))
+            options.perform(plan, options.Choices(**{key: given[key] for key, _, _ in _RUN_OPTIONS if key in given}))
 
         parameters = [
             _parameter(item.name, layout_hints[item.name], item.default)

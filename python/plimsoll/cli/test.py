@@ -136,7 +136,7 @@ def performance(
     wanted["target"] = [{"name": "target", **target}]
     if modelled:
         wanted["phase"] = [phase for phase in wanted["phase"] if phase["kind"] != "checksum"]
-    wanted |= {"limits": limits, "io_method": io_method, "seed": seed}
+    wanted |= {"limits": limits, "io_method": io_method, "seed": seed, "stop_if": stop_if or []}
     if stated_limits:
         wanted["stated_limits"] = stated_limits
     if required_iops is not None:
@@ -156,7 +156,7 @@ def performance(
     options.perform(
         plan,
         options.Choices(
-            out, yes, dry_run, destroy, quiet, as_json, detach, max_iops, max_mib_per_s, stop_if, repeat, metrics
+            out, yes, dry_run, destroy, quiet, as_json, detach, max_iops, max_mib_per_s, None, repeat, metrics
         ),
     )
 
