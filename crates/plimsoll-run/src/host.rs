@@ -3,6 +3,9 @@
 //!
 //! Only in real time: a simulated run has no machine. What the kernel does not say gets no row.
 
+#[cfg(test)]
+mod tests;
+
 use std::cell::RefCell;
 
 use plimsoll_io::{BlockDevice, DeviceTotals, HostFiles, HostTotals, NANOS_PER_MILLISECOND, Nanos};
@@ -140,7 +143,7 @@ fn note_machine(recorder: &Recorder, before: &HostTotals, now: &HostTotals, inte
         set("executor_wait", share);
     }
     if let (Some(before), Some(now)) = (before.pressure, now.pressure) {
-        let share_us = |before: u64, now: u64| now.saturating_sub(before) as f64 * 1000.0 / interval_ns;
+        let share_us = |before: u64, now: u64| share_of_us(now.saturating_sub(before), interval_ns);
         set("pressure_io_some", share_us(before.io_some_us, now.io_some_us));
         set("pressure_io_full", share_us(before.io_full_us, now.io_full_us));
         set("pressure_cpu_some", share_us(before.cpu_some_us, now.cpu_some_us));
@@ -153,6 +156,12 @@ fn note_machine(recorder: &Recorder, before: &HostTotals, now: &HostTotals, inte
             share_us(before.memory_full_us, now.memory_full_us),
         );
     }
+}
+
+/// A part of an interval. The kernel's totals and our clock are not read at the same moment, so that it can come out a little above
+/// the whole, which it is then.
+fn share_of_us(part_us: u64, interval_ns: f64) -> f64 {
+    (part_us as f64 * 1000.0 / interval_ns).min(1.0)
 }
 
 /// What the published tools sampled beside it.
