@@ -17,7 +17,7 @@ BUGS = (
         "self.log.make_durable(copied.upto).await?;",
         "if !PLANTED { self.log.make_durable(copied.upto).await?; }",
         "trust",
-        "torn_pages::with_images_no_tear_loses_anything_even_on_the_largest_pages",
+        "once_found::a_page_is_never_on_the_disk_before_its_log",
     ),
     Bug(
         "a page changed while it is written counts as clean",

@@ -180,6 +180,33 @@ fn the_checkpoint_waits_until_the_end_of_a_transaction_is_durable() {
     }
 }
 
+/// The other way round: pages thrown out of the cache under an open transaction reach the disk only after the log that takes it back.
+#[test]
+fn a_page_is_never_on_the_disk_before_its_log() {
+    let setup = small_cache();
+    let (disk, field, ledger) = filled(&setup, MemoryOptions::default());
+    let (working, trees) = (setup.clone(), field.clone());
+    run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
+        let (instance, _) = open(&files, &handle, &working, 5).await.unwrap();
+        let transaction = instance.begin();
+        transaction
+            .replace(trees.data[0], &row_key(0), &[7; 100])
+            .await
+            .unwrap();
+        for _ in 0..50 {
+            dump(&instance, trees.data[1]).await.unwrap();
+        }
+        assert!(
+            instance.store().cache.oldest_dirty().is_none(),
+            "the changed page is on the disk"
+        );
+        std::mem::forget(transaction);
+    })
+    .unwrap();
+    let cut = disk.crash_image(Loss::Nothing, &mut Random::from_seed(6));
+    audited(&cut, &setup, &field, &ledger, "after the cut");
+}
+
 /// All changes of the second database lie before the checkpoint. After recovery its changes need database times above those on its pages, or
 /// the recovery after that takes them for done.
 #[test]
