@@ -12,9 +12,10 @@ METRICS = [*SHOWN, "prepare", "checksum", "backup", "log_read", "log_generation"
 MIB = 1 << 20
 
 
-def figures() -> Figures:
+def figures(**more: Any) -> Figures:
     plan = plan_of_options(
         {
+            **more,
             "name": "case",
             "target": [{"name": "disk", "path": "/data"}],
             "instance": [{"name": "one", "database_size_mib": 64}],
@@ -75,6 +76,23 @@ def test_time_that_nobody_can_know_is_not_shown() -> None:
     assert (snapshot["phase_share_done"], snapshot["phase_remaining_s"], snapshot["cache_percent"]) == (0.5, None, 45.0)
 
 
+def test_a_warm_cache_is_not_the_end_of_a_warm_up_that_calibrates() -> None:
+    """40 s of "100 %" look like a program that hangs: what it does meanwhile is said, and nothing once the phase is over."""
+    shown = figures(workload=[{"name": "mix", "load": {"target_iops": 240}}])
+    started(shown, "warm_up", 0)
+    sample(shown, 1, database_read=(10, 1.0, 0), cache_used=(0, 0, 95.0), cache_limit=(0, 0, 100.0))
+    shown.event({"kind": "cache_warm", "phase": "warm_up", "time_ns": 10**9})
+    snapshot = shown.snapshot()
+    assert (snapshot["phase_share_done"], snapshot["doing"]) == (None, "measuring the I/O of a transaction")
+    assert "warm_up: measuring the I/O of a transaction" in plain_line(snapshot)
+    started(shown, "measure", 2)
+    assert shown.snapshot()["doing"] is None
+    without = figures()
+    started(without, "warm_up", 0)
+    without.event({"kind": "cache_warm", "phase": "warm_up", "time_ns": 10**9})
+    assert without.snapshot()["doing"] is None
+
+
 def test_preparing_is_forecast_from_its_own_rate() -> None:
     """The assumed rate gives way to the measured one as soon as there is one."""
     shown = figures()
@@ -103,3 +121,19 @@ def test_generating_logs_goes_on_by_the_logs_written() -> None:
     sample(shown, 111, log_generation=(0, 0.0, 12))
     assert shown.share_done() == 0.25
     assert shown.remaining_s() == 33.0
+
+
+def test_the_time_for_finding_a_rate_is_forecast() -> None:
+    """Two windows of 20 s are always waited for; "about 14 s in all" before a minute of work is a wrong promise."""
+    from plimsoll.cli import outlook
+    from plimsoll.premises import Forecast
+
+    def total(load: dict[str, Any]) -> float:
+        phases = [{"kind": "prepare"}, {"kind": "warm_up"}, {"kind": "measure", "duration_s": 100}]
+        instance = {"name": "one", "database_size_mib": 64}
+        target = {"name": "disk", "path": "/data"}
+        workload = {"name": "mix", "load": load}
+        wanted = {"name": "case", "target": [target], "instance": [instance], "workload": [workload], "phase": phases}
+        return outlook.total_s(plan_of_options(wanted), Forecast())
+
+    assert total({"target_iops": 240}) == total({"sessions": 3}) + 40

@@ -107,6 +107,9 @@ def test_a_number_out_of_range_is_asked_for_its_unit_only_where_it_has_one() -> 
     hints = {mistake.where: mistake.hint for mistake in refused.value.mistakes}
     assert "read in MiB" in hints["instance[1].database_size_mib"]
     assert "unit" not in hints["workload[1].load.sessions"]
+    with pytest.raises(InputError) as refused:
+        plan_of_options(wrong | {"schema_version": 2})
+    assert "unit" not in next(item.hint for item in refused.value.mistakes if item.where == "schema_version")
 
 
 def test_whole_numbers_written_with_a_point_stay_whole(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from plimsoll import config, premises
 
 SCHEMA_VERSION = 1
 SHOWN = ("database_read", "database_write", "log_write")
+#: A load that aims at database I/O is told its rate by what its transactions make, once the caches are warm.
+CALIBRATING = "measuring the I/O of a transaction"
 WINDOW_NS = 5_000_000_000
 #: Metrics whose bytes tell how far a phase is.
 WORKED_THROUGH = {"prepare": "prepare", "checksum": "checksum", "backup": "backup", "recover": "log_read"}
@@ -45,6 +47,9 @@ class Figures:
         self.phase: str | None = None
         self.phase_start_ns = self.now_ns = 0
         self.errors = 0
+        self._calibrates = any("calibrate_s" in workload["load"] for workload in run["workloads"])
+        #: What the phase does that its name does not tell.
+        self.doing: str | None = None
         self.limits_ms = _mean_limits(plan["judgement"]["limits"])
 
     def event(self, event: dict[str, Any]) -> None:
@@ -55,6 +60,9 @@ class Figures:
             self._rows.clear()
             self._bytes = dict.fromkeys(self._bytes, 0)
             self._logs.clear()
+            self.doing = None
+        elif event["kind"] == "cache_warm" and self._calibrates:
+            self.doing = CALIBRATING
 
     def sample(self, table: dict[str, Any]) -> None:
         """Take a batch of samples."""
@@ -118,7 +126,7 @@ class Figures:
     def share_done(self) -> float | None:
         """How far the phase is, from 0 to 1."""
         action = self._phases.get(self.phase or "")
-        if action is None:
+        if action is None or self.doing is not None:
             return None
         elapsed_s = (self.now_ns - self.phase_start_ns) / 1e9
         if "duration_s" in action:
@@ -154,6 +162,7 @@ class Figures:
             "schema_version": SCHEMA_VERSION,
             "name": self.name,
             "phase": self.phase,
+            "doing": self.doing,
             "elapsed_s": round(self.now_ns / 1e9, 1),
             "phase_elapsed_s": round((self.now_ns - self.phase_start_ns) / 1e9, 1),
             "phase_remaining_s": _rounded(self.remaining_s()),

@@ -82,6 +82,8 @@ def plain_line(shown: dict[str, Any]) -> str:
     parts = []
     if shown["phase_share_done"] is not None:
         parts.append(f"{shown['phase']} {shown['phase_share_done']:.0%}")
+    if shown["doing"] is not None:
+        parts.append(f"{shown['phase']}: {shown['doing']}")
     if shown["phase_remaining_s"] is not None:
         parts.append(f"{in_words(shown['phase_remaining_s'])} left")
     if shown["worked_mib"] is not None:
@@ -134,6 +136,8 @@ def _panel(shown: dict[str, Any], limits_ms: dict[str, float]) -> Group:
         done = round(BAR_WIDTH * share)
         head.append("━" * done + "╌" * (BAR_WIDTH - done), style="cyan")
         head.append(f" {share:4.0%}")
+    if shown["doing"] is not None:
+        head.append(shown["doing"])
     head.append(f"  {in_words(shown['phase_elapsed_s'])} so far", style="not bold")
     if shown["phase_remaining_s"] is not None:
         head.append(f", {in_words(shown['phase_remaining_s'])} left", style="not bold")

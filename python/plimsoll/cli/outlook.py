@@ -22,6 +22,8 @@ LARGE_SHARE = 0.1
 #: Only for the forecast; while the run goes on the measured rate takes its place.
 ASSUMED_MIB_PER_S = 150
 STOP_S = 5.0
+#: A target of database I/O is aimed at in windows: until two that follow each other agree, and no more than so many.
+CALIBRATION_WINDOWS_MIN, CALIBRATION_WINDOWS_MAX = 2, 10
 TB = 1000**4
 
 
@@ -60,8 +62,11 @@ def phases(plan: dict[str, Any], expected: premises.Forecast) -> list[PhaseOutlo
                     expected.bytes_to_prepare,
                 )
             case "warm_up":
-                calibrating = [item["load"].get("calibrate_s", 0.0) for item in run["workloads"]]
-                seconds, how, written = action["timeout_s"] + max(calibrating, default=0.0), "at most", None
+                seconds, how, written = (
+                    action["timeout_s"] + CALIBRATION_WINDOWS_MAX * calibrate_s(run),
+                    "at most",
+                    None,
+                )
             case "precondition":
                 seconds, how, written = action["round_s"] * action["rounds_max"], "at most", None
             case "generate_logs":
@@ -82,9 +87,17 @@ def phases(plan: dict[str, Any], expected: premises.Forecast) -> list[PhaseOutlo
     return found
 
 
+def calibrate_s(run: dict[str, Any]) -> float:
+    """How long one window is in which the I/O of a transaction is measured, where a load aims at database I/O."""
+    return max((item["load"].get("calibrate_s", 0.0) for item in run["workloads"]), default=0.0)
+
+
 def total_s(plan: dict[str, Any], expected: premises.Forecast) -> float:
     """What the run is likely to take; waiting for a warm cache is left out, because it usually takes seconds."""
-    return sum(phase.seconds for phase in phases(plan, expected) if phase.how != "at most")
+    found = phases(plan, expected)
+    warm = any(phase["action"]["kind"] == "warm_up" for phase in plan["run"]["phases"])
+    calibrating = CALIBRATION_WINDOWS_MIN * calibrate_s(plan["run"]) if warm else 0.0
+    return calibrating + sum(phase.seconds for phase in found if phase.how != "at most")
 
 
 def later_s(plan: dict[str, Any], expected: premises.Forecast) -> dict[str, float]:

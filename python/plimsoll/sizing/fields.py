@@ -285,7 +285,7 @@ def _range_hint(value: float, path: KeyPath) -> str:
         return "a quantity of this kind is never negative"
     key = next((part for part in reversed(path) if isinstance(part, str)), "")
     unit = unit_of_name(key)
-    if unit in (None, "count", "ratio"):
+    if unit in (None, "count", "ratio", "number"):
         return "check the number: it is out of what makes sense"
     return f"check the unit: the number is read in {unit}"
 
