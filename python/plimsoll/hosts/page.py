@@ -136,7 +136,7 @@ def render(home: Path, hosts: Sequence[HostRun], overlap: Overlap) -> str:
             status=verdict["result"],
             headline=verdict["headline"],
             sentences=[*verdict["reasons"], *_qualifying(verdict)],
-            warnings=[*warnings_of(hosts, overlap), *verdict["warnings"]],
+            warnings=warnings_of(hosts, overlap),
             chapters=[
                 Chapter(
                     "total",
@@ -144,7 +144,7 @@ def render(home: Path, hosts: Sequence[HostRun], overlap: Overlap) -> str:
                     [rates_table(summary), latency_table(summary)],
                     _charts(summary),
                 ),
-                Chapter("hosts", "Hosts", [_hosts(home, hosts), _windows(summary)]),
+                Chapter("hosts", "Hosts", [_hosts(home, hosts), _windows(summary), *_obstacles(verdict)]),
                 Chapter("checks", "Checks", [_checks(verdict)]),
                 Chapter("databases", "Databases and instances", [_databases(summary), _instances(summary)]),
             ],
@@ -154,7 +154,14 @@ def render(home: Path, hosts: Sequence[HostRun], overlap: Overlap) -> str:
 
 
 def _qualifying(verdict: dict[str, Any]) -> list[str]:
-    return [f"Not a qualification: {text}." for text in verdict["not_qualifying_because"]]
+    count = len(verdict["not_qualifying_because"])
+    return [f"A rehearsal and no qualification; {count} reasons stand under Hosts."] if count else []
+
+
+def _obstacles(verdict: dict[str, Any]) -> list[Table]:
+    """What keeps the hosts from a qualification, opened on demand: every host has its own list, and most are alike."""
+    rows = [[text] for text in verdict["not_qualifying_because"]]
+    return [Table("Not a qualification, because", ["Host and reason"], rows, folded=True)] if rows else []
 
 
 def _hosts(home: Path, hosts: Sequence[HostRun]) -> Table:

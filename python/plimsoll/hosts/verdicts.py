@@ -105,4 +105,4 @@ def _throughput(achieved: float, required: float | None, hosts_count: int) -> st
 def _headline(result: str, results: Sequence[str], *, rehearsal: bool) -> str:
     counted = ", ".join(f"{results.count(word)} {word}" for word in WORST_FIRST if word in results)
     tail = ", a rehearsal and not a qualification" if rehearsal else ""
-    return f"{result.capitalize()} of {len(results)} hosts together ({counted}{tail})"
+    return f"{result.capitalize()} of {len(results)} hosts together (by themselves {counted}{tail})"
