@@ -94,8 +94,8 @@ def answer(
     iops = min(passed, judged) if passed is not None and judged is not None else judged
     ours = ("generator", "sessions_max", "page_fault_stalls")
     ceilings = stated_ceilings(plan)
-    if ceilings and limited_by == "throughput":
-        # Held back on purpose, transactions arrive faster than they may be carried out.
+    if ceilings and limited_by in ("throughput", *ours):
+        # Held back on purpose, transactions arrive faster than they may be carried out, and whatever waits for them looks slow.
         limited_by = "ceiling"
     at_least = found is not None and (found["failed_per_s"] is None or limited_by in ours or bool(ceilings))
     each = iops_per_user * headroom
