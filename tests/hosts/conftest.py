@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "comparison"))
 
 from judged_runs import judged
-from synthetic import make_folder, make_slow_folder
+from synthetic import EMC, make_folder
 
 NS_PER_S = 1_000_000_000
 Host = Callable[..., Path]
@@ -23,9 +23,10 @@ Host = Callable[..., Path]
 def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A run of twenty minutes within the limits, and one on a storage whose reads take 25 ms."""
     home = tmp_path_factory.mktemp("originals")
+    slow = [{**place, "database_read": (25.0, *place["database_read"][1:])} for place in EMC]
     return {
         "fast": judged(make_folder(home / "fast", seconds=1200)),
-        "slow": judged(make_slow_folder(home / "slow")),
+        "slow": judged(make_folder(home / "slow", seconds=1200, rates=slow)),
     }
 
 

@@ -110,7 +110,7 @@ def test_JST_20_the_worst_host_decides(host: Host, tmp_path: Path) -> None:
     _, verdict = combined(host("alpha", of="slow"), host("beta", of="slow"), out=tmp_path / "both")
     assert verdict["result"] == "fail"
     alpha = host("good")
-    _, verdict = combined(alpha, host("bad", of="slow"), out=tmp_path / "all", overlap_percent=10)
+    _, verdict = combined(alpha, host("bad", of="slow"), out=tmp_path / "all")
     assert verdict["result"] == "fail"
     assert [row["result"] for row in verdict["hosts"]] == ["pass", "fail"]
     assert all(reason.startswith("bad: ") for reason in verdict["reasons"])

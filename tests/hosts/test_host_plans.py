@@ -155,10 +155,10 @@ def test_the_load_runs_until_the_moment(tmp_path: Path) -> None:
 
 def test_JST_20_two_hosts_at_one_moment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """JST-20, the whole way on a real disk: two parts of one plan start at a moment and are added up against what both must make."""
-    further = '[[phase]]\nkind = "prepare"\n[[phase]]\nkind = "warm_up"\ntimeout_s = 60\n[[phase]]\nkind = "measure"\nduration_s = 6\n[[phase]]\nkind = "stop"\n'
+    further = '[[workload]]\nname = "mix"\nload = { sessions = 1 }\nsluggish = 1\n[[phase]]\nkind = "prepare"\n[[phase]]\nkind = "warm_up"\ntimeout_s = 60\n[[phase]]\nkind = "measure"\nduration_s = 4\n[[phase]]\nkind = "stop"\n'
     path = plan_file(tmp_path, further)
     path.write_text(path.read_text().replace("required_iops = 600", "required_iops = 1"))
-    moment = datetime.now(UTC) + timedelta(seconds=20)
+    moment = datetime.now(UTC) + timedelta(seconds=12)
     command = [
         sys.executable,
         "-m",

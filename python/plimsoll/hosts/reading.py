@@ -118,8 +118,8 @@ def _host(name: str | None, path: Path) -> HostRun:
         problems.append(f"{path} lacks {', '.join(missing)}; `plimsoll report {path}` says what can still be done")
     window = window_of(run.outcome)
     if window is None and not problems:
-        error = run.outcome.get("error")
-        why = f" ({error['text']})" if error else "; expected a run with a phase of kind measure"
+        fault = run.outcome.get("error")
+        why = f" ({fault['text']})" if fault else "; expected a run with a phase of kind measure"
         problems.append(f"{path}: nothing was measured under load{why}")
     if problems or window is None:
         raise CombineError(problems)
