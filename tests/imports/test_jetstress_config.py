@@ -123,6 +123,21 @@ def test_a_change_in_the_plan_reaches_the_configuration(tmp_path: Path) -> None:
     assert after["ExchangeProfile/MailboxQuota"] == "2048"
 
 
+def test_the_weight_of_an_instance_comes_along(tmp_path: Path) -> None:
+    """A file that loads one volume twice as hard must not be measured as if all were alike; and its own digits come back."""
+    text = config_2013().replace('IopsBias="1"', 'IopsBias="2.50"', 1)
+    instances = tomllib.loads(import_config("c.xml", text.encode()).text)["instance"]
+    assert [item.get("weight") for item in instances] == [2.5, *[None] * (len(instances) - 1)]
+    biases = [value for path, value in round_trip(text, tmp_path).items() if path.endswith("@IopsBias")]
+    assert biases == ["2.50", *["1"] * (len(biases) - 1)]
+    biases = [
+        value
+        for path, value in round_trip(text, tmp_path, ("weight = 2.5", "weight = 3")).items()
+        if path.endswith("@IopsBias")
+    ]
+    assert biases[0] == "3"
+
+
 def test_a_plan_of_our_own_can_be_exported(tmp_path: Path) -> None:
     """Whoever still has the tool can run the same test with it."""
     text, remarks = export_config(Path(__file__).parents[2] / "examples" / "day.toml")

@@ -58,10 +58,12 @@ REASONS = {
     "MaxVerPages": "the version store has its size here",
     "LongPadLength": "the edition's records were fitted on published runs",
     "ShortPadLength": "the edition's records were fitted on published runs",
-    "DatabaseSource": "databases are used again here when they are the ones wanted, and made otherwise",
+    "DatabaseSource": "databases are used again here when they are the ones wanted, and made otherwise; `source` says it otherwise",
+    "MultiHostBreak": "hosts start together with `plimsoll run --start-at` and are added up by `plimsoll combine`",
+    "RestoreBackupPath": "`restore_from` names a saved set",
     "DatabaseSpaceReserved": "databases grow as they must; free space is checked before a run",
     "OutputPath": "a run has a folder of its own",
-    "IopsBias": "instances have equal weights unless a workload names its instances",
+    "IopsBias": "the weight of the instance was made of it; 1 is the weight without any",
     "JetstressVersionGenerated": "it tells the edition",
     "EseVersionGenerated": "the engine is another one",
     "Path": "the target of the plan was made of it",
@@ -261,6 +263,9 @@ def _paths(reading: _Reading, root: str) -> list[dict[str, Any]]:
             continue
         log = reading.look(f"{base}/LogPath")
         item: dict[str, Any] = {"path": linux_path(paths[0], root), "databases": len(paths)}
+        bias = reading.number(f"{base}/@IopsBias", 0.001, 1000)
+        if bias not in (None, 1):
+            item["weight"] = bias
         if log and linux_path(log, root) != item["path"]:
             item["log_path"] = linux_path(log, root)
         if len({linux_path(path, root) for path in paths}) > 1:

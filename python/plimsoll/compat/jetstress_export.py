@@ -169,6 +169,16 @@ def _profile(run: dict[str, Any], fields: Fields, remarks: list[str]) -> Fields:
             "the file does not say how large the databases are: the tool sizes them by mailboxes or by a percentage"
         )
     base = f"{PROFILE}/EseInstances/EseInstance"
+    for number, item in enumerate(run["instances"], 1):
+        kept_bias = fields.get(f"{base}[{number}]/@IopsBias")
+        is_number = (
+            kept_bias is not None
+            and kept_bias.replace(".", "", 1).isascii()
+            and kept_bias.replace(".", "", 1).isdigit()
+        )
+        # The file's own digits stay as long as they say the same.
+        if kept_bias is not None and not (is_number and float(kept_bias) == (item["weight"] or 1)):
+            found[f"{base}[{number}]/@IopsBias"] = f"{item['weight'] or 1:g}"
     kept_count = len({path.split("]")[0] for path in fields if path.startswith(base)})
     if kept_count != len(run["instances"]):
         if kept_count:
@@ -178,7 +188,7 @@ def _profile(run: dict[str, Any], fields: Fields, remarks: list[str]) -> Fields:
             for path in [path for path in fields if path.startswith(base)]:
                 del fields[path]
         for number, item in enumerate(run["instances"], 1):
-            found[f"{base}[{number}]/@IopsBias"] = "1"
+            found[f"{base}[{number}]/@IopsBias"] = f"{item['weight'] or 1:g}"
             for index in range(1, len(item["databases"]) + 1):
                 found[f"{base}[{number}]/DatabasePaths/Path[{index}]"] = item["directory"]
             found[f"{base}[{number}]/LogPath"] = item["log_directory"]
