@@ -134,6 +134,22 @@ def new_folder(name: str, wanted: Path | None) -> Path:
     return wanted.absolute()
 
 
+def require_single(folder: Path, verb: str) -> None:
+    """Refuse a folder that holds several runs, for what can only be done with one.
+
+    Args:
+        folder: what the user named.
+        verb: what is to be done with a run, as in "watch".
+
+    Raises:
+        FolderError: it holds several; the message names the first of them.
+    """
+    if (folder / REPEATS).exists():
+        raise FolderError(f"{folder} holds a repeated run; {verb} one of its runs: {folder / 'run-1'}")
+    if (folder / HOSTS).exists():
+        raise FolderError(f"{folder} holds the runs of several hosts; {verb} one of them: {folder / 'host-1'}")
+
+
 def read_events(folder: Path) -> list[dict[str, Any]]:
     """The events of a run, oldest first; an unfinished last line is left out."""
     events = []

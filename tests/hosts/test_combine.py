@@ -217,6 +217,9 @@ def test_the_command_says_it_all(host: Host, tmp_path: Path, capsys: pytest.Capt
     assert folder.read_json(out / folder.SUMMARY) == before, "judged from the copies"
     assert run_program(["combine", str(beta), str(out / "host-1"), "--out", str(out)]) == 2
     assert "nothing is overwritten" in capsys.readouterr().err
+    for verb in ("watch", "export", "resume"):
+        assert run_program([verb, str(out)]) == 2
+        assert f"{verb} one of them: {out / 'host-1'}" in capsys.readouterr().err
     assert run_program(["combine", str(out), str(beta)]) == 2
     assert "combined already" in capsys.readouterr().err
     assert run_program(["compare", str(beta), str(out)]) == 0

@@ -27,6 +27,7 @@ def export(
     Example: plimsoll export runs/tonight --csv tonight.csv
     """
     try:
+        folder.require_single(run_folder, "export")
         if not (run_folder / folder.COUNTERS).exists():
             counters.write_counters(run_folder)
         headings, rows = counters.wide_table(run_folder)

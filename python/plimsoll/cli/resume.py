@@ -31,6 +31,7 @@ def resume(
     """
     run_folder = run_folder.absolute()
     try:
+        folder.require_single(run_folder, "resume")
         state = detach.state_of(run_folder)["state"]
         if state in (detach.RUNNING, detach.STARTING):
             raise resuming.ResumeError(f"{run_folder} goes on; see `plimsoll watch {run_folder}`")

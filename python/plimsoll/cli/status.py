@@ -40,10 +40,10 @@ def watch(run_folder: RunFolder) -> None:
 
     Ctrl-C ends the watching, not the run.
     """
-    if (run_folder / folder.REPEATS).exists():
-        course.stop_with(
-            course.EXIT_USAGE, f"{run_folder} holds a repeated run; watch one of its runs: {run_folder}/run-1"
-        )
+    try:
+        folder.require_single(run_folder, "watch")
+    except folder.FolderError as error:
+        course.stop_with(course.EXIT_USAGE, str(error))
     seen, said = 0, 0.0
     while True:
         found = _state(run_folder)
