@@ -97,6 +97,15 @@ def test_a_directory_means_every_file_of_the_format_in_it(database: Path) -> Non
     assert empty.returncode == 2
 
 
+def test_a_run_folder_holds_no_file_of_the_format(tmp_path: Path) -> None:
+    """Its `events.log` is no log of a database, and must not look like a damaged one."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "events.log").write_text('{"kind": "phase_started"}\n')
+    found = verify(tmp_path / "run")
+    assert found.returncode == 2
+    assert "there are no files of the format there" in found.stderr
+
+
 def test_a_name_that_is_not_utf8_is_checked_and_shown(database: Path, tmp_path: Path) -> None:
     """Such names come from other systems; the file must be found, and its report must say which one it is."""
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.edb")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from plimsoll import folder
 from plimsoll.cli import course
 
 FINDINGS_SHOWN_MAX = 20
@@ -47,8 +48,9 @@ def verify(
 
 
 def _files_in(directory: Path) -> list[Path]:
-    """The files of the format in a directory and below it, in the order of their names."""
-    return sorted(path for path in directory.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+    """The files of the format in a directory and below it, in the order of their names; logs of a run folder are other logs."""
+    found = (path for path in directory.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+    return sorted(path for path in found if path.name not in (folder.EVENTS, folder.TERMINAL))
 
 
 def _show(file: dict[str, Any]) -> None:
