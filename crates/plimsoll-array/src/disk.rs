@@ -47,6 +47,8 @@ struct State {
     held_free: Vec<u32>,
     /// Answered by the array, to be carried out below.
     answered: VecDeque<Held>,
+    /// Closes that wait for the transfers of their files.
+    closes_waiting: usize,
 }
 
 /// See the module text.
@@ -73,6 +75,7 @@ impl<D: Disk> ModelledDisk<D> {
             held: Vec::new(),
             held_free: Vec::new(),
             answered: VecDeque::new(),
+            closes_waiting: 0,
         };
         Self {
             disk,
@@ -163,12 +166,16 @@ impl<D: Disk> ModelledDisk<D> {
     fn close_idle(&self) {
         loop {
             let mut state = self.state.borrow_mut();
+            if state.closes_waiting == 0 {
+                return;
+            }
             let idle = state
                 .open
                 .iter_mut()
                 .find(|(_, open)| open.transfer_count == 0 && open.close.is_some());
             let Some((_, open)) = idle else { return };
             let close = open.close.take();
+            state.closes_waiting -= 1;
             drop(state);
             self.pass(close.expect("it was just seen"));
         }
@@ -332,7 +339,7 @@ impl<D: Disk> Disk for ModelledDisk<D> {
             && let Some(open) = state.open.get_mut(file)
             && open.transfer_count > 0
         {
-            open.close = Some(operation);
+            state.closes_waiting += usize::from(open.close.replace(operation).is_none());
             return;
         }
         // What was due before comes first, so that the array never sees time go back.
@@ -373,8 +380,7 @@ impl<D: Disk> Disk for ModelledDisk<D> {
 
     fn in_flight(&self) -> usize {
         let state = self.state.borrow();
-        let closes = state.open.values().filter(|open| open.close.is_some()).count();
-        state.held_count() + closes + self.disk.in_flight()
+        state.held_count() + state.closes_waiting + self.disk.in_flight()
     }
 
     fn facts(&self) -> DiskFacts {

@@ -132,17 +132,20 @@ fn store(page: &mut [u8], index: usize, sum: u64) {
 
 /// Runs `work` compiled for the best instruction set this processor has.
 #[inline(always)]
-fn with_best_kernel<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn with_best_kernel<T>(work: impl FnOnce() -> T) -> T {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt") {
-        // SAFETY: the processor has just been asked for both features; `with_avx2` needs nothing else.
+    if std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("bmi2")
+        && std::arch::is_x86_feature_detected!("popcnt")
+    {
+        // SAFETY: the processor has just been asked for all three features; `with_avx2` needs nothing else.
         return unsafe { with_avx2(work) };
     }
     work()
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,popcnt")]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
 fn with_avx2<T>(work: impl FnOnce() -> T) -> T {
     work()
 }

@@ -146,6 +146,15 @@ impl Transaction {
             .await
     }
 
+    /// The first of these keys, which rise, under which this transaction sees no row. Keys on one leaf cost one descent.
+    pub async fn first_absent(&self, tree: Tree, keys: &[Vec<u8>]) -> Result<Option<usize>> {
+        let work = self.work();
+        let database = work.store.database(tree.database)?;
+        work.store
+            .look(&database, |batch| work.first_absent_step(batch, tree, keys))
+            .await
+    }
+
     /// Inserts a row.
     ///
     /// # Errors
@@ -325,6 +334,51 @@ impl Work {
             return current.map(<[u8]>::to_vec);
         }
         versions.visible(row, current, &self.status, self.snapshot)
+    }
+
+    fn first_absent_step(&self, batch: &Batch<'_>, tree: Tree, keys: &[Vec<u8>]) -> Step<Option<usize>> {
+        let mut leaf = None;
+        for (index, key) in keys.iter().enumerate() {
+            let here = match leaf {
+                Some(page) => batch.with(page, |view| Ok((view.find(key)?, view.lines())))?,
+                None => (Err(0), 0),
+            };
+            // Only between two of its lines it is certain that a key belongs to a leaf.
+            let line = match here {
+                (Ok(line), _) => Ok(line),
+                (Err(line), lines) if 0 < line && line < lines => Err(line),
+                _ => {
+                    let (path, line) = find(batch, &tree, key)?;
+                    leaf = Some(path.leaf);
+                    line
+                }
+            };
+            let page = leaf.expect("the first key was found by a descent");
+            let row = RowKey {
+                tree,
+                key: key.clone(),
+            };
+            let is_there = match line {
+                Ok(line) => batch.with(page, |view| {
+                    let node = view.node(line)?;
+                    Ok(self.is_visible(&row, (!node.is_deleted()).then_some(node.data)))
+                })?,
+                Err(_) => self.is_visible(&row, None),
+            };
+            if !is_there {
+                return Ok(Some(index));
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_visible(&self, row: &RowKey, current: Option<&[u8]>) -> bool {
+        let has_versions = self.store.versions.borrow().has_versions(row);
+        if has_versions {
+            self.visible(row, current).is_some()
+        } else {
+            current.is_some()
+        }
     }
 
     fn has_logged(&self) -> bool {

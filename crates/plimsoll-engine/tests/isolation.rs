@@ -117,3 +117,43 @@ fn a_full_version_store_is_told_and_ends_with_the_reader() {
         writer.commit(Commit::Lazy).await.unwrap();
     });
 }
+
+/// Looking for the first vacant key in one go must find what asking for each key by itself finds: across leaves, beside rows others
+/// have deleted or inserted and not committed, and where nothing is vacant.
+#[test]
+fn the_first_absent_key_is_the_one_that_single_reads_find() {
+    with_row(b"row", |instance, tree| async move {
+        let key = |number: u32| number.to_be_bytes().to_vec();
+        let writer = instance.begin();
+        for number in (0..400).filter(|number| number % 50 != 49) {
+            writer.insert(tree, &key(number), &[7; 200]).await.unwrap();
+        }
+        writer.commit(Commit::Durable).await.unwrap();
+        let other = instance.begin();
+        other.delete(tree, &key(120)).await.unwrap();
+        other.insert(tree, &key(149), &[8; 200]).await.unwrap();
+        for (first, count) in [
+            (0, 49),
+            (0, 60),
+            (40, 60),
+            (100, 60),
+            (130, 80),
+            (200, 12),
+            (390, 30),
+            (500, 3),
+        ] {
+            let keys: Vec<Vec<u8>> = (first..first + count).map(key).collect();
+            for reader in [&instance.begin(), &other] {
+                let mut expected = None;
+                for (index, key) in keys.iter().enumerate() {
+                    if expected.is_none() && reader.get(tree, key).await.unwrap().is_none() {
+                        expected = Some(index);
+                    }
+                }
+                let found = reader.first_absent(tree, &keys).await.unwrap();
+                assert_eq!(found, expected, "from {first} on");
+            }
+        }
+        other.rollback().await.unwrap();
+    });
+}

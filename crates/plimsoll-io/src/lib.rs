@@ -60,6 +60,6 @@ pub use probe::{Probe, ProbedDevice, ProbedDirectIo, ProbedFileSystem, ProbedMet
 pub use random::Random;
 pub use real::{DurableBy, Method, MethodChoice, RealDisk, RealDiskOptions};
 pub use recorded::{CompletedIo, Interval, Observer, PendingIo, Recorded, Series, SeriesKey, TracedIo};
-pub use sparse::{Content, Delta, Runs, Sparse};
+pub use sparse::{Content, Delta, Runs, Sparse, first_difference};
 pub use sync::{Notify, Permit, Permits, either};
 pub use throttled::{ThrottleLimits, Throttled};

@@ -119,14 +119,12 @@ fn next_run(generated: &[u8], written: &[u8], from: usize) -> Option<(usize, usi
     Some((start, end))
 }
 
-/// Most of a page is equal, so whole words are compared first.
-fn first_difference(left: &[u8], right: &[u8]) -> Option<usize> {
+/// Where two stretches of one length first differ. Most of a page is equal, so whole words are compared first.
+pub fn first_difference(left: &[u8], right: &[u8]) -> Option<usize> {
     const WORD: usize = 32;
-    let mut position = 0;
-    while position + WORD <= left.len() && left[position..position + WORD] == right[position..position + WORD]
-    {
-        position += WORD;
-    }
+    let (lefts, rights) = (left.as_chunks::<WORD>().0, right.as_chunks::<WORD>().0);
+    let words = lefts.iter().zip(rights);
+    let position = WORD * words.take_while(|(left, right)| left == right).count();
     (position..left.len()).find(|&index| left[index] != right[index])
 }
 

@@ -1,6 +1,8 @@
 //! Writing a page front to back, for pages whose whole content is known: no searching, no moving, one pass.
 //! The result is byte for byte what [`super::PageMut`] gives when the same nodes are inserted in order.
 
+use std::borrow::Cow;
+
 use super::{PageMut, PageView, TAG_BYTES, field, node_flags};
 use crate::{PageNumber, PageSize};
 
@@ -13,7 +15,8 @@ pub(crate) struct PageBuilder<'a> {
 }
 
 impl<'a> PageBuilder<'a> {
-    /// Starts an empty page with flush type 1. `external` is the space header of a root, else the key prefix.
+    /// Starts an empty page with flush type 1. `external` is the space header of a root, else the key prefix. Whatever was in
+    /// `bytes` is written over: by nodes, or by zeros where none comes.
     pub(crate) fn new(
         bytes: &'a mut [u8],
         size: PageSize,
@@ -23,7 +26,7 @@ impl<'a> PageBuilder<'a> {
         external: &[u8],
     ) -> Self {
         let mut formatted = PageMut::new(bytes, size);
-        formatted.format(page, object, flags, external);
+        formatted.format_ends(page, object, flags, external);
         formatted.set_flush_type(1);
         Self {
             bytes,
@@ -89,6 +92,8 @@ impl<'a> PageBuilder<'a> {
         let free_bytes = area_bytes
             .checked_sub(self.data_end + self.tags * TAG_BYTES)
             .expect("the layout counted what fits");
+        let free_start = self.size.header_bytes() + self.data_end;
+        self.bytes[free_start..free_start + free_bytes].fill(0);
         self.put_u16(field::FREE, free_bytes as u16);
         self.put_u16(field::DATA_END, self.data_end as u16);
         self.put_u16(field::TAG_COUNT, self.tags as u16);
@@ -138,7 +143,7 @@ impl PageView<'_> {
 }
 
 /// Puts nodes of a formatted page at given places, in line order, and sets the counts.
-pub(crate) fn place_nodes(bytes: &mut [u8], size: PageSize, external_bytes: usize, nodes: &[PlacedNode]) {
+pub(crate) fn place_nodes(bytes: &mut [u8], size: PageSize, external_bytes: usize, nodes: &[PlacedNode<'_>]) {
     let put_u16 = |bytes: &mut [u8], at: usize, value: usize| {
         bytes[at..at + 2].copy_from_slice(&(value as u16).to_le_bytes());
     };
@@ -164,13 +169,13 @@ pub(crate) fn place_nodes(bytes: &mut [u8], size: PageSize, external_bytes: usiz
 }
 
 /// A node with its place on a page.
-pub(crate) struct PlacedNode {
+pub(crate) struct PlacedNode<'a> {
     /// From the end of the page header.
     pub offset: usize,
     /// Flags kept in the tag of a small page.
     pub flags: u8,
     /// Key and data as stored.
-    pub bytes: Vec<u8>,
+    pub bytes: Cow<'a, [u8]>,
 }
 
 /// Sets the flags word as it is, flush type included.

@@ -46,8 +46,14 @@ impl<'a> PageMut<'a> {
 
     /// Makes an empty page. `flags` are the kind and level bits; the always-set bits are added. The flush type is kept.
     pub fn format(&mut self, page: PageNumber, object: u32, flags: u32, external: &[u8]) {
+        self.bytes[self.size.header_bytes()..].fill(0);
+        self.format_ends(page, object, flags, external);
+    }
+
+    /// What [`PageMut::format`] does to both ends of the page: header, external header and first tag. The area between keeps what it holds.
+    pub(crate) fn format_ends(&mut self, page: PageNumber, object: u32, flags: u32, external: &[u8]) {
         let flush_type = self.view().flags() & page_flags::FLUSH_TYPE_MASK;
-        self.bytes.fill(0);
+        self.bytes[..self.size.header_bytes()].fill(0);
         self.put_u32(field::OBJECT, object);
         let always = page_flags::NEW_RECORD_FORMAT | page_flags::NEW_CHECKSUM;
         self.put_u32(

@@ -101,6 +101,50 @@ impl Node<'_> {
     }
 }
 
+/// A node whose prefix was not looked up.
+struct Parts<'a> {
+    flags: u8,
+    prefix_bytes: usize,
+    suffix: &'a [u8],
+    data: &'a [u8],
+}
+
+/// A key that is looked for on a page. Most nodes begin with the page's prefix, so that this is compared once and not for every node.
+struct Wanted<'a> {
+    key: &'a [u8],
+    external: &'a [u8],
+    /// So many leading bytes of the external header are those of the key.
+    shared_bytes: usize,
+}
+
+impl<'a> Wanted<'a> {
+    fn new(view: &PageView<'a>, key: &'a [u8]) -> Result<Self, PageFault> {
+        let external = view.external()?;
+        let both = key.iter().zip(external);
+        let shared_bytes = both.take_while(|(left, right)| left == right).count();
+        Ok(Self {
+            key,
+            external,
+            shared_bytes,
+        })
+    }
+
+    /// Compares the key of a line with this one.
+    #[inline]
+    fn compare(&self, view: &PageView<'_>, line: usize) -> Result<Ordering, PageFault> {
+        let tag = line + 1;
+        let parts = view.parts(tag)?;
+        let prefix_bytes = parts.prefix_bytes;
+        if prefix_bytes <= self.shared_bytes {
+            return Ok(parts.suffix.cmp(&self.key[prefix_bytes..]));
+        }
+        let prefix = self.external.get(..prefix_bytes);
+        let prefix = prefix.ok_or(PageFault::PrefixMissing { tag })?;
+        // The prefix and the key part within the prefix, or the key ends there.
+        Ok(prefix.cmp(&self.key[..self.key.len().min(prefix_bytes)]))
+    }
+}
+
 /// A page to be read.
 #[derive(Clone, Copy)]
 pub struct PageView<'a> {
@@ -108,6 +152,7 @@ pub struct PageView<'a> {
     size: PageSize,
 }
 
+#[inline]
 pub(super) fn u16_at(bytes: &[u8], offset: usize) -> u16 {
     u16::from_le_bytes([bytes[offset], bytes[offset + 1]])
 }
@@ -212,6 +257,7 @@ impl<'a> PageView<'a> {
     }
 
     /// (offset from the end of the header, length, flags of a small page's node) of a tag.
+    #[inline]
     pub(super) fn tag(&self, tag: usize) -> Result<(usize, usize, u8), PageFault> {
         let outside = PageFault::TagOutside { tag };
         let slot = (tag + 1)
@@ -233,6 +279,7 @@ impl<'a> PageView<'a> {
         Ok((offset, length, flags))
     }
 
+    #[inline]
     pub(super) fn tag_bytes(&self, tag: usize) -> Result<(&'a [u8], u8), PageFault> {
         let (offset, length, flags) = self.tag(tag)?;
         let start = self.size.header_bytes() + offset;
@@ -240,6 +287,7 @@ impl<'a> PageView<'a> {
     }
 
     /// The external header: space header on roots, key prefix elsewhere.
+    #[inline]
     pub fn external(&self) -> Result<&'a [u8], PageFault> {
         if self.tag_count() == 0 {
             Ok(&[])
@@ -248,9 +296,9 @@ impl<'a> PageView<'a> {
         }
     }
 
-    /// The node of a line.
-    pub fn node(&self, line: usize) -> Result<Node<'a>, PageFault> {
-        let tag = line + 1;
+    /// The parts of a node, its prefix only counted: what every look at a node has in common.
+    #[inline]
+    fn parts(&self, tag: usize) -> Result<Parts<'a>, PageFault> {
         let (bytes, tag_flags) = self.tag_bytes(tag)?;
         let cut = PageFault::NodeCut { tag };
         if bytes.len() < 2 {
@@ -271,27 +319,38 @@ impl<'a> PageView<'a> {
             return Err(cut);
         }
         let suffix_bytes = usize::from(u16_at(rest, 0) & 0x1FFF);
-        let body = &rest[2..];
-        if body.len() < suffix_bytes {
-            return Err(cut);
-        }
-        let prefix = if prefix_bytes == 0 {
+        let (suffix, data) = rest[2..].split_at_checked(suffix_bytes).ok_or(cut)?;
+        Ok(Parts {
+            flags,
+            prefix_bytes,
+            suffix,
+            data,
+        })
+    }
+
+    /// The node of a line.
+    #[inline]
+    pub fn node(&self, line: usize) -> Result<Node<'a>, PageFault> {
+        let tag = line + 1;
+        let parts = self.parts(tag)?;
+        let prefix = if parts.prefix_bytes == 0 {
             &[][..]
         } else {
             self.external()?
         };
         let prefix = prefix
-            .get(..prefix_bytes)
+            .get(..parts.prefix_bytes)
             .ok_or(PageFault::PrefixMissing { tag })?;
         Ok(Node {
-            flags,
+            flags: parts.flags,
             prefix,
-            suffix: &body[..suffix_bytes],
-            data: &body[suffix_bytes..],
+            suffix: parts.suffix,
+            data: parts.data,
         })
     }
 
     /// The child page of a branch line.
+    #[inline]
     pub fn child(&self, line: usize) -> Result<PageNumber, PageFault> {
         let data = self.node(line)?.data;
         let bytes = data.get(..4).ok_or(PageFault::NoChild { line })?;
@@ -300,10 +359,11 @@ impl<'a> PageView<'a> {
 
     /// The line of `key`, or the line where it would be inserted.
     pub fn find(&self, key: &[u8]) -> Result<Result<usize, usize>, PageFault> {
+        let wanted = Wanted::new(self, key)?;
         let (mut low, mut high) = (0, self.lines());
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.node(middle)?.compare_key(key) {
+            match wanted.compare(self, middle)? {
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => high = middle,
                 Ordering::Equal => return Ok(Ok(middle)),
@@ -318,10 +378,11 @@ impl<'a> PageView<'a> {
             .lines()
             .checked_sub(1)
             .ok_or(PageFault::NoChild { line: 0 })?;
+        let wanted = Wanted::new(self, key)?;
         let (mut low, mut high) = (0, last);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.node(middle)?.compare_key(key) == Ordering::Greater {
+            if wanted.compare(self, middle)? == Ordering::Greater {
                 high = middle;
             } else {
                 low = middle + 1;

@@ -56,13 +56,15 @@ impl PageDelta {
         let view = PageView::new(written, self.size());
         view.check_structure().ok()?;
         let heading = Heading::of(&view)?;
-        let mut coded = vec![SCRIPTED];
+        let mut coded = Vec::with_capacity(128);
+        coded.push(SCRIPTED);
         push_number(&mut coded, page.into());
         let mut composer = Composer::new(&self.database, generated, page, heading);
         composer.push_heading(&mut coded);
         let steps = script::write(&mut composer, &view)?;
         let ghosts = ghosts::find(&self.database, &composer, &view);
-        let mut composed = composer.finish(&ghosts);
+        let mut composed = generated.to_vec();
+        composer.finish(&ghosts, &mut composed);
         ghosts::push(&mut coded, &ghosts);
         push_number(&mut coded, steps.count);
         coded.extend(steps.bytes);
@@ -78,7 +80,7 @@ impl PageDelta {
         let mut composer = Composer::new(&self.database, &generated, page, heading);
         let ghosts: Vec<Ghost> = ghosts::take(&mut coded);
         script::run(&mut composer, &mut coded);
-        unit.copy_from_slice(&composer.finish(&ghosts));
+        composer.finish(&ghosts, unit);
         Runs.decode(coded, unit);
         set_checksum(unit, page);
     }
@@ -117,18 +119,24 @@ impl Delta for PageDelta {
 
 /// The number under which the page's checksums are right. It enters only their XOR half, so it can be read out of them.
 fn page_number(page: &[u8]) -> Option<PageNumber> {
-    let number = (stored_checksums(page)[0] ^ page_checksums(page, 0)[0]) as u32;
-    (number > 0 && page_checksums(page, number) == stored_checksums(page)).then_some(number)
+    let (sums, stored) = (page_checksums(page, 0), stored_checksums(page));
+    let number = (stored[0] ^ sums[0]) as u32;
+    let blocks = block_count(page);
+    let is_right = |block: usize| sums[block] ^ u64::from(number) == stored[block];
+    (number > 0 && (0..blocks).all(is_right)).then_some(number)
+}
+
+fn block_count(page: &[u8]) -> usize {
+    if page.len() > PageSize::KIB_8.bytes() {
+        4
+    } else {
+        1
+    }
 }
 
 /// Makes the checksum fields equal, so that they leave no residue.
 fn copy_checksums(from: &[u8], to: &mut [u8]) {
-    let blocks = if from.len() > PageSize::KIB_8.bytes() {
-        4
-    } else {
-        1
-    };
-    for slot in SLOTS.into_iter().take(blocks) {
+    for slot in SLOTS.into_iter().take(block_count(from)) {
         to[slot..slot + 8].copy_from_slice(&from[slot..slot + 8]);
     }
 }

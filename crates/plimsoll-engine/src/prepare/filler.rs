@@ -4,6 +4,8 @@
 //! family; constants chosen here). It need not resist an attacker, only a storage array's compression and deduplication.
 //! The same arithmetic is repeated in the Python reader tests, so it can never change under existing databases.
 
+use crate::checksum::with_best_kernel;
+
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 const MASK: u64 = 0xD6E8_FEB8_6659_FD93;
 
@@ -23,6 +25,14 @@ pub(super) fn word(key: u64, index: u64) -> u64 {
 /// Fills `bytes`: the first `random_bytes` (rounded down to words) with the key's sequence, the rest with one repeated printable word.
 /// Returns the wrapping sum of all 64-bit little-endian words, the last one padded with zeros.
 pub(super) fn fill(bytes: &mut [u8], key: u64, random_bytes: usize) -> u64 {
+    with_best_kernel(
+        #[inline(always)]
+        || fill_words(bytes, key, random_bytes),
+    )
+}
+
+#[inline(always)]
+fn fill_words(bytes: &mut [u8], key: u64, random_bytes: usize) -> u64 {
     let (random, plain) = bytes.split_at_mut(random_bytes.min(bytes.len()) / 8 * 8);
     let mut sum = 0u64;
     let (words, _) = random.as_chunks_mut::<8>();

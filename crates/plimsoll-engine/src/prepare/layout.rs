@@ -63,11 +63,11 @@ impl Leaves {
         }
     }
 
-    /// The first key of leaf `leaf`, which is the separator of the leaf before.
-    pub(super) fn first_key(&self, leaf: u64) -> Vec<u8> {
+    /// Shows the first key of leaf `leaf`, which is the separator of the leaf before.
+    pub(super) fn with_first_key(&self, leaf: u64, show: impl FnOnce(&[u8])) {
         match self {
-            Leaves::Records(per_leaf) | Leaves::Entries(per_leaf) => number_key(leaf * per_leaf).to_vec(),
-            Leaves::Values(form) => form.first_key(leaf),
+            Leaves::Records(per_leaf) | Leaves::Entries(per_leaf) => show(&number_key(leaf * per_leaf)),
+            Leaves::Values(form) => show(&form.first_key(leaf)),
         }
     }
 

@@ -120,13 +120,16 @@ fn push_children(
 ) {
     for child in first..end {
         let number = below.first + child;
-        let data = if child + 1 == end {
-            page.push(0, &[], 4)
+        let number = number.to_le_bytes();
+        if child + 1 == end {
+            page.push(0, &[], 4).copy_from_slice(&number);
         } else {
-            let separator = tree.leaves.first_key(u64::from(child + 1) * below.span);
-            page.push(prefix_bytes, &separator[prefix_bytes..], 4)
-        };
-        data.copy_from_slice(&number.to_le_bytes());
+            let leaf = u64::from(child + 1) * below.span;
+            tree.leaves.with_first_key(leaf, |separator| {
+                page.push(prefix_bytes, &separator[prefix_bytes..], 4)
+                    .copy_from_slice(&number);
+            });
+        }
     }
 }
 

@@ -320,16 +320,15 @@ impl EngineDatabase {
         let per_leaf = self.prepared.per_leaf();
         let first = number - number % per_leaf;
         // Prepared leaves have their vacancies at the end: places of deleted records come first, as sessions know of these.
-        for place in first..first + per_leaf {
-            let key = self.prepared.record_key(place);
-            if place < self.prepared.records() && transaction.get(self.tree, &key).await?.is_none() {
-                // The place may have held a record before: this one differs from every version of that.
-                let version = REPLY_VERSIONS | transaction.id() as u32;
-                let record = self.prepared.record(place, version);
-                return Ok(transaction.insert(self.tree, &key, &record).await?);
-            }
-        }
-        Err(Failure::NoRoom)
+        let places = first..self.prepared.records().min(first + per_leaf);
+        let keys: Vec<_> = places.map(|place| self.prepared.record_key(place)).collect();
+        let Some(vacant) = transaction.first_absent(self.tree, &keys).await? else {
+            return Err(Failure::NoRoom);
+        };
+        // The place may have held a record before: this one differs from every version of that.
+        let version = REPLY_VERSIONS | transaction.id() as u32;
+        let record = self.prepared.record(first + vacant as u64, version);
+        Ok(transaction.insert(self.tree, &keys[vacant], &record).await?)
     }
 
     /// Reads a record, compares it with what must be there, and says which version it is.

@@ -1,6 +1,8 @@
 //! Composing a page out of prepared lines, known records and literal nodes. Writing a script and running it both go through
 //! here, so both always agree on what a step gives and on what comes next.
 
+use std::borrow::Cow;
+
 use super::ghosts::Ghost;
 use super::numbers::{push_bytes, push_difference, push_number, take_bytes, take_difference, take_number};
 use crate::page::{PageMut, PageView, PlacedNode, node_bytes, page_flags, place_nodes, set_all_flags};
@@ -97,7 +99,7 @@ pub(super) struct Composer<'a> {
     page: PageNumber,
     heading: Heading,
     keeps_external: bool,
-    nodes: Vec<PlacedNode>,
+    nodes: Vec<PlacedNode<'a>>,
     /// Next prepared line.
     pub cursor: usize,
     /// How far prepared nodes have moved.
@@ -164,24 +166,28 @@ impl<'a> Composer<'a> {
     }
 
     /// The prepared node at the cursor as it looks on this page.
-    pub(super) fn prepared(&self) -> Option<(u8, Vec<u8>)> {
+    pub(super) fn prepared(&self) -> Option<(u8, Cow<'a, [u8]>)> {
         if self.keeps_external {
             let (offset, length, flags) = self.generated.node_place(self.cursor)?;
             let start = self.size().header_bytes() + offset;
-            return Some((flags, self.generated.bytes()[start..start + length].to_vec()));
+            return Some((
+                flags,
+                Cow::Borrowed(&self.generated.bytes()[start..start + length]),
+            ));
         }
         let node = self.generated.node(self.cursor).ok()?;
-        Some(self.node(&node.key(), node.data))
+        let (flags, bytes) = self.node(&node.key(), node.data);
+        Some((flags, Cow::Owned(bytes)))
     }
 
-    pub(super) fn place(&mut self, offset: u64, (flags, bytes): (u8, Vec<u8>)) {
+    pub(super) fn place(&mut self, offset: u64, (flags, bytes): (u8, Cow<'a, [u8]>)) {
         let offset = offset as usize;
         self.end = offset + bytes.len();
         self.nodes.push(PlacedNode { offset, flags, bytes });
     }
 
     /// The nodes placed so far.
-    pub(super) fn nodes(&self) -> &[PlacedNode] {
+    pub(super) fn nodes(&self) -> &[PlacedNode<'a>] {
         &self.nodes
     }
 
@@ -200,32 +206,28 @@ impl<'a> Composer<'a> {
         self.next_number.or_else(after_prepared).unwrap_or(0)
     }
 
-    /// The page, checksums aside.
-    pub(super) fn finish(self, ghosts: &[Ghost]) -> Vec<u8> {
+    /// Makes the page out of a copy of the prepared one, checksums aside: what is free still holds what was there, the prepared page and
+    /// then records that have come and gone.
+    pub(super) fn finish(self, ghosts: &[Ghost], bytes: &mut [u8]) {
         let size = self.size();
         let header_bytes = size.header_bytes();
-        let mut bytes = vec![0; size.bytes()];
         let heading = &self.heading;
-        PageMut::new(&mut bytes, size).format(self.page, heading.object, heading.flags, &heading.external);
         let tags_start = size.bytes() - 4 * (self.nodes.len() + 1);
         let area_end = tags_start.max(header_bytes);
-        // What is free still holds what was there: the prepared page, then records that have come and gone.
         let external_end = header_bytes + heading.external.len();
         let prepared_end = area_end.min(size.bytes() - 4 * (self.generated.lines() + 1));
-        if prepared_end > external_end {
-            bytes[external_end..prepared_end]
-                .copy_from_slice(&self.generated.bytes()[external_end..prepared_end]);
-        }
+        // Nothing is left of prepared tags.
+        bytes[prepared_end.max(external_end)..].fill(0);
+        PageMut::new(bytes, size).format_ends(self.page, heading.object, heading.flags, &heading.external);
         for ghost in ghosts {
             let (_, node) = ghost.node(&self);
             paint(&mut bytes[header_bytes..area_end], ghost.offset, &node);
         }
-        place_nodes(&mut bytes, size, heading.external.len(), &self.nodes);
-        set_all_flags(&mut bytes, heading.flags);
-        let mut page = PageMut::new(&mut bytes, size);
+        place_nodes(bytes, size, heading.external.len(), &self.nodes);
+        set_all_flags(bytes, heading.flags);
+        let mut page = PageMut::new(bytes, size);
         page.set_dbtime(heading.dbtime);
         page.set_siblings(heading.previous, heading.next);
-        bytes
     }
 }
 

@@ -3,6 +3,8 @@
 
 use super::compose::{Composer, Content};
 use super::numbers::{push_difference, push_number, take_difference, take_number};
+use plimsoll_io::first_difference;
+
 use crate::page::PageView;
 use crate::prepare::PreparedDatabase;
 
@@ -64,14 +66,15 @@ pub(super) fn find(database: &PreparedDatabase, composer: &Composer<'_>, view: &
     for (start, end) in free_spans(composer, view) {
         let mut from = start;
         // A ghost explains a stretch; look again behind it.
-        while let Some(differs_at) = (from..end).find(|&at| area[at] != prepared[at]) {
+        while let Some(equal_bytes) = first_difference(&area[from..end], &prepared[from..end]) {
+            let differs_at = from + equal_bytes;
             let found = find_whole(database, composer, area, differs_at, end)
                 .or_else(|| find_remains(database, composer, area, differs_at, end));
             let Some((ghost, node_bytes)) = found else {
-                from = differs_at + SAMPLE_BYTES;
+                from = end.min(differs_at + SAMPLE_BYTES);
                 continue;
             };
-            from = (ghost.offset + node_bytes).max(differs_at + 1);
+            from = end.min((ghost.offset + node_bytes).max(differs_at + 1));
             ghosts.push(ghost);
         }
     }

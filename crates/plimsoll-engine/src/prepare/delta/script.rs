@@ -12,6 +12,8 @@
 //!
 //! A kept or replaced node is expected where it was prepared, moved as far as the one before; any other right behind the node of the line before.
 
+use std::borrow::Cow;
+
 use super::compose::{Composer, Content};
 use super::numbers::{push_bytes, push_difference, push_number, take_bytes, take_difference, take_number};
 use crate::page::PageView;
@@ -74,7 +76,7 @@ pub(super) fn write(composer: &mut Composer<'_>, view: &PageView<'_>) -> Option<
 
 /// The step that gives this line, or the skip that must come before it.
 fn next_step(composer: &Composer<'_>, view: &PageView<'_>, line: usize, stored: &[u8]) -> Option<Step> {
-    if composer.prepared().is_some_and(|(_, bytes)| bytes == stored) {
+    if composer.prepared().is_some_and(|(_, bytes)| *bytes == *stored) {
         return Some(Step::Keep);
     }
     let node = view.node(line).ok()?;
@@ -176,23 +178,23 @@ fn apply(composer: &mut Composer<'_>, step: &Step, offset: u64) -> Option<()> {
         Step::Replace { version } => {
             let key = composer.generated.node(composer.cursor).ok()?.key();
             let record = database.record(number_of_key(&key)?, *version as u32);
-            composer.node(&key, &record)
+            owned(composer.node(&key, &record))
         }
         Step::New { number, version } => {
             composer.next_number = Some(number + 1);
             let key = database.record_key(*number);
-            if composer.content == Content::Entries {
+            owned(if composer.content == Content::Entries {
                 composer.node(&database.scatter_key(*number), &key)
             } else {
                 composer.node(&key, &database.record(*number, *version as u32))
-            }
+            })
         }
-        Step::Literal { key, data } => composer.node(key, data),
+        Step::Literal { key, data } => owned(composer.node(key, data)),
         Step::Chunk(chunk) => {
             composer.last_value = chunk.value;
             composer.next_number = Some(chunk.number);
             let (key, data) = chunk_node(composer, chunk);
-            composer.node(&key, &data)
+            owned(composer.node(&key, &data))
         }
     };
     if let Step::Keep | Step::Replace { .. } = step {
@@ -200,6 +202,10 @@ fn apply(composer: &mut Composer<'_>, step: &Step, offset: u64) -> Option<()> {
     }
     composer.place(offset, node);
     Some(())
+}
+
+fn owned<'a>((flags, bytes): (u8, Vec<u8>)) -> (u8, Cow<'a, [u8]>) {
+    (flags, Cow::Owned(bytes))
 }
 
 /// Gathers equal steps into runs.
