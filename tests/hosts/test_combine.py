@@ -117,6 +117,28 @@ def test_JST_20_the_worst_host_decides(host: Host, tmp_path: Path) -> None:
     assert "(by themselves 1 fail, 1 pass" in verdict["headline"]
 
 
+@pytest.mark.parametrize(("required", "result"), [(600.0, "pass"), (10_000.0, "fail")])
+def test_JST_20_all_must_make_together_what_their_plan_requires(
+    host: Host, tmp_path: Path, required: float, result: str
+) -> None:
+    """Two hosts of 329 a second each are within every limit; whether that is enough for 10,000 only their sum can tell."""
+    paths = [host("alpha"), host("beta")]
+    for path in paths:
+        plan = folder.read_json(path / folder.PLAN)
+        plan["judgement"]["hosts"] = {"all": ["alpha", "beta"], "required_iops": required}
+        folder.write_json(path / folder.PLAN, plan)
+    _, verdict = combined(*paths, out=tmp_path / "all")
+    assert verdict["result"] == result
+    assert [row["result"] for row in verdict["hosts"]] == ["pass", "pass"]
+    assert verdict["required_iops"] == required
+    assert verdict["headroom"] == pytest.approx(2 * 329.489 / required, rel=0.01)
+    if result == "fail":
+        assert verdict["reasons"][0].startswith("Database IOPS that the plan requires (all hosts): 65")
+    gamma = host("gamma")
+    folder.write_json(gamma / folder.PLAN, {**folder.read_json(paths[0] / folder.PLAN), "run": folder.read_json(gamma / folder.PLAN)["run"]})  # fmt: skip
+    assert "host beta of the plan is missing" in refusal(paths[0], gamma, out=tmp_path / "other")
+
+
 @pytest.mark.parametrize("later_s", [400.0, 5000.0])
 def test_hosts_that_measured_one_after_the_other_are_refused(host: Host, tmp_path: Path, later_s: float) -> None:
     """Two half loads one after the other are not one whole load, however good they look."""
