@@ -5,16 +5,21 @@ use std::collections::BTreeMap;
 
 use plimsoll_run::{Behaviour, Kind, PowercutSpec, Rehearsal, RehearsalSpec, rehearse};
 
+/// Places of each ring of rows ...
+const ROWS: u64 = 64;
+/// ... and of marks: more than are written between the first lie and the cut, so that none of the lies is overwritten.
+const SLOTS: u64 = 512;
+
 fn rehearsal(behaviour: Behaviour, seed: u64) -> Rehearsal {
     let work = PowercutSpec {
         directory: "/replaced".into(),
         run: 7 + seed,
         page_bytes: 4096,
         sessions: 3,
-        rows: 64,
+        rows: ROWS,
         row_bytes: 300,
         lanes: 2,
-        slots: 32,
+        slots: SLOTS,
         cache_bytes: 512 << 10,
         unwitnessed_max: 100,
         io_method: "auto".into(),
@@ -42,8 +47,8 @@ fn missing(found: &Rehearsal) -> (u64, u64) {
     let mut missing = (0, 0);
     for line in &found.acknowledged {
         let ring = match line.kind {
-            Kind::Commit => 64,
-            Kind::Mark => 32,
+            Kind::Commit => ROWS,
+            Kind::Mark => SLOTS,
         };
         let place = (line.kind.name(), line.lane, line.sequence % ring);
         if there.get(&place).is_none_or(|sequence| *sequence < line.sequence) {
@@ -123,10 +128,11 @@ fn a_disk_that_tears_shows_sectors_of_two_writes_in_one_block() {
 /// A write that was flushed and is gone while later ones are there: either ring shows it.
 #[test]
 fn a_disk_that_reorders_loses_single_writes() {
-    let found = rehearsal(Behaviour::Reorders, 1);
-    let (_, marks) = missing(&found);
-    assert!(marks > 0, "one mark in a hundred is forgotten");
-    assert!(marks < 100, "and no more: {marks}");
+    let lost: Vec<u64> = (1..=4)
+        .map(|seed| missing(&rehearsal(Behaviour::Reorders, seed)).1)
+        .collect();
+    assert!(lost.iter().sum::<u64>() > 0, "one mark in a hundred is forgotten");
+    assert!(lost.iter().all(|count| *count < 50), "and no more: {lost:?}");
 }
 
 /// The same seed must give the same bytes, or a failure could not be looked at again.
