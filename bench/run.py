@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import calibrated
 import contest
 import engine_cost
 import environment
@@ -49,6 +50,7 @@ def sections(arguments: argparse.Namespace) -> dict[str, Callable[[], list[Figur
         "modelled_light": lambda: modelled_arrays.light(quick),
         "modelled_engine": lambda: modelled_arrays.engine(quick),
         "modelled_toy": lambda: modelled_arrays.toy(quick),
+        "calibrated": lambda: calibrated.calibrated(directory, quick),
         "reads_against_fio": lambda: loads.reads(directory, quick),
         "mix_beside_fio": lambda: loads.mix(directory, quick),
         "arrivals": lambda: loads.arrivals(quick),

@@ -117,3 +117,10 @@ def test_SIM_11_a_reserve_for_snapshots_leaves_less_for_volumes() -> None:
     assert lacking_gb(array, instances) is None
     assert lacking_gb(array | {"reserve_share": 0.25}, instances) is not None
     assert filling_mib(array | {"reserve_share": 0.25}, 1) < filling_mib(array, 1)
+
+
+def test_equallogic_volumes_are_spread_and_others_lie_in_turn() -> None:
+    """STU-05: the layout of volumes must not matter on arrays that share their space out in pages; on others it does."""
+    for name, order in (("equallogic-ps6500e", "spread"), ("emc-vnxe3300", "volume_by_volume")):
+        description = array_description(array_preset(name), [("one", 10.0), ("two", 10.0)])
+        assert description["pools"][0]["page_order"] == order

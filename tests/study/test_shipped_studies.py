@@ -45,7 +45,9 @@ def test_STU_02_a_baseline_at_two_loads() -> None:
     light, heavy = found["0.2 IOPS for each user"], found["0.35 IOPS for each user"]
     assert (light["required_iops"], heavy["required_iops"]) == (pytest.approx(1000), pytest.approx(1750))
     assert light["headroom"] / heavy["headroom"] == pytest.approx(1.75)
-    assert light["read_latency_ms_at_required"] < 18.5
+    assert light["read_latency_ms_at_required"] < 15
+    # The paper chose its array so that 1750 lie just within its limit.
+    assert 0.85 < heavy["headroom"] < 1.15
 
 
 def test_STU_03_array_and_drive_types() -> None:
@@ -57,19 +59,19 @@ def test_STU_03_array_and_drive_types() -> None:
 
 
 def test_STU_04_mirrors_and_parity() -> None:
-    """STU-04: RAID 10 carries 1.2 to 1.4 times as much as RAID 50 on both arrays."""
-    _, found = shortened("raid_type")
+    """STU-04: RAID 10 carries 1.2 to 1.4 times as much as RAID 50 on both arrays; a short test flatters parity, whose cache fills later."""
+    _, found = shortened("raid_type", (40, 150))
     for array in ("PS6000XV", "PS6500E"):
         gain = found[f"{array} RAID 10"]["database_iops"] / found[f"{array} RAID 50"]["database_iops"]
         assert 1.18 < gain < 1.42
 
 
 def test_STU_05_volume_layouts() -> None:
-    """STU-05: four layouts lie near each other. Published: within 5 %; the model's spread is larger and said in the papers page."""
+    """STU-05: four layouts lie near each other. Published: within 5 %, to which the papers page holds longer runs."""
     _, found = shortened("volume_layout")
     rates = [figures["database_iops"] for figures in found.values()]
     assert len(rates) == 4
-    assert max(rates) / min(rates) < 1.12
+    assert max(rates) / min(rates) < 1.07
 
 
 def test_STU_06_a_pool_grows_with_its_members() -> None:

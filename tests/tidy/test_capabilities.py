@@ -1,4 +1,4 @@
-"""Every capability of the published engine and of the performance test is borne by a test, in Rust or in Python.
+"""Every capability of the published engine, of the performance test and of the modelled array is borne by a test, in Rust or in Python.
 
 A test bears an id by carrying it in its name, or in its docstring, in Rust the documentation directly above its `#[test]`.
 """
@@ -8,13 +8,18 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_ID = re.compile(r"(?:ENG|JST|RPT|MON|BKP|DAT|STU|UI|ORC)-\d{2}")
+_ID = re.compile(r"(?:ENG|JST|RPT|MON|BKP|DAT|STU|SIM|STO|HA|UI|ORC)-\d{2}")
 _RUST_TEST = re.compile(r"((?:^[ \t]*///.*\n)*[ \t]*#\[test\](?:\n[ \t]*#\[.*\])*\n[ \t]*fn \w+)", re.MULTILINE)
 _ENGINE = {f"ENG-{number:02d}" for number in range(1, 25)}
 _PERFORMANCE_TEST = {
     *("JST-01", "JST-22", "RPT-30", "RPT-31", "MON-01", "MON-05", "MON-06", "MON-07"),
     *(f"JST-{number:02d}" for number in range(6, 20)),
     *(f"RPT-{number:02d}" for number in range(1, 18)),
+}
+_MODELLED_ARRAY = {
+    *("HA-04", "MON-02", "STO-03", "STO-11", "STU-11", "STU-15", "STU-16", "STU-17"),
+    *(f"SIM-{number:02d}" for number in range(1, 19)),
+    *(f"STU-{number:02d}" for number in range(1, 8)),
 }
 _OTHER_TESTS = {
     *(
@@ -61,7 +66,7 @@ def test_every_capability_is_borne_by_a_test() -> None:
         borne |= ids_of_rust_tests(path.read_text(encoding="utf-8"))
     for path in sorted((ROOT / "tests").glob("*/test_*.py")):
         borne |= ids_of_python_tests(path.read_text(encoding="utf-8"))
-    wanted = _ENGINE | _PERFORMANCE_TEST | _OTHER_TESTS
+    wanted = _ENGINE | _PERFORMANCE_TEST | _MODELLED_ARRAY | _OTHER_TESTS
     assert borne >= wanted, f"no test bears {sorted(wanted - borne)}"
 
 

@@ -129,6 +129,8 @@ struct Volume {
     name: String,
     pool: u32,
     base: u64,
+    /// Where each page of the volume lies in its pool, when volumes are spread; else it lies in one piece from `base` on.
+    pages: Vec<u32>,
     capacity_bytes: u64,
     shift_bytes: u64,
     prefetcher: Prefetcher,
@@ -432,7 +434,11 @@ impl Array {
     fn resolve(&self, volume: u32, offset: u64) -> (u32, u32, u64) {
         let volume = &self.volumes[volume as usize];
         let pool = &self.pools[volume.pool as usize];
-        let mut address = volume.base + offset;
+        let (page, within) = (offset / pool.page_bytes, offset % pool.page_bytes);
+        let mut address = match volume.pages.get(page as usize) {
+            Some(place) => u64::from(*place) * pool.page_bytes + within,
+            None => volume.base + offset,
+        };
         if volume.shift_bytes > 0 {
             address += shift_of(offset, volume.shift_bytes, pool.slices[0].element_bytes);
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::raid::usable_drives;
-use crate::spec::{ArraySpec, DriveKind, GroupSpec, RaidLevel};
+use crate::spec::{ArraySpec, DriveKind, GroupSpec, PageOrder, RaidLevel};
 
 /// One thing that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -257,7 +257,14 @@ fn pools(spec: &ArraySpec, found: &mut Found) {
     }
     for (index, pool) in spec.pools.iter().enumerate() {
         let mine = spec.volumes.iter().filter(|volume| volume.pool as usize == index);
-        let asked: u64 = mine.map(|volume| volume.capacity_bytes + (2 << 20)).sum();
+        // Spread volumes take whole pages.
+        let unit_bytes = match pool.page_order {
+            PageOrder::VolumeByVolume => 1,
+            PageOrder::Spread => pool.page_bytes,
+        };
+        let asked: u64 = mine
+            .map(|volume| (volume.capacity_bytes + (2 << 20)).next_multiple_of(unit_bytes))
+            .sum();
         let usable: u64 = pool
             .groups
             .iter()

@@ -224,6 +224,18 @@ pub struct PoolSpec {
     pub groups: Vec<u32>,
     /// What is put on one member before the next has its turn.
     pub page_bytes: u64,
+    /// In which order volumes get their pages.
+    pub page_order: PageOrder,
+}
+
+/// How the pages of a pool are shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PageOrder {
+    /// One volume after the other, from the outer rim inward.
+    VolumeByVolume,
+    /// All volumes side by side: each is spread evenly over everything that is in use.
+    Spread,
 }
 
 /// A volume.

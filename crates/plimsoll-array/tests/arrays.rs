@@ -2,7 +2,7 @@
 
 mod support;
 
-use plimsoll_array::spec::{CapSpec, PathPolicy, PoolSpec, RaidLevel};
+use plimsoll_array::spec::{CapSpec, PageOrder, PathPolicy, PoolSpec, RaidLevel};
 use plimsoll_array::{ArraySpec, check};
 use support::*;
 
@@ -143,6 +143,7 @@ fn a_small_volume_uses_every_drive_of_its_pool() {
         name: "aggregate".into(),
         groups: vec![0, 1],
         page_bytes: 15 * MIB,
+        page_order: PageOrder::VolumeByVolume,
     }];
     spec.volumes = vec![volume("small", 2 * GB)];
     let outcome = run(&simulation(spec, vec![random_reads(GB, 16, 0.0)], 1, 20));
@@ -163,6 +164,7 @@ fn disk_groups_do_not_disturb_each_other() {
             name: "second".into(),
             groups: vec![1],
             page_bytes: 15 * MIB,
+            page_order: PageOrder::VolumeByVolume,
         });
         spec.volumes.push(volume("other", 100 * GB));
         spec.volumes[1].pool = 1;
@@ -270,4 +272,53 @@ fn impossible_arrays_are_refused_with_every_mistake() {
         text.contains("pools[0] holds 3600.0 GB, but its volumes ask for 4000.0 GB"),
         "{text}"
     );
+}
+
+/// STU-05: where volumes are spread over a pool page by page, cutting the same space into one volume or into four makes no difference to
+/// speak of, while volumes that lie one behind the other keep their databases far apart.
+#[test]
+fn spread_volumes_make_the_layout_matter_less() {
+    let iops = |order: PageOrder, count: u64| {
+        let mut spec = array(hdd(15_000.0), RaidLevel::Raid10, &[4]);
+        spec.pools[0].page_order = order;
+        // Nine tenths of what four mirrored drives hold.
+        let capacity = spec.drives[0].capacity_bytes * 2 / 10 * 9;
+        let share = capacity / count / (15 * MIB) * (15 * MIB);
+        spec.volumes = (0..count)
+            .map(|number| volume(&format!("volume {number}"), share))
+            .collect();
+        let streams = (0..count).map(|number| {
+            let mut load = random_reads(share / 2 / (32 * KIB) * (32 * KIB), 16 / count as u32, 0.0);
+            if let plimsoll_array::source::StreamSpec::Closed(closed) = &mut load {
+                closed.volume = number as u32;
+            }
+            load
+        });
+        let outcome = run(&simulation(spec, streams.collect(), 1, 20));
+        outcome.classes.iter().map(|class| class.per_second).sum::<f64>()
+    };
+    let spread = iops(PageOrder::Spread, 4) / iops(PageOrder::Spread, 1);
+    let in_turn = iops(PageOrder::VolumeByVolume, 4) / iops(PageOrder::VolumeByVolume, 1);
+    assert!((0.97..1.03).contains(&spread), "{spread}");
+    assert!(in_turn < 0.96, "{in_turn}");
+}
+
+/// A page given to two volumes, or a volume that keeps to one box, would make every figure of a pool wrong.
+#[test]
+fn spread_volumes_use_every_box_alike() {
+    let mut spec = array(hdd(15_000.0), RaidLevel::Raid10, &[4]);
+    spec.members.push(member());
+    spec.groups.push(group(1, RaidLevel::Raid10, &[4]));
+    spec.pools[0].groups = vec![0, 1];
+    spec.pools[0].page_order = PageOrder::Spread;
+    spec.volumes = vec![volume("one", 45 * GB), volume("two", 45 * GB)];
+    let outcome = run(&simulation(spec, vec![random_reads(40 * GB, 16, 0.0)], 1, 20));
+    let counts: Vec<u64> = outcome
+        .array
+        .members
+        .iter()
+        .map(|member| member.host.read_count)
+        .collect();
+    let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+    assert!(*least * 10 > *most * 9, "{counts:?}");
 }

@@ -26,7 +26,7 @@ fn array(write_back: bool) -> ArraySpec {
                 "old_data_share": 0.0, "recent_bytes": 8 * MIB, "prefetch": null}}],
         "groups": [{"name": "group", "member": 0, "drive": "15k", "level": "raid5", "sets": [7], "spare_count": 0,
             "element_bytes": 65536, "rebuild_bytes_per_second": 0.0}],
-        "pools": [{"name": "pool", "groups": [0], "page_bytes": 15 * MIB}],
+        "pools": [{"name": "pool", "groups": [0], "page_bytes": 15 * MIB, "page_order": "volume_by_volume"}],
         "volumes": [{"name": "data", "pool": 0, "capacity_bytes": 100_000_000_000_u64, "shift_bytes": 0}],
         "path": {"link_count": 2, "link_bytes_per_second": 1.17e8, "link_latency_ns": 100_000,
             "host_bytes_per_second": null, "host_latency_ns": 0, "policy": "round_robin",

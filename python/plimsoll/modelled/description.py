@@ -26,7 +26,14 @@ def array_description(array: dict[str, Any], volumes: Sequence[tuple[str, float]
         "drives": [sheet_description(array["drive_sheet"], array["seek_scale"])],
         "members": [_member(array) for _ in members],
         "groups": [_group(array, number) for number in members],
-        "pools": [{"name": "pool", "groups": list(members), "page_bytes": int(array["page_mib"] * MIB)}],
+        "pools": [
+            {
+                "name": "pool",
+                "groups": list(members),
+                "page_bytes": int(array["page_mib"] * MIB),
+                "page_order": "spread" if array.get("spread_volumes") else "volume_by_volume",
+            }
+        ],
         "volumes": [
             {
                 "name": name,

@@ -111,17 +111,39 @@ _EMC = [Place(0, 1, 1043.7), Place(2, 3, 1043.7)]
 _EMC_VOLUMES = [("E", 1304.0), ("L", 80.0), ("F", 1304.0), ("M", 80.0)]
 
 
-def _emc(streams: Sequence[dict[str, Any]], warm_up_s: int = 60, measure_s: int = 600) -> Metrics:
-    return simulate(array_description(array_preset("emc-vnxe3300"), _EMC_VOLUMES), streams, warm_up_s, measure_s)
+#: Runs with maintenance and replication: threads for each database, what they do, log reads for each second.
+EMC_RUNS = {
+    "emc-3-threads": (3, Mix(33_616, 0.6129, 37_530, 0.4899, 5_314), 1.092),
+    "emc-24-hours": (3, Mix(33_616, 0.6240, 37_530, 0.4614, 5_225), 0.992),
+    "emc-6-threads": (6, Mix(33_057, 0.6023, 37_328, 0.3816, 6_423), 1.475),
+}
 
 
-def _emc_threads(count: int, mix: Mix, replication_per_s: float, maintained: bool = True) -> Metrics:
+def _emc(
+    streams: Sequence[dict[str, Any]],
+    warm_up_s: int = 60,
+    measure_s: int = 600,
+    changes: dict[str, Any] | None = None,
+) -> Metrics:
+    array = array_preset("emc-vnxe3300") | (changes or {})
+    return simulate(array_description(array, _EMC_VOLUMES), streams, warm_up_s, measure_s)
+
+
+def emc_sessions(
+    count: int,
+    mix: Mix,
+    replication_per_s: float,
+    maintained: bool = True,
+    changes: dict[str, Any] | None = None,
+    measure_s: int = 600,
+) -> Metrics:
+    """Sessions on both EMC databases, with what runs beside them; `changes` are figures of the preset."""
     streams = [work.sessions(place, count, mix) for place in _EMC]
     if maintained:
         streams += [work.maintenance(place) for place in _EMC]
     if replication_per_s:
         streams += [work.replication(place, replication_per_s, 232_500) for place in _EMC]
-    metrics = _emc(streams)
+    metrics = _emc(streams, 60, measure_s, changes)
     # The model's two databases are alike; what was printed for the second instance is compared with their mean.
     for name in ("database_write_latency", "log_write_latency"):
         metrics[f"{name}_instance_2"] = metrics[name]
@@ -205,12 +227,12 @@ def _equallogic_volumes(layout: _Layout, members: int) -> tuple[list[tuple[str, 
         volumes.append((f"database {first}", layout.volume_gb * share * members))
         if layout.logs_apart:
             volumes.append((f"log {first}", layout.log_gb * share * members))
+        # A fresh file system puts files one behind the other, logs behind the databases they share a volume with.
+        size = layout.database_gb * members
         for index in range(share):
-            start = index * layout.volume_gb * members
-            size = layout.database_gb * members
             log = number + 1 if layout.logs_apart else number
-            log_start = index * layout.log_gb * members if layout.logs_apart else start + size + 1
-            places.append(Place(number, log, size, start, log_start))
+            log_start = index * layout.log_gb * members if layout.logs_apart else share * size + 1 + 2 * index
+            places.append(Place(number, log, size, index * size, log_start))
     return volumes, places
 
 
@@ -241,18 +263,18 @@ _MIRRORED_LAYOUT = _Layout(volume_gb=698.0, log_gb=80.0)
 _XV, _X, _E = "equallogic-ps6000xv", "equallogic-ps6000x", "equallogic-ps6500e"
 
 POINTS: dict[str, Callable[[], Metrics]] = {
-    "emc-3-threads": lambda: _emc_threads(3, Mix(33_616, 0.6129, 37_530, 0.4899, 5_314), 1.092),
-    "emc-6-threads": lambda: _emc_threads(6, Mix(33_057, 0.6023, 37_328, 0.3816, 6_423), 1.475),
-    "emc-24-hours": lambda: _emc_threads(3, Mix(33_616, 0.6240, 37_530, 0.4614, 5_225), 0.992),
-    "emc-without-maintenance": lambda: _emc_threads(3, Mix(32_769, 0.6121, 37_604, 0.4992, 5_373), 0.0, False),
+    "emc-3-threads": lambda: emc_sessions(*EMC_RUNS["emc-3-threads"]),
+    "emc-6-threads": lambda: emc_sessions(*EMC_RUNS["emc-6-threads"]),
+    "emc-24-hours": lambda: emc_sessions(*EMC_RUNS["emc-24-hours"]),
+    "emc-without-maintenance": lambda: emc_sessions(3, Mix(32_769, 0.6121, 37_604, 0.4992, 5_373), 0.0, False),
     "emc-checksum": lambda: _emc([work.scan("checksum", place, 64 * KIB, 62, 0.0) for place in _EMC], 10, 60),
     "emc-backup": lambda: _emc([work.scan("backup", place, 256 * KIB, 2, 1.2, True) for place in _EMC], 10, 300),
     "emc-recovery": _emc_recovery,
     "sandisk-hdd": lambda: _sandisk(
-        "sandisk-server-hdd", 800.0, Mix(33_600, 0.5349, 37_500, 0.2689, 5_300, 16), 60, 600
+        "sandisk-server-hdd", 800.0, Mix(33_600, 0.5349, 37_500, 0.2689, 5_300, 16, 0.0), 60, 600
     ),
     "sandisk-ssd": lambda: _sandisk(
-        "sandisk-server-ssd", 1_100.0, Mix(33_600, 0.4556, 37_500, 0.1615, 5_300, 16), 5, 60
+        "sandisk-server-ssd", 1_100.0, Mix(33_600, 0.4556, 37_500, 0.1615, 5_300, 16, 0.0), 5, 60
     ),
     "ps6000xv-raid10": lambda: {"iops": _equallogic(_XV, (52, 62, 72), _MIRRORED, _MIRRORED_LAYOUT)},
     "ps6000xv-raid50": lambda: {"iops": _equallogic(_XV, (38, 48, 58))},

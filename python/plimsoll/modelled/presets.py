@@ -93,6 +93,7 @@ _ARRAY = {
     "element_kib": _need(1, 1e6, "consecutive KiB on one drive"),
     "shift_kib": _need(0, 1e6, "granularity by which volumes are off the elements; 0 for aligned"),
     "page_mib": _need(1, 1e6, "what is put on one member before the next"),
+    "spread_volumes": Field(Flag(), default=False, meaning="whether volumes share what is in use page by page, not one after the other"),
     "rebuild_mb_per_s": _need(0, 10000, "how fast a spare is filled; 0 for no rebuild"),
     "seek_scale": _need(0.1, 10, "multiplies the seek times: the constant fitted for this array"),
     "link_count": _need(1, 1024, "links between host and array", whole=True),

@@ -30,6 +30,9 @@ _MIX = {
     "logs_per_read": Field(Number(0, 100), default=0.49, meaning="log writes for each read"),
     "log_bytes": Field(Number(512, 1e7), default=5_300.0, meaning="mean size of a log write"),
     "write_depth": Field(Number(1, 4096, whole=True), default=64, meaning="page writes on their way at once"),
+    "burst_ms": Field(
+        Number(0, 60_000), default=work.BURST_MS, meaning="interval of bursts of page writes; 0 for bursts of 49 pages"
+    ),
 }
 LIGHT_FIELDS = {
     "array": Field(Text(), required=True, meaning="a preset, FILE.toml or FILE.toml#NAME"),
@@ -195,7 +198,7 @@ def _at(light: dict[str, Any], sessions: int, seed: int) -> dict[str, float]:
 
 
 def _layout(light: dict[str, Any]) -> tuple[list[tuple[str, float]], list[work.Place]]:
-    """Volumes and where the databases lie: several to a volume, logs in volumes of their own or behind their database."""
+    """Volumes and where the databases lie: several to a volume one behind the other, logs in volumes of their own or behind them."""
     volumes: list[tuple[str, float]] = []
     places: list[work.Place] = []
     share, count = int(light["databases_per_volume"]), int(light["databases"])
@@ -206,10 +209,10 @@ def _layout(light: dict[str, Any]) -> tuple[list[tuple[str, float]], list[work.P
         if light["logs_apart"]:
             volumes.append((f"log {first}", light["log_gb"] * here))
         for index in range(here):
-            start = index * light["volume_gb"]
             log = number + 1 if light["logs_apart"] else number
-            log_start = index * light["log_gb"] if light["logs_apart"] else start + light["database_gb"] + 1
-            places.append(work.Place(number, log, light["database_gb"], start, log_start))
+            behind = here * light["database_gb"] + 1 + 2 * index
+            log_start = index * light["log_gb"] if light["logs_apart"] else behind
+            places.append(work.Place(number, log, light["database_gb"], index * light["database_gb"], log_start))
     return volumes, places
 
 

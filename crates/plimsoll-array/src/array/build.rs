@@ -11,7 +11,7 @@ use crate::check::{SpecErrors, check};
 use crate::drive::Drive;
 use crate::path::{Controllers, Links};
 use crate::raid::{Layout, Slots};
-use crate::spec::{ArraySpec, MemberSpec, PoolSpec};
+use crate::spec::{ArraySpec, MemberSpec, PageOrder, PoolSpec};
 
 impl Array {
     /// Builds an array. `random` decides where platters and arms stand at first, and nothing else.
@@ -56,6 +56,7 @@ impl Array {
             .iter()
             .map(|pool| build_pool(pool, spec, &sets))
             .collect();
+        let slice_counts: Vec<usize> = pools.iter().map(|pool| pool.slices.len()).collect();
         let mut agenda = Agenda::default();
         for (index, fault) in spec.faults.iter().enumerate() {
             agenda.at(fault.at_ns, Event::Fault(index as u32));
@@ -68,7 +69,7 @@ impl Array {
             sets,
             members,
             pools,
-            volumes: volumes(spec),
+            volumes: volumes(spec, &slice_counts),
             links: Links::new(&spec.path, spec.volumes.len()),
             host_latency_ns: spec.path.host_latency_ns,
             requests: Vec::new(),
@@ -130,7 +131,7 @@ fn build_pool(pool: &PoolSpec, spec: &ArraySpec, sets: &[Set]) -> Pool {
     }
 }
 
-fn volumes(spec: &ArraySpec) -> Vec<Volume> {
+fn volumes(spec: &ArraySpec, slice_counts: &[usize]) -> Vec<Volume> {
     let mut used = vec![0; spec.pools.len()];
     let place = |volume: &crate::spec::VolumeSpec| {
         let base: u64 = used[volume.pool as usize];
@@ -141,6 +142,7 @@ fn volumes(spec: &ArraySpec) -> Vec<Volume> {
             name: volume.name.clone(),
             pool: volume.pool,
             base,
+            pages: Vec::new(),
             capacity_bytes: volume.capacity_bytes,
             shift_bytes: volume.shift_bytes,
             prefetcher: Prefetcher::default(),
@@ -148,5 +150,34 @@ fn volumes(spec: &ArraySpec) -> Vec<Volume> {
             counters: IoCounters::default(),
         }
     };
-    spec.volumes.iter().map(place).collect()
+    let mut volumes: Vec<Volume> = spec.volumes.iter().map(place).collect();
+    for (number, pool) in spec.pools.iter().enumerate() {
+        if pool.page_order == PageOrder::Spread {
+            spread(&mut volumes, number as u32, pool.page_bytes, slice_counts[number]);
+        }
+    }
+    volumes
+}
+
+/// Gives every volume of a pool its pages, on one box after the other, so that on each box the same share of every volume lies before any
+/// place: a page comes by how far within its volume its middle is.
+fn spread(volumes: &mut [Volume], pool: u32, page_bytes: u64, slice_count: usize) {
+    let mut by_slice: Vec<Vec<(u64, u32, u32)>> = vec![Vec::new(); slice_count];
+    for (number, volume) in volumes.iter_mut().enumerate() {
+        if volume.pool != pool {
+            continue;
+        }
+        let count = volume.capacity_bytes.div_ceil(page_bytes) as u32;
+        volume.pages = vec![0; count as usize];
+        for page in 0..count {
+            let middle = ((u128::from(2 * u64::from(page) + 1) << 63) / u128::from(count)) as u64;
+            by_slice[page as usize % slice_count].push((middle, number as u32, page));
+        }
+    }
+    for (slice, pages) in by_slice.iter_mut().enumerate() {
+        pages.sort_unstable();
+        for (place, (_, number, page)) in pages.iter().enumerate() {
+            volumes[*number as usize].pages[*page as usize] = (place * slice_count + slice) as u32;
+        }
+    }
 }

@@ -95,6 +95,7 @@ pub fn array(drive: DriveSpec, level: RaidLevel, sets: &[u32]) -> ArraySpec {
             name: "pool".into(),
             groups: vec![0],
             page_bytes: 15 * MIB,
+            page_order: PageOrder::VolumeByVolume,
         }],
         volumes: vec![volume("data", 100 * GB)],
         path: PathSpec {

@@ -1,0 +1,75 @@
+"""How well a calibrated model predicts: a sweep of the storage at hand, the performance test predicted from it, then the test itself.
+
+All three in one section, one right after the other, because a storage is not the same an hour later. Test and prediction use the same
+size, sessions and cache; the prediction knows nothing of the run. On a busy or shared storage the comparison is worth nothing: then the
+fit is one to noise, which the error on the points held out shows.
+"""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from environment import load_average
+from figure import Figure
+from programs import ROOT, ProgramError, run
+
+SECTION = "Calibration: predicted, then measured"
+PLIMSOLL = ROOT / ".venv" / "bin" / "plimsoll"
+ERROR_PERCENT_MAX = 15.0
+#: What is compared, and how it is called in the summary of a run.
+READ, WRITE = "database_read", "database_write"
+
+
+def calibrated(directory: Path, quick: bool) -> list[Figure]:
+    """Calibrate, predict, run; one figure each for the fit, the rate and the read latency."""
+    folder = directory / "calibrated"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    load = load_average()
+    sweep_mib, minutes, size_mib = (64, 0.1, 64) if quick else (4096, 5, 4096)
+    preset = folder / "measured.toml"
+    words = ["calibrate", "--measure", folder, "--size-mib", sweep_mib, "--out", preset, "--yes", "--json"]
+    fitted = json.loads(run([PLIMSOLL, *words, *(["--quick", "--seconds", "0.2"] if quick else [])]))
+    options = ["--size-mib", size_mib, "--minutes", minutes, "--sessions", 3, "--cache-mib", 64, "--yes", "--quiet"]
+    predicted = _test(["--modelled", preset, *options], folder / "predicted")
+    measured = _test([folder, *options], folder / "measured")
+    command = f"plimsoll {' '.join(map(str, words[:-2]))}; plimsoll test performance with {' '.join(map(str, options))}"
+    error = fitted["error_percent_held_out"]
+    found = [
+        Figure(
+            SECTION, "fit of the sweep, mean error on the points held out", f"{error:.1f} % ({len(fitted['points'])} points)",
+            "stated", None, command, load, data=fitted,
+        ),
+        _beside("database IOPS", predicted["iops"], measured["iops"], "1/s", command, load, quick),
+        _beside("database read latency", predicted["read_ms"], measured["read_ms"], "ms", command, load, quick),
+    ]  # fmt: skip
+    shutil.rmtree(folder)
+    return found
+
+
+def _test(words: list[object], out: Path) -> dict[str, float]:
+    """Rate and read latency of a performance test; its verdict does not matter here."""
+    command = [str(word) for word in (PLIMSOLL, "test", "performance", *words, "--out", out)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    summary = out / "summary.json"
+    if not summary.exists():
+        raise ProgramError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
+    total: dict[str, Any] = json.loads(summary.read_text(encoding="utf-8"))["total"]
+    return {"iops": total[READ]["per_s"] + total[WRITE]["per_s"], "read_ms": total[READ]["latency_ms_mean"]}
+
+
+def _beside(name: str, predicted: float, measured: float, unit: str, command: str, load: float, quick: bool) -> Figure:
+    error = 100 * (predicted / measured - 1)
+    return Figure(
+        SECTION,
+        f"{name} of the performance test on the storage at hand, predicted against measured",
+        f"{predicted:,.3g} against {measured:,.3g} {unit}: {error:+.1f} %",
+        f"within {ERROR_PERCENT_MAX:g} %",
+        None if quick else abs(error) <= ERROR_PERCENT_MAX,
+        command,
+        load,
+        "MODELLED beside measured.",
+        {"predicted": predicted, "measured": measured, "error_percent": error},
+    )
