@@ -70,6 +70,23 @@ def erase_device(device: str, destroy_serials: list[str]) -> None:
 def verify(paths: list[str], depth: str) -> str:
     """Check files, by "pages" or "deep", and return a report as JSON. Never writes."""
 
+@final
+class TableText:
+    """A table as text, taken piece by piece; reading begins with its construction."""
+
+    def __new__(cls, path: str | PathLike[str], table: str, form: str, reads_dirty: bool) -> TableText: ...
+    def next_piece(self) -> bytes | None:
+        """The next piece, None after the last."""
+
+    def counts(self) -> tuple[int, int]:
+        """Rows, and values that are encrypted; of everything once `next_piece` has said None."""
+
+def edb_tables(path: str | PathLike[str], reads_dirty: bool, counts_rows: bool) -> str:
+    """What a database of any origin holds, as JSON; `counts_rows` reads every row. Never writes."""
+
+def edb_repair(path: str | PathLike[str]) -> str:
+    """Rewrite, in place, the pages in which flipped bits can be put right; as JSON what was done."""
+
 def simulate(spec_json: str) -> str:
     """Simulate a workload on a modelled array, both described in JSON; the outcome is JSON too. Touches no disk."""
 

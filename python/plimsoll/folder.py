@@ -14,6 +14,8 @@ JSON files carry a `schema_version`. `events.log` has one JSON object a line.
 from __future__ import annotations
 
 import json
+import os
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -50,10 +52,31 @@ CONSISTENCY = "consistency.json"
 
 #: Where run folders go unless the user names one.
 DEFAULT_PARENT = Path("runs")
+#: Said of names of files that may hold any bytes but not these.
+NO_TEXT = "is no text in UTF-8, or holds a zero"
+#: What of a plan's name goes into that of its folder.
+NAME_CHARACTERS_MAX = 100
+_UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class FolderError(Exception):
     """A run folder that cannot be used; the message says why and what to do."""
+
+
+def printable(path: Path) -> str:
+    """A path as it can be printed; bytes that are no text are escaped."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def unusable_name(text: str | None) -> str | None:
+    """A path that neither stands in a text file nor goes to the system, as it can be printed; None for one that does."""
+    if text is None:
+        return None
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return printable(Path(text))
+    return text.replace("\0", "\\0") if "\0" in text else None
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -64,7 +87,10 @@ def write_json(path: Path, value: Any) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
     unfinished = path.with_suffix(path.suffix + ".part")
-    unfinished.write_text(text, encoding="utf-8")
+    # Made anew, so that a link somebody has put there is not followed.
+    unfinished.unlink(missing_ok=True)
+    with unfinished.open("x", encoding="utf-8") as file:
+        file.write(text)
     unfinished.replace(path)
 
 
@@ -94,13 +120,17 @@ def new_folder(name: str, wanted: Path | None) -> Path:
     """
     if wanted is None:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        folder = DEFAULT_PARENT / f"{name.replace(' ', '-')}-{stamp}"
+        # The name comes out of a plan, and plans come from anybody: it must not lead anywhere else.
+        plain = _UNUSUAL.sub("-", name).strip(".-")[:NAME_CHARACTERS_MAX] or "run"
+        folder = DEFAULT_PARENT / f"{plain}-{stamp}"
         suffix = 1
         while folder.exists():
             suffix += 1
-            folder = DEFAULT_PARENT / f"{name.replace(' ', '-')}-{stamp}-{suffix}"
+            folder = DEFAULT_PARENT / f"{plain}-{stamp}-{suffix}"
         folder.mkdir(parents=True)
         return folder.absolute()
+    if (shown := unusable_name(str(wanted.absolute()))) is not None:
+        raise FolderError(f"{shown} {NO_TEXT}; name another folder for the run")
     if wanted.exists() and not wanted.is_dir():
         raise FolderError(f"{wanted} is a file; name a folder for the run")
     present = {path.name for path in wanted.iterdir()} if wanted.exists() else set()

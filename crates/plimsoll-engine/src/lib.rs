@@ -29,6 +29,7 @@ mod page_class;
 pub mod prepare;
 pub mod reader;
 mod record;
+pub mod repair;
 pub mod replay;
 mod schema;
 pub mod space;

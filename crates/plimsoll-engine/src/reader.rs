@@ -8,6 +8,7 @@
 mod compression;
 mod long_value;
 mod row;
+mod text;
 mod tree;
 mod value;
 
@@ -22,6 +23,7 @@ use plimsoll_io::{Buffer, Context, DiskError, File, Files, Handle, OpenMode, Pur
 pub use compression::{CompressionFault, decompress};
 pub use long_value::LongValueScan;
 pub use row::{Row, Rows};
+pub use text::{TextCounts, TextFormat, write_table};
 pub use tree::{LoadedPage, TreeScan};
 pub use value::Value;
 

@@ -140,6 +140,30 @@ impl ColumnType {
         }
     }
 
+    /// Its name in lists of columns.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bit => "bit",
+            Self::UnsignedByte => "unsigned byte",
+            Self::Short => "short",
+            Self::Long => "long",
+            Self::Currency => "currency",
+            Self::Single => "single",
+            Self::Double => "double",
+            Self::DateTime => "date-time",
+            Self::Binary => "binary",
+            Self::Text => "text",
+            Self::LongBinary => "long binary",
+            Self::LongText => "long text",
+            Self::UnsignedLong => "unsigned long",
+            Self::LongLong => "long long",
+            Self::Guid => "guid",
+            Self::UnsignedShort => "unsigned short",
+            Self::UnsignedLongLong => "unsigned long long",
+            Self::Other(_) => "unknown",
+        }
+    }
+
     /// Bytes of every value, or `None` if values differ in length.
     pub fn fixed_bytes(self) -> Option<usize> {
         match self {

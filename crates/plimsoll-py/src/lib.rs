@@ -3,6 +3,7 @@
 //! No Python code is ever called from here; every wait releases the interpreter and looks for signals.
 
 mod columns;
+mod edb;
 mod erase;
 mod errors;
 mod powercut;
@@ -11,6 +12,7 @@ mod run;
 mod simulate;
 mod sweep;
 mod verify;
+mod waiting;
 
 use pyo3::prelude::*;
 
@@ -24,6 +26,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(powercut::survey, module)?)?;
     module.add_function(wrap_pyfunction!(powercut::rehearse, module)?)?;
     module.add_function(wrap_pyfunction!(verify::verify, module)?)?;
+    module.add_class::<edb::TableText>()?;
+    module.add_function(wrap_pyfunction!(edb::edb_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(edb::edb_repair, module)?)?;
     module.add_function(wrap_pyfunction!(probe::probe, module)?)?;
     module.add_function(wrap_pyfunction!(erase::erase_device, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use plimsoll_run::{Depth, StopSignal, VerifyRequest, verify_live};
 use pyo3::prelude::*;
 
-use crate::errors::{ConfigError, PlimsollError, raise};
+use crate::errors::{ConfigError, PlimsollError};
+use crate::waiting::wait_for;
 
 /// Checks files, by "pages" or "deep", and returns a report as JSON. Never writes.
 ///
@@ -25,16 +26,6 @@ pub fn verify(py: Python<'_>, paths: Vec<PathBuf>, depth: &str) -> PyResult<Stri
     let request = VerifyRequest { paths, depth };
     let signal = stop.clone();
     let thread = std::thread::spawn(move || verify_live(&request, &signal));
-    while !thread.is_finished() {
-        py.detach(|| std::thread::sleep(crate::run::WAKE_EVERY));
-        if let Err(interrupt) = py.check_signals() {
-            stop.stop();
-            return Err(interrupt);
-        }
-    }
-    let report = thread
-        .join()
-        .map_err(|_| PlimsollError::new_err("verification broke down; this is a fault of Plimsoll"))?
-        .map_err(|error| raise(&error))?;
+    let report = wait_for(py, thread, &stop, "verification")?;
     serde_json::to_string(&report).map_err(|error| PlimsollError::new_err(error.to_string()))
 }

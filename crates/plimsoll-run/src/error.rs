@@ -1,5 +1,7 @@
 //! Why a run could not be carried out. A disk that is slow or wrong is not an error of the run: it is its result.
 
+use plimsoll_engine::FormatError;
+use plimsoll_engine::reader::ReadError;
 use plimsoll_io::{DiskError, Stalled};
 
 /// What stopped a run.
@@ -17,6 +19,12 @@ pub enum RunError {
     /// The user or a signal asked to stop.
     #[error("the run was stopped before its end")]
     Stopped,
+    /// The user or a signal asked to stop, and an I/O under way does not return.
+    #[error(
+        "the run was stopped, and an I/O that was under way has not returned; the databases were left open, and the next run recovers \
+         them once the storage answers again"
+    )]
+    Stuck,
     /// The cache did not fill.
     #[error(
         "after {waited_s:.0} s the cache of instance {instance} holds {used_percent} % of its limit and not {wanted_percent} %; \
@@ -85,6 +93,15 @@ pub enum RunError {
     /// The engine gave up for a reason that is neither of the above.
     #[error("the engine stopped: {0}")]
     Engine(String),
+    /// A database of any origin cannot be read or mended.
+    #[error(transparent)]
+    Database(#[from] ReadError),
+    /// The database has no such table.
+    #[error("the database has no table {table:?}; `plimsoll edb ls` lists those it has")]
+    NoSuchTable {
+        /// What was asked for.
+        table: String,
+    },
     /// Nothing can ever happen again.
     #[error(transparent)]
     Stalled(#[from] Stalled),
@@ -97,15 +114,31 @@ impl RunError {
             RunError::Spec(_)
             | RunError::NotOpen { .. }
             | RunError::NotCalibrated { .. }
+            | RunError::NoSuchTable { .. }
             | RunError::NotAnEngine { .. } => "config",
+            RunError::Database(error) => family_of(error),
             RunError::Disk(_) => "disk",
             RunError::Corruption(_) => "corruption",
-            RunError::Stopped => "stopped",
+            RunError::Stopped | RunError::Stuck => "stopped",
             RunError::NothingArrives { .. } | RunError::NoDatabaseIo { .. } => "other",
             RunError::CacheNotWarm { .. }
             | RunError::TooFewLogs { .. }
             | RunError::Engine(_)
             | RunError::Stalled(_) => "other",
         }
+    }
+}
+
+/// What is no database was named by mistake; what is a damaged one is damaged.
+fn family_of(error: &ReadError) -> &'static str {
+    match error {
+        ReadError::Disk(_) => "disk",
+        ReadError::Dirty { .. } => "config",
+        ReadError::Format { fault, .. } => match fault {
+            FormatError::HeaderShort { .. } | FormatError::NotEse { .. } | FormatError::FileType { .. } => {
+                "config"
+            }
+            _ => "corruption",
+        },
     }
 }

@@ -4,6 +4,7 @@
 //! it is given.
 
 mod backend;
+mod edb_live;
 mod erase_live;
 mod error;
 mod error_watch;
@@ -13,6 +14,7 @@ mod live;
 mod load;
 mod modelled;
 mod outcome;
+mod patience;
 mod phase;
 mod powercut;
 mod processors;
@@ -28,6 +30,9 @@ mod sweep;
 mod verify_live;
 
 pub use backend::{ChecksumReport, DatabaseState, prepared_database};
+pub use edb_live::{
+    EdbFile, EdbTable, TextCounts, TextFormat, WhenDirty, edb_repair_live, edb_tables_live, edb_text_live,
+};
 pub use erase_live::erase_device_live;
 pub use error::RunError;
 pub use events::{Event, Level};

@@ -15,6 +15,7 @@ use crate::modelled::PhaseWatch;
 use crate::outcome::{
     Anchor, Ending, ErrorReport, OUTCOME_SCHEMA_VERSION, PhaseOutcome, PhaseResult, RunOutcome,
 };
+use crate::patience::{Waits, unless_stuck};
 use crate::phase;
 use crate::processors::Processors;
 use crate::recorder::{PhaseFigures, Recorder};
@@ -98,7 +99,7 @@ pub fn execute_on(
         schema_version: OUTCOME_SCHEMA_VERSION,
         ending: match &error {
             None => Ending::Complete,
-            Some(RunError::Stopped) => Ending::Interrupted,
+            Some(RunError::Stopped | RunError::Stuck) => Ending::Interrupted,
             Some(_) => Ending::Failed,
         },
         error: error.as_ref().map(ErrorReport::from),
@@ -212,15 +213,17 @@ async fn follow_phase(
 ) -> Result<(), RunError> {
     let outside = stage.setting.clone();
     let kind = phase.action.name();
-    let result = async {
+    let hung_after_ms = stage.spec.hung_after_ms;
+    let acting = async {
         // Sessions that this phase does not want finish in the phase before, where they belong.
         stage.set_load(&phase.name, &stay(stage, phase)).await?;
         enter_phase(stage, sampler, course, number, phase);
         stage.note_idle_loads();
         stage.set_load(&phase.name, &phase.workloads).await?;
         phase::act(stage, sampler, &phase.name, phase.action).await
-    }
-    .await;
+    };
+    let acted = unless_stuck(&outside, hung_after_ms, Waits::UntilStopped, acting).await;
+    let result = acted.unwrap_or(Err(RunError::Stuck));
     sampler.close_sample();
     let complete = result.is_ok();
     let (found, ended) = match result {
@@ -283,10 +286,12 @@ fn finish_phase(course: &mut Course, stage: &Stage, phase: &PhaseSpec, complete:
 
 /// Sends the sessions home and closes what is open, as far as the disk lets us; the first error stays the one reported.
 async fn close_after_failure(stage: &mut Stage, sampler: &Sampler, course: &mut Course) {
-    if let Err(error) = stage.set_load("stop", &[]).await {
-        stage
-            .setting
-            .tell(Level::Error, "session_failed", error.to_string());
+    let (setting, hung_after_ms) = (stage.setting.clone(), stage.spec.hung_after_ms);
+    let leaving = stage.set_load("stop", &[]);
+    match unless_stuck(&setting, hung_after_ms, Waits::WhileAnswered, leaving).await {
+        Some(Ok(())) => {}
+        Some(Err(error)) => setting.tell(Level::Error, "session_failed", error.to_string()),
+        None => return tell_left_open(&setting),
     }
     if stage.backends.borrow().is_empty() {
         return;
@@ -299,11 +304,20 @@ async fn close_after_failure(stage: &mut Stage, sampler: &Sampler, course: &mut 
     };
     let number = stage.spec.phases.len();
     enter_phase(stage, sampler, course, number, &closing);
-    let result = phase::act(stage, sampler, &closing.name, closing.action).await;
+    let closed = phase::act(stage, sampler, &closing.name, closing.action);
+    let closed = unless_stuck(&setting, hung_after_ms, Waits::WhileAnswered, closed).await;
     sampler.close_sample();
+    if closed.is_none() {
+        tell_left_open(&setting);
+    }
     let found = PhaseResult {
         databases,
         ..PhaseResult::default()
     };
-    finish_phase(course, stage, &closing, result.is_ok(), found);
+    finish_phase(course, stage, &closing, matches!(closed, Some(Ok(_))), found);
+}
+
+fn tell_left_open(setting: &Setting) {
+    let text = "an I/O does not return; the databases are left open, and the next run recovers them";
+    setting.tell(Level::Error, "left_open", text.into());
 }

@@ -51,6 +51,7 @@ COMMANDS: dict[str, Row] = {
     "powercut": Row("plimsoll.cli.powercut:powercut", "Commit durably and tell a witness, until the power is cut."),
     "witness": Row("plimsoll.cli.powercut:witness", "Remember on this machine what another says is durable."),
     "audit": Row("plimsoll.cli.audit:audit", "Say what a power cut has lost, torn or reordered."),
+    "edb": Row("plimsoll.cli.edb:edb", "List or export the tables of any ESE database; mend pages on request."),
     "probe": Row("plimsoll.cli.probe:probe", "Name what is under a path. Never writes."),
     "clean": Row("plimsoll.cli.clean:clean", "Delete databases that Plimsoll made, and nothing else."),
     "plan": Row("plimsoll.cli.plan:plan", "Begin a plan file, print its schema, or export it."),

@@ -131,12 +131,26 @@ impl<'a> Row<'a> {
                 long_value,
                 is_compressed,
             } => {
-                let place = self.long_values.ok_or_else(unusable)?;
-                let scan = LongValueScan::open(self.scan.reader(), place, long_value, is_compressed).await?;
+                let scan = self.long_value(column, long_value, is_compressed).await?;
                 Some(Cow::Owned(scan.read_all().await?))
             }
             StoredValue::Encrypted(_) | StoredValue::Multi(_) => return Err(unusable()),
         })
+    }
+
+    /// Begins to read a value that lies in the tree of long values.
+    ///
+    /// # Errors
+    /// When the table has no such tree or the value is not in it.
+    pub async fn long_value(
+        &self,
+        column: &Column,
+        long_value: u64,
+        is_compressed: bool,
+    ) -> Result<LongValueScan, ReadError> {
+        let outside = RecordFault::Outside { column: column.id };
+        let place = self.long_values.ok_or_else(|| self.fault(outside))?;
+        LongValueScan::open(self.scan.reader(), place, long_value, is_compressed).await
     }
 
     /// Every column's value, in the order of the table, long ones included; of several values the first.
@@ -153,7 +167,7 @@ impl<'a> Row<'a> {
         Ok(values)
     }
 
-    fn fault(&self, fault: RecordFault) -> ReadError {
+    pub(super) fn fault(&self, fault: RecordFault) -> ReadError {
         let (page, line) = (self.page, self.line);
         self.scan
             .reader()

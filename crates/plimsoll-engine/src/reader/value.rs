@@ -81,7 +81,7 @@ fn text(code_page: u16, bytes: &[u8]) -> Option<String> {
     }
 }
 
-fn western(byte: u8) -> char {
+pub(super) fn western(byte: u8) -> char {
     let high = byte
         .checked_sub(0x80)
         .and_then(|high| WESTERN_HIGH.get(usize::from(high)));

@@ -1,0 +1,192 @@
+//! Databases of any origin on this machine: which tables they have, a table as text, and mending pages with flipped bits. Only the last
+//! locks the file and writes to it.
+//!
+//! Everything about the file is untrusted: memory stays bounded by a few pages and pieces of text besides the catalog, and damage is an
+//! error that names its place.
+
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::mpsc::SyncSender;
+
+use plimsoll_engine::catalog::PlacedTable;
+use plimsoll_engine::reader::{DatabaseReader, ReadError, write_table};
+pub use plimsoll_engine::reader::{TextCounts, TextFormat, WhenDirty};
+use plimsoll_engine::repair::{RepairReport, repair};
+use plimsoll_io::{
+    Caching, Clock, Executor, Files, Handle, NANOS_PER_MILLISECOND, RealDisk, RealDiskOptions,
+};
+use serde::Serialize;
+
+use crate::RunError;
+use crate::setting::StopSignal;
+
+const LOOK_EVERY_NS: u64 = 50 * NANOS_PER_MILLISECOND;
+/// Flag of the tables that every database has.
+const SYSTEM_TABLE: u32 = 0x8000_0000;
+
+/// What a database holds.
+#[derive(Clone, Debug, Serialize)]
+pub struct EdbFile {
+    /// Bytes of a page.
+    pub page_bytes: usize,
+    /// Pages after the headers.
+    pub pages: u32,
+    /// Whether it was shut down cleanly.
+    pub is_clean: bool,
+    /// Version and update of its format.
+    pub format: (u32, u32),
+    /// Pages in which a flipped bit was put right in memory on the way.
+    pub pages_corrected: u64,
+    /// Every table, the system's included.
+    pub tables: Vec<EdbTable>,
+}
+
+/// A table of a database.
+#[derive(Clone, Debug, Serialize)]
+pub struct EdbTable {
+    /// Name.
+    pub name: String,
+    /// Object number.
+    pub object: u32,
+    /// Its root page.
+    pub root_page: u32,
+    /// Whether every database has it.
+    pub is_system: bool,
+    /// The table whose columns it inherits; those are not read.
+    pub template: Option<String>,
+    /// Number, name and type of each column.
+    pub columns: Vec<(u16, String, &'static str)>,
+    /// Names of its indexes, the primary first.
+    pub indexes: Vec<String>,
+    /// Whether it has a tree of long values.
+    pub has_long_values: bool,
+    /// Rows, where they were counted.
+    pub rows: Option<u64>,
+}
+
+impl EdbTable {
+    fn of(placed: &PlacedTable) -> Self {
+        let table = &placed.table;
+        Self {
+            name: table.name.clone(),
+            object: placed.place.object,
+            root_page: placed.place.root,
+            is_system: placed.flags & SYSTEM_TABLE != 0,
+            template: placed.template.clone(),
+            columns: table
+                .columns
+                .iter()
+                .map(|column| (column.id, column.name.clone(), column.column_type.name()))
+                .collect(),
+            indexes: table.indexes.iter().map(|index| index.name.clone()).collect(),
+            has_long_values: placed.long_values.is_some(),
+            rows: None,
+        }
+    }
+}
+
+/// The tables of a database; with `counts_rows` every row is read for that.
+///
+/// # Errors
+/// When the file cannot be read, is no database or is damaged, or the stop was wanted.
+pub fn edb_tables_live(
+    path: &Path,
+    when_dirty: WhenDirty,
+    counts_rows: bool,
+    stop: &StopSignal,
+) -> Result<EdbFile, RunError> {
+    let path = path.to_owned();
+    reading(stop, move |files, handle| async move {
+        let reader = DatabaseReader::open(&files, &handle, path, when_dirty).await?;
+        let mut tables = Vec::new();
+        for placed in reader.tables() {
+            let mut table = EdbTable::of(placed);
+            if counts_rows {
+                table.rows = Some(count_rows(&reader, placed).await?);
+            }
+            tables.push(table);
+        }
+        let header = reader.header();
+        Ok(EdbFile {
+            page_bytes: reader.page_size().bytes(),
+            pages: reader.page_max(),
+            is_clean: header.state == plimsoll_engine::DatabaseState::Clean,
+            format: (header.version, header.update),
+            pages_corrected: reader.corrected(),
+            tables,
+        })
+    })
+}
+
+async fn count_rows(reader: &DatabaseReader, placed: &PlacedTable) -> Result<u64, ReadError> {
+    let (mut rows, mut count) = (reader.rows(placed), 0);
+    while rows.next().await?.is_some() {
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Sends a table as text, piece by piece; whoever takes the pieces sets the pace. Ends early when nobody takes them any more.
+///
+/// # Errors
+/// When the file cannot be read, is no database or is damaged, has no such table, or the stop was wanted. What was read before is sent.
+pub fn edb_text_live(
+    path: PathBuf,
+    when_dirty: WhenDirty,
+    table: String,
+    format: TextFormat,
+    pieces: SyncSender<Vec<u8>>,
+    stop: &StopSignal,
+) -> Result<TextCounts, RunError> {
+    let stopped = stop.clone();
+    reading(stop, move |files, handle| async move {
+        let reader = DatabaseReader::open(&files, &handle, path, when_dirty).await?;
+        let Some(placed) = reader.table(&table) else {
+            return Err(RunError::NoSuchTable { table });
+        };
+        let mut sink = |piece| match pieces.send(piece) {
+            Ok(()) if !stopped.is_wanted() => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        };
+        let written = write_table(&reader, placed, format, &mut sink).await?;
+        written.ok_or(RunError::Stopped)
+    })
+}
+
+/// Rewrites, in place, the pages in which flipped bits can be put right.
+///
+/// # Errors
+/// When the file cannot be read or written, is in use, is no database, was not shut down cleanly, or the stop was wanted.
+pub fn edb_repair_live(path: &Path, stop: &StopSignal) -> Result<RepairReport, RunError> {
+    let path = path.to_owned();
+    reading(stop, move |files, handle| async move {
+        Ok(repair(&files, &handle, &path).await?)
+    })
+}
+
+/// Runs `work` on the disks of this machine, buffered where they take nothing else.
+fn reading<T: 'static, F: Future<Output = Result<T, RunError>> + 'static>(
+    stop: &StopSignal,
+    work: impl FnOnce(Files, Handle) -> F + 'static,
+) -> Result<T, RunError> {
+    let clock = Rc::new(Clock::real());
+    let options = RealDiskOptions {
+        caching: Caching::AllowBuffered,
+        ..RealDiskOptions::default()
+    };
+    let disk = RealDisk::open(options, clock.clone())?;
+    let executor = Executor::new(clock, disk.clone());
+    let (handle, files, stop) = (executor.handle(), Files::new(disk), stop.clone());
+    executor.run(async move {
+        let task = handle.spawn(work(files, handle.clone()));
+        while !task.is_finished() {
+            if stop.is_wanted() {
+                return Err(RunError::Stopped);
+            }
+            handle.sleep(LOOK_EVERY_NS).await;
+        }
+        task.await
+    })?
+}

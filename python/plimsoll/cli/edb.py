@@ -1,0 +1,213 @@
+"""`plimsoll edb`: what is in a database of the format, whoever made it, and mending pages with flipped bits."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, NoReturn
+
+import typer
+
+from plimsoll.cli import course
+from plimsoll.folder import printable
+
+edb = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="List or export the tables of a database, or mend its pages.",
+)
+_HELP = {"help_option_names": ["-h", "--help"]}
+_COPY_BYTES = 1 << 20
+_PAGES_SHOWN_MAX = 20
+
+Database = Annotated[Path, typer.Argument(metavar="FILE", help="The database; whoever made it.")]
+Dirty = Annotated[
+    bool,
+    typer.Option(
+        "--dirty", help="Also read a database that was not shut down cleanly; its pages may not fit together."
+    ),
+]
+
+
+class Format(StrEnum):
+    """How an exported table is written."""
+
+    CSV = "csv"
+    JSON = "json"
+
+
+@edb.callback()
+def callback() -> None:
+    """List or export the tables of a database, or mend its pages."""
+
+
+def _stop(error: Exception) -> NoReturn:
+    """Leave with the code that fits: damage is a failed check, everything else a usage error."""
+    from plimsoll import _native
+
+    code = course.EXIT_FAIL if isinstance(error, _native.CorruptionError) else course.EXIT_USAGE
+    course.stop_with(code, str(error))
+
+
+@edb.command("ls", context_settings=_HELP)
+def ls(
+    file: Database,
+    count: Annotated[bool, typer.Option("--count", help="Also count the rows, which reads all of them.")] = False,
+    columns: Annotated[bool, typer.Option("--columns", help="Also list the columns.")] = False,
+    dirty: Dirty = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything that is known as JSON.")] = False,
+) -> None:
+    """List the tables of a database. Never writes."""
+    from plimsoll import _native
+
+    try:
+        found = json.loads(_native.edb_tables(file, dirty, count))
+    except _native.PlimsollError as error:
+        _stop(error)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    state = "clean" if found["is_clean"] else "not shut down cleanly"
+    version, update = found["format"]
+    typer.echo(
+        f"{printable(file)}: format {version:#x},{update:#x}; {found['pages']:,} pages of {found['page_bytes']} bytes; {state}"
+    )
+    for table in found["tables"]:
+        typer.echo("  " + _line(table))
+        if columns:
+            for number, name, kind in table["columns"]:
+                typer.echo(f"    {number:>5}  {kind:<18}  {name}")
+    if found["pages_corrected"]:
+        typer.echo(f"  {found['pages_corrected']} pages have a flipped bit; `plimsoll edb repair` mends them on a copy")
+
+
+def _line(table: dict[str, Any]) -> str:
+    """A table in one line."""
+    parts = [f"{len(table['columns'])} columns", f"{len(table['indexes'])} indexes"]
+    if table["rows"] is not None:
+        parts.insert(0, f"{table['rows']:,} rows")
+    if table["has_long_values"]:
+        parts.append("long values")
+    if table["is_system"]:
+        parts.append("system")
+    if table["template"]:
+        parts.append(f"inherits from {table['template']}, whose columns are not read")
+    return f"{table['name']}: {', '.join(parts)}"
+
+
+@edb.command("export", context_settings=_HELP)
+def export(
+    file: Database,
+    table: Annotated[str, typer.Option("--table", "-t", help="Which table; `plimsoll edb ls` names them.")],
+    form: Annotated[Format, typer.Option("--format", help="CSV with a heading, or a JSON object a line.")] = Format.CSV,
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write; it must not exist. Otherwise the output.")
+    ] = None,
+    dirty: Dirty = False,
+) -> None:
+    """Write a table as CSV or JSON lines, in the order of its primary key. Never writes to the database.
+
+    Binary values are hexadecimal, dates are days since 1899-12-30, currency is in ten-thousandths. Damage ends the export with what was
+    read before it and exit code 1.
+    """
+    from plimsoll import _native
+
+    text = _native.TableText(file, table, form.value, dirty)
+    try:
+        # Nothing is made before the first piece is there: a mistyped table leaves no empty file.
+        piece = text.next_piece()
+        if out is None:
+            _pour(text, piece, sys.stdout.buffer)
+        else:
+            with out.open("xb") as target:
+                _pour(text, piece, target)
+    except _native.PlimsollError as error:
+        _stop(error)
+    except FileExistsError:
+        course.stop_with(course.EXIT_USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        course.stop_with(course.EXIT_USAGE, f"{out or 'the output'}: {(error.strerror or str(error)).lower()}")
+    rows, encrypted = text.counts()
+    course.say(f"{rows:,} rows of {table}")
+    if encrypted:
+        course.say(f"note: {encrypted:,} values are encrypted and written as `encrypted:` with their bytes")
+
+
+def _pour(text: Any, piece: bytes | None, target: BinaryIO) -> None:
+    """Write every piece as it comes."""
+    while piece is not None:
+        target.write(piece)
+        piece = text.next_piece()
+    target.flush()
+
+
+@edb.command("repair", context_settings=_HELP)
+def repair(
+    file: Database,
+    out: Annotated[
+        Path | None, typer.Option(help="The copy to mend; it must not exist. FILE with .repaired otherwise.")
+    ] = None,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Mend the database itself and make no copy.")] = False,
+) -> None:
+    """Mend the pages of a database in which a bit has flipped, and a damaged header whose other copy is sound; on a copy unless told otherwise.
+
+    Only of a database that was shut down cleanly and that nobody has open. Exits with 0 when nothing damaged is left, 1 when there are pages beyond
+    repair: those are as they were.
+    """
+    from plimsoll import _native
+
+    if in_place and out is not None:
+        course.stop_with(course.EXIT_USAGE, "--in-place makes no copy; leave out --out or --in-place")
+    target = file if in_place else out or file.with_name(f"{file.name}.repaired")
+    if not in_place:
+        _copy(file, target)
+    try:
+        report = json.loads(_native.edb_repair(target))
+    except _native.PlimsollError as error:
+        if not in_place:
+            target.unlink()
+        _stop(error)
+    except KeyboardInterrupt:
+        if not in_place:
+            target.unlink()
+        course.stop_with(course.EXIT_INTERRUPTED, "stopped before the end; pages are mended or as they were")
+    typer.echo(
+        f"{printable(target)}: {report['pages_seen']:,} pages, {report['pages_mended']} mended, "
+        f"{report['pages_beyond_repair']} beyond repair"
+    )
+    for words, pages in (("mended", report["mended"]), ("beyond repair", report["beyond_repair"])):
+        for page in pages[:_PAGES_SHOWN_MAX]:
+            typer.echo(f"  page {page}: {words}")
+    if report["header_copy_mended"] is not None:
+        typer.echo(f"  copy {report['header_copy_mended']} of the header: mended from the other")
+    raise typer.Exit(course.EXIT_FAIL if report["pages_beyond_repair"] else course.EXIT_PASS)
+
+
+def _copy(file: Path, target: Path) -> None:
+    """Copy a database, or leave; what was begun is deleted again."""
+    try:
+        if not file.is_file():
+            course.stop_with(course.EXIT_USAGE, f"{printable(file)}: there is no such file; only files can be copied")
+        with file.open("rb") as source, target.open("xb") as copy:
+            try:
+                while piece := source.read(_COPY_BYTES):
+                    copy.write(piece)
+                copy.flush()
+                os.fsync(copy.fileno())
+            except BaseException:
+                target.unlink()
+                raise
+    except FileExistsError:
+        course.stop_with(
+            course.EXIT_USAGE, f"{printable(target)} exists; name another with --out, nothing is overwritten"
+        )
+    except OSError as error:
+        place = error.filename or target
+        course.stop_with(course.EXIT_USAGE, f"{printable(Path(place))}: {(error.strerror or str(error)).lower()}")
