@@ -278,3 +278,13 @@ pub fn check_met(coverage: &Coverage, names: &[&str]) {
         .collect();
     assert!(missed.is_empty(), "no cut met: {missed:?}");
 }
+
+/// Fails for every name that fewer cuts met than `cuts_min`.
+pub fn check_met_often(coverage: &Coverage, names: &[&'static str], cuts_min: u64) {
+    let seldom = names.iter().filter_map(|name| {
+        let cuts = coverage.get(name).copied().unwrap_or(0);
+        (cuts < cuts_min).then_some((name, cuts))
+    });
+    let seldom: Vec<_> = seldom.collect();
+    assert!(seldom.is_empty(), "met less than {cuts_min} times: {seldom:?}");
+}

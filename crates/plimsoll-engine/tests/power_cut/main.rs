@@ -1,16 +1,18 @@
 //! Power cuts in virtual time. The power fails at a random moment of a busy run, or at an operation it was aimed at; what the disk lost is drawn; the
 //! databases are recovered, sometimes with further cuts during recovery; then the auditor compares. The promise: every acknowledged commit is there,
 //! and the state is exactly that of an unbroken run of commits. What the cuts met is counted and printed: a promise kept where nothing was at
-//! stake is worth nothing.
+//! stake is worth nothing. For as long as told, one run is cut at many moments (`forked.rs`).
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod coverage;
+mod forked;
+mod moments;
 mod tables;
 mod world;
 
-use coverage::{ALWAYS, Coverage, IN_THE_LONG_RUN, check_met};
+use coverage::{ALWAYS, Coverage, IN_THE_LONG_RUN, check_met, check_met_often};
 use support::first_seed;
 
 /// What many worlds came to.
@@ -22,10 +24,35 @@ struct Tally {
     commits_lost: u64,
     simulated_ns: u64,
     coverage: Coverage,
+    started: Started,
+}
+
+/// When the first world began, in real time, for the count of cuts per second.
+struct Started(std::time::Instant);
+
+impl Default for Started {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how fast cuts are is measured in real time and decides nothing"
+    )]
+    fn default() -> Self {
+        Self(std::time::Instant::now())
+    }
 }
 
 impl Tally {
-    fn print(&self) {
+    fn add(&mut self, other: Tally) {
+        self.cuts += other.cuts;
+        self.cuts_in_recovery += other.cuts_in_recovery;
+        self.commits_kept += other.commits_kept;
+        self.commits_lost += other.commits_lost;
+        self.simulated_ns += other.simulated_ns;
+        for (name, cuts) in other.coverage {
+            *self.coverage.entry(name).or_default() += cuts;
+        }
+    }
+
+    fn print_summary(&self) {
         println!(
             "{} power cuts, {} of them in recovery; {} commits kept, {} unacknowledged ones lost; in {:.3} simulated seconds",
             self.cuts,
@@ -34,6 +61,15 @@ impl Tally {
             self.commits_lost,
             self.simulated_ns as f64 / 1e9
         );
+        let seconds = self.started.0.elapsed().as_secs_f64();
+        println!(
+            "{:.1} power cuts per second of real time",
+            self.cuts as f64 / seconds
+        );
+    }
+
+    fn print(&self) {
+        self.print_summary();
         for (name, cuts) in &self.coverage {
             println!("  {cuts:>8} cuts met: {name}");
         }
@@ -44,6 +80,14 @@ fn many(first_seed: u64, worlds: u64, tally: &mut Tally) {
     for seed in first_seed..first_seed + worlds {
         println!("seed {seed}");
         world::run(seed, 4, tally);
+    }
+}
+
+/// The same number of worlds, each run cut at many moments.
+fn many_moments(first_seed: u64, worlds: u64, tally: &mut Tally) {
+    for seed in first_seed..first_seed + worlds {
+        println!("seed {seed}");
+        forked::run(seed, 4, tally);
     }
 }
 
@@ -58,6 +102,18 @@ fn two_hundred_power_cuts_lose_nothing_acknowledged() {
         "the cuts must hurt to prove anything"
     );
     check_met(&tally.coverage, &ALWAYS);
+}
+
+#[test]
+fn a_hundred_cuts_of_few_runs_lose_nothing_acknowledged() {
+    let mut tally = Tally::default();
+    many_moments(2, 4, &mut tally);
+    tally.print();
+    assert!(tally.cuts >= 100, "only {} cuts", tally.cuts);
+    assert!(
+        tally.cuts_in_recovery > 10 && tally.commits_lost > 0,
+        "the cuts must hurt to prove anything"
+    );
 }
 
 /// Worlds in which something was lost once.
@@ -82,33 +138,66 @@ fn ten_thousand_simulated_power_cuts_lose_nothing_acknowledged() {
     check_met(&tally.coverage, &IN_THE_LONG_RUN);
 }
 
-/// Real seconds to go on for, from `PLIMSOLL_HOURS`; a few without.
+/// A number chosen from outside.
 #[expect(
     clippy::disallowed_methods,
     reason = "how long to go on is chosen from outside"
 )]
-fn seconds_wanted() -> f64 {
-    let hours = std::env::var("PLIMSOLL_HOURS").ok();
-    let hours = hours
-        .filter(|text| !text.is_empty())
-        .map(|text| text.parse::<f64>().expect("PLIMSOLL_HOURS is a number"));
-    hours.unwrap_or(0.001) * 3600.0
+fn wanted(name: &str) -> Option<f64> {
+    let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
+}
+
+/// Worlds that one thread runs before its counts are added up.
+const WORLDS_OF_BATCH: u64 = 20;
+
+/// Runs batches of worlds side by side, each world on its own seed; a failing thread is called after its seeds.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "each world keeps to one thread; several of them use several processors"
+)]
+fn side_by_side(first_seed: u64, jobs: u64) -> Vec<Tally> {
+    let batch = |job: u64| {
+        let mut tally = Tally::default();
+        many_moments(first_seed + job * WORLDS_OF_BATCH, WORLDS_OF_BATCH, &mut tally);
+        tally
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..jobs)
+            .map(|job| {
+                let name = format!("worlds from seed {}", first_seed + job * WORLDS_OF_BATCH);
+                let thread = std::thread::Builder::new().name(name);
+                thread.spawn_scoped(scope, move || batch(job)).expect("a thread")
+            })
+            .collect();
+        let tallies = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no world fails"));
+        tallies.collect()
+    })
 }
 
 #[test]
-#[ignore = "as long as told: `make simulate SEED=n HOURS=h`"]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "it goes on for real hours, whatever is simulated"
-)]
+#[ignore = "as long as told: `make simulate SEED=n HOURS=h`, `CUTS=n`, `JOBS=n`"]
 fn power_cuts_for_as_long_as_told() {
-    let started = std::time::Instant::now();
+    let seconds = wanted("PLIMSOLL_HOURS").map(|hours| hours * 3600.0);
+    let cuts = wanted("PLIMSOLL_CUTS").map(|cuts| cuts as u64);
+    let jobs = wanted("PLIMSOLL_JOBS").map_or(1, |jobs| jobs as u64);
+    // Without either it only shows that it goes.
+    let seconds = seconds.unwrap_or(if cuts.is_some() { f64::INFINITY } else { 4.0 });
     let mut tally = Tally::default();
     let mut seed = first_seed(10_000);
-    while started.elapsed().as_secs_f64() < seconds_wanted() {
-        many(seed, 100, &mut tally);
-        seed += 100;
-        tally.print();
+    while tally.started.0.elapsed().as_secs_f64() < seconds && cuts.is_none_or(|cuts| tally.cuts < cuts) {
+        for part in side_by_side(seed, jobs) {
+            tally.add(part);
+        }
+        seed += jobs * WORLDS_OF_BATCH;
+        tally.print_summary();
     }
+    tally.print();
     check_met(&tally.coverage, &ALWAYS);
+    if let Some(cuts) = cuts {
+        check_met_often(&tally.coverage, &ALWAYS, cuts / 1_000);
+        check_met_often(&tally.coverage, &IN_THE_LONG_RUN, cuts / 1_000);
+    }
 }

@@ -48,7 +48,7 @@ async fn fill(
             .await
             .unwrap();
         effects.push((field.serials, key, Some(b"committed".to_vec())));
-        ledger.borrow_mut().committed.push((serial, effects));
+        ledger.borrow_mut().committed.push((serial, Rc::new(effects)));
         transaction.commit(Commit::Durable).await.unwrap();
         ledger.borrow_mut().acknowledged.push(serial);
     }

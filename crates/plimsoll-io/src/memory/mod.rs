@@ -33,6 +33,7 @@ pub use crash::Loss;
 pub use faults::{Effect, FaultRule, Filter};
 pub use latency::{Latency, LatencyPlan, LatencyRule};
 pub use options::{MemoryOptions, Tracking};
+pub use power::AfterLook;
 pub use trace::{Stage, TraceEntry};
 
 use crate::arena::Arena;
@@ -106,7 +107,7 @@ impl Disk for MemoryDisk {
         }
         let power = self.state.borrow_mut().enqueue(operation, now);
         if power == PowerAfter::Off {
-            self.power_cut();
+            self.power_fails();
         }
     }
 
@@ -124,8 +125,10 @@ impl Disk for MemoryDisk {
             let (result, power) = state.complete(&mut queued, now);
             drop(state);
             if power == PowerAfter::Off {
-                self.power_cut();
-                break;
+                self.power_fails();
+                if self.is_off() {
+                    break;
+                }
             }
             (queued.completion)(Outcome {
                 result,

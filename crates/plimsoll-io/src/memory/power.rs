@@ -1,6 +1,6 @@
 //! Losing power, and what is found afterwards.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::MemoryDisk;
@@ -8,10 +8,22 @@ use super::crash::{Cut, InFlight, Loss};
 use super::options::Tracking;
 use crate::{Clock, Nanos, Notify, Random};
 
+/// What becomes of a power cut that was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterLook {
+    /// The power is cut.
+    Cut,
+    /// Nothing has happened: the run goes on.
+    GoOn,
+}
+
+type Look = Box<dyn FnMut(&MemoryDisk) -> AfterLook>;
+
 #[derive(Default)]
 pub(super) struct Power {
     pub(super) is_off: Cell<bool>,
     pub(super) cut_at: Cell<Option<Nanos>>,
+    look: RefCell<Option<Look>>,
     notify: Notify,
 }
 
@@ -21,6 +33,25 @@ impl MemoryDisk {
         if !self.power.is_off.replace(true) {
             self.power.notify.notify_all();
         }
+    }
+
+    /// Calls `look` at the moment of every cut that was planned or injected, and lets it say whether the power is cut. It can make an image
+    /// and plan the next cut, so that one run is cut at many moments: what a cut finds depends only on what happened before it.
+    pub fn look_at_cuts(&self, look: impl FnMut(&MemoryDisk) -> AfterLook + 'static) {
+        *self.power.look.borrow_mut() = Some(Box::new(look));
+    }
+
+    /// The power fails, unless whoever looks lets the run go on.
+    pub(super) fn power_fails(&self) {
+        let look = self.power.look.borrow_mut().take();
+        if let Some(mut look) = look {
+            let after = look(self);
+            *self.power.look.borrow_mut() = Some(look);
+            if after == AfterLook::GoOn {
+                return;
+            }
+        }
+        self.power_cut();
     }
 
     /// Cuts the power when the clock shows `then`, before anything due at that moment completes.
@@ -82,7 +113,8 @@ impl MemoryDisk {
     /// Cuts the power if its time has come.
     pub(super) fn watch_power(&self, now: Nanos) {
         if self.power.cut_at.get().is_some_and(|then| then <= now) {
-            self.power_cut();
+            self.power.cut_at.set(None);
+            self.power_fails();
         }
     }
 }

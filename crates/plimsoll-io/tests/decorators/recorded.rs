@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Buffer, CompletedIo, Context, DiskErrorKind, Durability, Effect, Executor, FaultRule, Files, InstanceId,
-    NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Observer, OpenMode, OperationKind, Purpose, Recorded, SeriesKey,
+    Buffer, CompletedIo, Context, Disk, DiskErrorKind, Durability, Effect, Executor, FaultRule, Files,
+    InstanceId, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Observer, OpenMode, OperationKind, Purpose,
+    Recorded, SeriesKey,
 };
 
 use crate::{check_decorator, label, millisecond_disk};
@@ -283,4 +284,24 @@ fn the_trace_is_bounded() {
     assert_eq!(missed, 3);
     assert_eq!(trace[2].completed - trace[2].submitted, NANOS_PER_MILLISECOND);
     assert_eq!(recorded.take_trace(), (Vec::new(), 0));
+}
+
+/// A file that is dropped after its executor submits a close that nobody reaps any more. That close lies in the queue of the disk below for as long as
+/// that disk lives, and must not keep the record, its observer and whatever those hold: in a soak it would never be freed.
+#[test]
+fn a_close_that_nobody_reaps_keeps_nothing() {
+    let (clock, disk) = millisecond_disk();
+    let seen = Rc::new(Seen(RefCell::default()));
+    let observer = Rc::downgrade(&seen);
+    let recorded = Rc::new(Recorded::observed(disk.clone(), clock.clone(), seen));
+    let files = Files::new(recorded.clone());
+    let executor = Executor::new(clock, recorded.clone());
+    let file = executor
+        .run(async move { files.open("a", OpenMode::Create, label(Purpose::Metadata)).await })
+        .unwrap()
+        .unwrap();
+    drop((executor, recorded));
+    drop(file);
+    assert_eq!(disk.in_flight(), 1, "the close waits for somebody to reap it");
+    assert!(observer.upgrade().is_none(), "and holds nothing of the record");
 }

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use plimsoll_io::{Buffer, Durability, Loss, MemoryDisk, MemoryOptions, OpenMode, Random, Stalled, Tracking};
+use plimsoll_io::{
+    AfterLook, Buffer, Durability, Loss, MemoryDisk, MemoryOptions, OpenMode, Random, Stalled, Tracking,
+};
 
 use crate::rig::{Rig, label};
 
@@ -451,4 +453,49 @@ fn cuts_after_every_event_keep_what_was_acknowledged() {
         }
     }
     assert_eq!(acknowledged_at_some_cut, (0..=4).collect());
+}
+
+/// A run that is only looked at where it would be cut has the images of runs that were cut there, and goes on to its end. Simulations cut one run at many
+/// moments, and what they show is worth as much as that.
+#[test]
+fn a_cut_that_is_looked_at_leaves_what_a_real_one_leaves() {
+    let images = |event: u64, goes_on: bool| {
+        let rig = Rig::new(MemoryOptions::default());
+        rig.disk.load("a", &[0; 4096]);
+        rig.disk.power_cut_at_event(event);
+        let seen = Rc::new(std::cell::RefCell::new(None));
+        if goes_on {
+            let seen = seen.clone();
+            rig.disk.look_at_cuts(move |disk| {
+                *seen.borrow_mut() = Some(found(disk, "a"));
+                AfterLook::GoOn
+            });
+        }
+        let (files, disk) = (rig.files.clone(), rig.disk.clone());
+        rig.executor.handle().spawn(async move {
+            let file = files.open("a", OpenMode::Write, label()).await.unwrap();
+            for index in 0..4u64 {
+                let buffer = Buffer::copy_of(&[1 + index as u8; 512]);
+                let done = file.write(index * 512, buffer, Durability::Volatile, label());
+                done.await.unwrap();
+            }
+            file.sync(label()).await.unwrap();
+            disk.power_cut();
+        });
+        let disk = rig.disk.clone();
+        rig.run(async move { disk.power_lost().await });
+        let seen = seen.take();
+        (rig.disk.events(), seen.unwrap_or_else(|| found(&rig.disk, "a")))
+    };
+    let (events_of_all, at_the_end) = images(u64::MAX, false);
+    assert!(events_of_all > 10, "an open, four writes and a sync");
+    for event in 1..=events_of_all {
+        let ((_, really), (events, looked_at)) = (images(event, false), images(event, true));
+        assert_eq!(really, looked_at, "at event {event}");
+        assert_eq!(
+            events, events_of_all,
+            "after a look at event {event} the run goes on"
+        );
+    }
+    assert_eq!(at_the_end.len(), 1, "everything was synced in the end");
 }
