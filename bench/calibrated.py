@@ -28,11 +28,23 @@ def calibrated(directory: Path, quick: bool) -> list[Figure]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     load = load_average()
-    sweep_mib, minutes, size_mib = (64, 0.1, 64) if quick else (4096, 5, 4096)
+    # Long enough for a steady rate, short enough for a machine that is quiet for ten minutes; the cache holds a thirtieth of a database.
+    sweep_mib, minutes, size_mib, cache_mib = (64, 0.1, 64, 2) if quick else (2048, 3, 2048, 64)
     preset = folder / "measured.toml"
     words = ["calibrate", "--measure", folder, "--size-mib", sweep_mib, "--out", preset, "--yes", "--json"]
     fitted = json.loads(run([PLIMSOLL, *words, *(["--quick", "--seconds", "0.2"] if quick else [])]))
-    options = ["--size-mib", size_mib, "--minutes", minutes, "--sessions", 3, "--cache-mib", 64, "--yes", "--quiet"]
+    options = [
+        "--size-mib",
+        size_mib,
+        "--minutes",
+        minutes,
+        "--sessions",
+        3,
+        "--cache-mib",
+        cache_mib,
+        "--yes",
+        "--quiet",
+    ]
     predicted = _test(["--modelled", preset, *options], folder / "predicted")
     measured = _test([folder, *options], folder / "measured")
     command = f"plimsoll {' '.join(map(str, words[:-2]))}; plimsoll test performance with {' '.join(map(str, options))}"
