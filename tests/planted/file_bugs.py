@@ -22,8 +22,8 @@ BUGS = (
     Bug(
         "the separators of a prepared tree are one leaf off",
         "prepare/tree.rs",
-        "tree.leaves.first_key(u64::from(child + 1) * below.span)",
-        "tree.leaves.first_key(u64::from(child + u32::from(!PLANTED)) * below.span)",
+        "let leaf = u64::from(child + 1) * below.span;",
+        "let leaf = u64::from(child + u32::from(!PLANTED)) * below.span;",
         "prepare_writer",
         "the_engines_own_reader_finds_every_row",
     ),
