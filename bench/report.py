@@ -24,7 +24,7 @@ ORDER = {
     "checksum": "Pages in the processor's cache, 21 interleaved repeats, medians. The loop it is compared with counts the bits of every 32-bit "
     "word; the kernel chooses its instructions at run time, the loop is compiled for the level named.",
     "durable_writes": "One durable write at a time onto blocks that were written before, as the log does it, the two ways in turns; the time "
-    "of every write. The engine asks for RWF_DSYNC and falls back to fdatasync where the kernel refuses it.",
+    "of every write. The engine times its first durable writes to a device both ways and stays with the faster one (plan key `durable_writes`).",
     "verify": _WHOLE,
     "backup": _WHOLE,
     "prepare": _WHOLE + " Both sides begin with a new file and end when it is on stable storage.",

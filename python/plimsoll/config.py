@@ -41,6 +41,7 @@ RUN_DEFAULTS: dict[str, Any] = {
     "sample_interval_ms": 1000,
     "hung_after_ms": 30_000,
     "io_method": "auto",
+    "durable_writes": "faster",
     "limits": "strict",
     "test": "performance",
 }

@@ -92,7 +92,7 @@ def summarize(run_folder: Path) -> dict[str, Any]:
             "device_errors": _device_errors(run_folder),
             "gaps": gaps,
             "phases": [_phase(phase, outcome) for phase in outcome["phases"]],
-            "io": {"method": outcome["io_method"], "remarks": outcome["io_remarks"]},
+            "io": {"method": outcome["io_method"], "remarks": outcome["io_remarks"], **_io_choices(outcome)},
             "debug_build": outcome["debug_build"],
             "virtual_time": outcome["virtual_time"],
             **measured.array(),
@@ -491,6 +491,12 @@ def _content(run_folder: Path) -> dict[str, Any] | None:
     """What a sample of the written pages showed; None for a run that did not look."""
     path = run_folder / folder.CONTENT
     return folder.read_json(path) if path.is_file() else None
+
+
+def _io_choices(outcome: dict[str, Any]) -> dict[str, Any]:
+    """What the run chose because it was faster; runs before there was a choice say nothing."""
+    choices = outcome.get("io_choices")
+    return {"choices": choices} if choices else {}
 
 
 def _kernel_log(run_folder: Path) -> dict[str, Any] | None:

@@ -39,6 +39,7 @@ PHASE_KINDS = (
     "checksum",
 )
 IO_METHODS = ("auto", "io_uring", "libaio", "threads")
+DURABLE_WRITES = ("faster", "dsync", "fdatasync")
 PAGE_KIB = (4, 8, 16, 32)
 
 HOST_FIELDS = {"name": Field(Text(), required=True, meaning="what to call the machine")}
@@ -177,6 +178,11 @@ PLAN_FIELDS = {
     "max_mib_per_s": Field(Number(1, 1e9), meaning="MiB per second the run reads and writes at most"),
     "stop_if": Field(ListOf(Text()), default=[], meaning="conditions that stop the run, as in the command's --stop-if"),
     "io_method": Field(Text(IO_METHODS), default=config.RUN_DEFAULTS["io_method"], meaning="how I/O is done"),
+    "durable_writes": Field(
+        Text(DURABLE_WRITES),
+        default=config.RUN_DEFAULTS["durable_writes"],
+        meaning="how a durable write reaches stable storage: with RWF_DSYNC, by a fdatasync after it, or the faster of both",
+    ),
     "sample_interval_ms": Field(Number(10, 60_000, whole=True), default=config.RUN_DEFAULTS["sample_interval_ms"]),
     "hung_after_ms": Field(Number(100, 3_600_000, whole=True), default=config.RUN_DEFAULTS["hung_after_ms"]),
     "sessions_max": Field(
@@ -240,7 +246,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> dict[str, A
         plan["host"] = [{"name": "local"}]
     run = {
         "schema_version": config.SCHEMA_VERSION,
-        **{key: plan[key] for key in ("seed", "sample_interval_ms", "hung_after_ms", "io_method")},
+        **{key: plan[key] for key in ("seed", "sample_interval_ms", "hung_after_ms", "io_method", "durable_writes")},
         "max_iops": _rate(plan["max_iops"]),
         "max_mib_per_s": _rate(plan["max_mib_per_s"]),
         # Consent is typed for each run and never read from a file.

@@ -2,6 +2,8 @@
 //!
 //! A buffer is moved into an operation and comes back with its completion, so a cancelled caller can never free memory
 //! that the kernel still writes to. Buffers may come from memory registered with the kernel; dropping one gives it back.
+//!
+//! One memory may be shared by several buffers for reading, so that a page can be written from where it lies. While it is, nobody can change it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
@@ -24,6 +26,8 @@ pub struct Buffer {
     length_bytes: usize,
     capacity_bytes: usize,
     home: Option<(Rc<dyn BufferHome>, u16)>,
+    /// Held by every buffer over the same memory, once it was shared.
+    sharers: Option<Rc<()>>,
 }
 
 impl Buffer {
@@ -40,6 +44,7 @@ impl Buffer {
             length_bytes,
             capacity_bytes,
             home: None,
+            sharers: None,
         }
     }
 
@@ -68,7 +73,32 @@ impl Buffer {
             length_bytes,
             capacity_bytes,
             home: Some((home, registered_index)),
+            sharers: None,
         }
+    }
+
+    /// A second buffer over the same memory. Until one of the two is dropped neither can be changed.
+    pub fn share(&mut self) -> Buffer {
+        let sharers = self.sharers.get_or_insert_default().clone();
+        Self {
+            start: self.start,
+            length_bytes: self.length_bytes,
+            capacity_bytes: self.capacity_bytes,
+            home: self.home.clone(),
+            sharers: Some(sharers),
+        }
+    }
+
+    /// Whether another buffer over the same memory is left.
+    pub fn is_shared(&self) -> bool {
+        self.sharers
+            .as_ref()
+            .is_some_and(|sharers| Rc::strong_count(sharers) > 1)
+    }
+
+    /// Where the bytes lie, for handing them to the kernel to be read.
+    pub(crate) fn source(&self) -> *mut u8 {
+        self.start.as_ptr()
     }
 
     fn layout(capacity_bytes: usize) -> Layout {
@@ -100,20 +130,26 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the memory is initialised, owned by this buffer and at least `length_bytes` long.
+        // SAFETY: the memory is initialised, at least `length_bytes` long, and owned by this buffer or by several that cannot be changed.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length_bytes) }
     }
 }
 
 impl DerefMut for Buffer {
+    /// # Panics
+    /// When the memory is shared: whoever changes it asks [`Buffer::is_shared`] first.
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`, and `&mut self` makes the access unique.
+        assert!(!self.is_shared(), "shared memory is not changed");
+        // SAFETY: as in `deref`, and `&mut self` makes the access unique: no other buffer is over this memory.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length_bytes) }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if self.is_shared() {
+            return;
+        }
         match &self.home {
             Some((home, _)) => home.give_back(self.start, self.capacity_bytes),
             // SAFETY: without a home the memory came from `alloc_zeroed` with this very layout.

@@ -32,6 +32,8 @@ pub struct UtcAnchor {
 #[derive(Debug)]
 pub struct Clock {
     source: Source,
+    /// The latest reading.
+    recent_ns: Cell<Nanos>,
     host_offset_ns: Cell<i64>,
 }
 
@@ -48,6 +50,7 @@ impl Clock {
             source: Source::Real {
                 origin: Instant::now(),
             },
+            recent_ns: Cell::new(0),
             host_offset_ns: Cell::new(0),
         }
     }
@@ -56,14 +59,26 @@ impl Clock {
     pub fn simulated() -> Self {
         Self {
             source: Source::Virtual { now_ns: Cell::new(0) },
+            recent_ns: Cell::new(0),
             host_offset_ns: Cell::new(0),
         }
     }
 
     /// Nanoseconds since this clock's epoch.
     pub fn now(&self) -> Nanos {
-        match &self.source {
+        let now = match &self.source {
             Source::Real { origin } => origin.elapsed().as_nanos() as Nanos,
+            Source::Virtual { now_ns } => now_ns.get(),
+        };
+        self.recent_ns.set(now);
+        now
+    }
+
+    /// The latest reading anybody took. The executor takes one before each task poll, so it is as old as the poll at most: enough where
+    /// microseconds do not count, and it costs nothing. In virtual time it is the time.
+    pub fn recent(&self) -> Nanos {
+        match &self.source {
+            Source::Real { .. } => self.recent_ns.get(),
             Source::Virtual { now_ns } => now_ns.get(),
         }
     }

@@ -263,6 +263,8 @@ pub struct DiskFacts {
     pub method: String,
     /// Things a reader of the results must know: fallbacks taken and why.
     pub remarks: Vec<String>,
+    /// What was chosen because it was measured to be better; nothing in it speaks against a result.
+    pub choices: Vec<String>,
 }
 
 /// Storage, as the engine sees it. See the module text for the contract.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use plimsoll_io::{Caching, Clock, Method, MethodChoice, RealDisk, RealDiskOptions};
+use plimsoll_io::{Caching, Clock, DurableBy, Method, MethodChoice, RealDisk, RealDiskOptions};
 
 use crate::RunError;
 use crate::modelled::execute_modelled;
@@ -13,6 +13,18 @@ use crate::spec::RunSpec;
 
 /// The ways of doing I/O that a spec can name, beside "auto".
 const METHODS: [Method; 3] = [Method::IoUring, Method::Libaio, Method::Threads];
+
+/// How writes are made durable, by the name a spec gives it.
+fn durable_by(name: Option<&str>) -> Result<DurableBy, RunError> {
+    match name {
+        None | Some("faster") => Ok(DurableBy::Faster),
+        Some("dsync") => Ok(DurableBy::Flag),
+        Some("fdatasync") => Ok(DurableBy::WriteThenSync),
+        Some(other) => Err(RunError::Spec(format!(
+            "durable_writes is {other}; write faster, dsync or fdatasync"
+        ))),
+    }
+}
 
 /// How a named method is opened. Buffered I/O takes the place of direct I/O where the file system refuses it, with a remark:
 /// a result that says so is worth more than none.
@@ -47,9 +59,10 @@ pub fn execute_live(mut spec: RunSpec, output: Output, stop: StopSignal) -> Resu
         return execute_modelled(spec, &modelled, output, stop);
     }
     let clock = Rc::new(Clock::real());
-    let disk = RealDisk::open(
-        options_for(&spec.io_method, &spec.destroy_serials)?,
-        clock.clone(),
-    )?;
+    let options = RealDiskOptions {
+        durable_by: durable_by(spec.durable_writes.as_deref())?,
+        ..options_for(&spec.io_method, &spec.destroy_serials)?
+    };
+    let disk = RealDisk::open(options, clock.clone())?;
     Ok(execute(spec, clock, disk, output, stop))
 }

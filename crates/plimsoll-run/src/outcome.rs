@@ -203,6 +203,8 @@ pub struct RunOutcome {
     pub io_method: String,
     /// What a reader must know about that.
     pub io_remarks: Vec<String>,
+    /// What was chosen because it was measured to be better, such as the way of durable writes.
+    pub io_choices: Vec<String>,
     /// Ties the run's clock to UTC, at its start, at every phase and at its end.
     pub anchors: Vec<Anchor>,
     /// Which block devices carry the instances; empty in virtual time.

@@ -107,6 +107,7 @@ pub fn execute_on(
         virtual_time: clock.is_virtual(),
         io_method: facts.method,
         io_remarks: facts.remarks,
+        io_choices: facts.choices,
         devices,
         anchors: course.anchors,
         phases: course.phases,

@@ -33,6 +33,8 @@ pub struct RunSpec {
     pub hung_after_ms: u64,
     /// How I/O is done: "auto", "io_uring", "libaio" or "threads".
     pub io_method: String,
+    /// How writes are made durable: "faster", "dsync" or "fdatasync"; absent: whichever is faster on the device.
+    pub durable_writes: Option<String>,
     /// Reads and writes the run does at most in a second, to spare storage that others use too.
     pub max_iops: Option<f64>,
     /// MiB the run reads and writes at most in a second.

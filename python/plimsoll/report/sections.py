@@ -84,7 +84,7 @@ def _test_summary(plan: dict[str, Any], summary: dict[str, Any], environment: di
         ["Plimsoll", environment["plimsoll"] + ("" if environment.get("release_build", True) else " (debug build)")],
         ["Engine", same_shown([item["backend"].replace("_", " ") for item in plan["run"]["instances"]])],
         ["Operating system", f"{system['distribution']}, kernel {system['kernel']}"],
-        ["I/O method", summary["io"]["method"]],
+        ["I/O method", "; ".join([summary["io"]["method"], *summary["io"].get("choices", [])])],
         ["Run folder", name],
     ]
     return Table("Test summary", [], rows)

@@ -82,3 +82,44 @@ fn buffers_keep_their_arena() {
     buffer.fill(1);
     assert!(buffer.iter().all(|byte| *byte == 1));
 }
+
+/// A page is written from where it lies: the memory belongs to both until one of them is gone, in whichever order, and is given back once.
+#[test]
+fn shared_memory_is_given_back_by_the_last() {
+    let arena: Rc<Arena> = Rc::default();
+    arena.grow();
+    for first_goes_first in [true, false] {
+        let mut page = arena.lend(BUFFER_ALIGNMENT).expect("the chunk is free");
+        page.fill(7);
+        let address = page.as_ptr();
+        let written = page.share();
+        assert!(page.is_shared() && written.is_shared());
+        assert!(written[..] == page[..] && written.as_ptr() == address);
+        let mut left = if first_goes_first {
+            drop(page);
+            written
+        } else {
+            drop(written);
+            page
+        };
+        let other = arena.lend(BUFFER_ALIGNMENT).expect("the chunk is free");
+        assert_ne!(other.as_ptr(), address, "the memory is still in use");
+        assert!(!left.is_shared());
+        left.fill(8);
+        drop(left);
+        drop(other);
+        let again = [arena.lend(BUFFER_ALIGNMENT), arena.lend(BUFFER_ALIGNMENT)];
+        let at = |buffer: &Option<Buffer>| buffer.as_ref().map(|buffer| buffer.as_ptr());
+        assert!(again.iter().any(|buffer| at(buffer) == Some(address)));
+        assert_ne!(at(&again[0]), at(&again[1]), "given back twice");
+    }
+}
+
+/// Changing a page that the kernel is reading would put half of the change on the disk, under a checksum that fits neither.
+#[test]
+#[should_panic(expected = "shared memory is not changed")]
+fn shared_memory_cannot_be_changed() {
+    let mut page = Buffer::zeroed(BUFFER_ALIGNMENT);
+    let _written = page.share();
+    page[0] = 1;
+}

@@ -52,6 +52,10 @@ pub const CASES: &[(&str, Case)] = &[
         "a shortened buffer transfers its length",
         transfers::a_shortened_buffer_transfers_its_length,
     ),
+    (
+        "shared memory is written and stays readable",
+        transfers::shared_memory_is_written_and_stays_readable,
+    ),
     ("a missing file is not found", names::a_missing_file_is_not_found),
     (
         "create refuses an existing name",

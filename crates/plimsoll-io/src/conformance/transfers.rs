@@ -195,3 +195,25 @@ pub(super) fn a_shortened_buffer_transfers_its_length(subject: &Subject) {
         );
     });
 }
+
+/// A page is written from where it lies in the cache, and read there meanwhile; when the write is done it can be changed again.
+pub(super) fn shared_memory_is_written_and_stays_readable(subject: &Subject) {
+    let (files, path) = (subject.files(), subject.path("shared"));
+    subject.run(async move {
+        let file = create(&files, path, 8 * BLOCK as u64).await;
+        for (block, durability) in [(0, Durability::Volatile), (5, Durability::Durable)] {
+            let offset = block * BLOCK as u64;
+            let mut page = filled(&file, 6, offset, BLOCK);
+            let writing = file.write(offset, page.share(), durability, CONTEXT);
+            assert!(page.is_shared(), "the disk has it now");
+            assert!(page[..] == content(6, offset, BLOCK)[..]);
+            let returned = writing.await.expect("a write within the file");
+            assert_eq!(returned.len(), BLOCK);
+            drop(returned);
+            page.fill(0);
+            let read = file.read(offset, file.allocate(BLOCK), CONTEXT).await;
+            let read = read.expect("a read within the file");
+            assert!(read[..] == content(6, offset, BLOCK)[..], "block {block}");
+        }
+    });
+}

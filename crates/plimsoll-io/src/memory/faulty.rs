@@ -101,7 +101,7 @@ impl FileSystem {
         if !is_read {
             damage(self);
         }
-        if let (Some(Effect::FlipOnRead), Answer::Buffer(buffer)) = (effect, &mut answer) {
+        if is_read && let (Some(Effect::FlipOnRead), Answer::Buffer(buffer)) = (effect, &mut answer) {
             buffer[at as usize] ^= bit;
         }
         Ok(answer)

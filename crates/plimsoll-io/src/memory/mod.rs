@@ -173,6 +173,7 @@ impl Disk for MemoryDisk {
             remarks: vec![
                 "the disk is simulated in memory: its figures say nothing about hardware".to_owned(),
             ],
+            choices: Vec::new(),
         }
     }
 }

@@ -15,6 +15,8 @@ const SECTOR_BYTES: u32 = 512;
 /// Sizes that decide how a file may be read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
+    /// Tells devices apart: a block device's own number, or that of the one below the file system.
+    pub device: u64,
     /// The device's addressing unit, if there is one device.
     pub logical_block_bytes: Option<u32>,
     /// The unit the medium writes, if there is one device and it says so.
@@ -42,16 +44,19 @@ impl Geometry {
             return Err(last_errno());
         }
         let is_device = u32::from(facts.stx_mode) & libc::S_IFMT == libc::S_IFBLK;
-        let device = if is_device {
-            Identity::of(facts.stx_rdev_major, facts.stx_rdev_minor)
+        let (number, device) = if is_device {
+            let (major, minor) = (facts.stx_rdev_major, facts.stx_rdev_minor);
+            ((major, minor), Identity::of(major, minor))
         } else {
-            Identity::below_file_system(facts.stx_dev_major, facts.stx_dev_minor)
+            let (major, minor) = (facts.stx_dev_major, facts.stx_dev_minor);
+            ((major, minor), Identity::below_file_system(major, minor))
         };
         let block_size = |name| {
             let bytes = device.as_ref().and_then(|device| device.number(name));
             bytes.and_then(|bytes| u32::try_from(bytes).ok())
         };
         Ok(Self {
+            device: u64::from(number.0) << 32 | u64::from(number.1),
             logical_block_bytes: block_size("queue/logical_block_size"),
             physical_block_bytes: block_size("queue/physical_block_size"),
             direct_alignment_bytes: (facts.stx_mask & libc::STATX_DIOALIGN != 0)

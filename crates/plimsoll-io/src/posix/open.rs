@@ -51,6 +51,8 @@ pub(crate) struct OpenFile {
     pub opened_length_bytes: u64,
     pub alignment_bytes: u32,
     pub atomic_write_bytes: u32,
+    /// The device below, for files that are read and written directly.
+    pub device: Option<u64>,
     /// What a reader of the results must know of this file.
     pub remarks: Vec<String>,
 }
@@ -147,6 +149,7 @@ impl OpenFile {
             opened_length_bytes: 0,
             alignment_bytes: geometry.alignment_bytes(),
             atomic_write_bytes: geometry.atomic_write_bytes(),
+            device: (direct == Direct::Yes).then_some(geometry.device),
             remarks,
         };
         file.opened_length_bytes = file

@@ -23,6 +23,7 @@ fn mount_lines_are_understood() {
 
 fn geometry(logical: Option<u32>, physical: Option<u32>, direct: Option<u32>) -> (u32, u32, bool) {
     let geometry = Geometry {
+        device: 0,
         logical_block_bytes: logical,
         physical_block_bytes: physical,
         direct_alignment_bytes: direct,

@@ -112,6 +112,7 @@ impl Disk for RealDisk {
         DiskFacts {
             method: state.method.to_owned(),
             remarks: state.remarks.clone(),
+            choices: state.choices.clone(),
         }
     }
 }

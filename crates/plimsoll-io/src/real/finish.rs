@@ -3,9 +3,9 @@
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use super::DurableBy;
+use super::durable::Way;
 use super::state::State;
-use super::table::{FileState, Stage};
+use super::table::{FileState, Pending, Stage};
 use crate::posix::{ChoreAnswer, ChoreDone, OpenFile};
 use crate::transfer::{Memory, Transfer, TransferKind, Transferred};
 use crate::{Answer, Clock, DiskError, DiskErrorKind, FileId, Nanos, Opened};
@@ -60,6 +60,9 @@ impl State {
             )),
             _ => Ok(()),
         };
+        if result.is_ok() {
+            self.note_durable(&pending, file, now);
+        }
         let state = self.files.get_mut(&file).expect("a file in use stays open");
         state.in_flight -= 1;
         state.length_changed |= pending.stage == Stage::SyncFile && result.is_err();
@@ -73,6 +76,26 @@ impl State {
         self.close_if_idle(file);
     }
 
+    /// Compares the ways of durable writes.
+    fn note_durable(&mut self, pending: &Pending, file: FileId, now: Nanos) {
+        let way = match pending.stage {
+            Stage::DurableWrite => Way::Flag,
+            Stage::SyncAfterWrite => Way::WriteThenSync,
+            _ => return,
+        };
+        let taken_ns = now.saturating_sub(pending.submitted.unwrap_or(pending.asked));
+        let opened = self.files[&file].file.clone();
+        if let Some(chosen) = self.durable.note(opened.device, way, taken_ns) {
+            let folder = opened.path.parent().unwrap_or(&opened.path).display();
+            let how = match chosen {
+                Way::Flag => "with RWF_DSYNC",
+                Way::WriteThenSync => "a write and then fdatasync",
+            };
+            self.choices
+                .push(format!("durable writes to the device below {folder}: {how}"));
+        }
+    }
+
     /// Starts what is left of a durable write in several steps. Answers whether there was anything.
     fn continue_durable_write(&mut self, done: Transferred) -> bool {
         let pending = self.pending.get_mut(done.tag);
@@ -81,9 +104,9 @@ impl State {
         let (kind, memory) = match pending.stage {
             Stage::DurableWrite if done.result == -libc::EOPNOTSUPP => {
                 pending.stage = Stage::WriteBeforeSync;
-                let buffer = pending.buffer.as_mut().expect("a write has its memory");
+                let buffer = pending.buffer.as_ref().expect("a write has its memory");
                 let memory = Memory {
-                    start: buffer.as_mut_ptr(),
+                    start: buffer.source(),
                     length_bytes: pending.length_bytes,
                     registered_index: None,
                 };
@@ -97,7 +120,7 @@ impl State {
         };
         let offset = pending.offset;
         if kind == TransferKind::Write {
-            self.durable_by = DurableBy::WriteThenSync;
+            self.durable.refuse_flag();
             self.remark(DSYNC_REFUSED);
         }
         let fd = self.files[&file].file.fd.as_raw_fd();

@@ -5,6 +5,7 @@
 
 mod choose;
 mod disk;
+mod durable;
 mod finish;
 mod start;
 mod state;
@@ -50,8 +51,10 @@ pub enum MethodChoice {
 /// How a durable write is made durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DurableBy {
-    /// RWF_DSYNC; where the kernel refuses it, a write and then fdatasync, with a remark.
+    /// Whichever of the two turns out to be faster on the device, told in the facts of the disk.
     #[default]
+    Faster,
+    /// RWF_DSYNC; where the kernel refuses it, a write and then fdatasync, with a remark.
     Flag,
     /// A write and then fdatasync.
     WriteThenSync,
@@ -85,7 +88,7 @@ impl Default for RealDiskOptions {
             method: MethodChoice::Auto,
             caching: Caching::DirectOnly,
             destroy_serials: Vec::new(),
-            durable_by: DurableBy::Flag,
+            durable_by: DurableBy::Faster,
             queue_depth_max: 1024,
             registered_bytes_max: usize::MAX,
             threads_max: 32,

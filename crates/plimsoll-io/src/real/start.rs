@@ -2,7 +2,7 @@
 
 use std::os::fd::AsRawFd;
 
-use super::DurableBy;
+use super::durable::Way;
 use super::state::State;
 use super::table::{FileState, Pending, Stage};
 use crate::posix::{Chore, OpenFile};
@@ -66,14 +66,18 @@ impl State {
         }
     }
 
-    fn write_kind(&self, durability: Durability, pending: &mut Pending) -> TransferKind {
-        match (durability, self.durable_by) {
-            (Durability::Volatile, _) => TransferKind::Write,
-            (Durability::Durable, DurableBy::Flag) => {
+    fn write_kind(&mut self, durability: Durability, pending: &mut Pending) -> TransferKind {
+        if durability == Durability::Volatile {
+            return TransferKind::Write;
+        }
+        let file = pending.file.and_then(|file| self.files.get(&file));
+        let device = file.and_then(|state| state.file.device);
+        match self.durable.next(device) {
+            Way::Flag => {
                 pending.stage = Stage::DurableWrite;
                 TransferKind::WriteDurable
             }
-            (Durability::Durable, DurableBy::WriteThenSync) => {
+            Way::WriteThenSync => {
                 pending.stage = Stage::WriteBeforeSync;
                 TransferKind::Write
             }
@@ -92,8 +96,12 @@ impl State {
         }
     }
 
-    fn start_transfer(&mut self, mut pending: Pending, kind: TransferKind, offset: u64, mut buffer: Buffer) {
+    fn start_transfer(&mut self, mut pending: Pending, kind: TransferKind, offset: u64, buffer: Buffer) {
         let length_bytes = buffer.len();
+        assert!(
+            kind != TransferKind::Read || !buffer.is_shared(),
+            "nothing is read into shared memory"
+        );
         let fd = match self.file_for(&pending) {
             Err(error) => return self.refuse(pending, error),
             Ok(state) => match check_transfer(&state.file, kind, offset, length_bytes) {
@@ -109,7 +117,7 @@ impl State {
         };
         let memory = Memory {
             registered_index: self.arena.registered_index(&buffer),
-            start: buffer.as_mut_ptr(),
+            start: buffer.source(),
             length_bytes: length_bytes as u32,
         };
         pending.offset = offset;

@@ -6,9 +6,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::RealDiskOptions;
 use super::choose::Chosen;
+use super::durable::DurableWays;
 use super::table::{FileState, Pending, PendingTable};
-use super::{DurableBy, RealDiskOptions};
 use crate::arena::{Arena, CHUNK_BYTES, CHUNKS_REGISTERED_MAX, NewChunk};
 use crate::posix::{Chore, ChoreDone, Crew, OpenRules, Wakeup, do_chore, lockable_memory};
 use crate::transfer::{Transfer, TransferQueue, Transferred};
@@ -20,8 +21,9 @@ const EXTEND_THREADS_MAX: usize = 4;
 pub(super) struct State {
     pub(super) method: &'static str,
     pub(super) remarks: Vec<String>,
+    pub(super) choices: Vec<String>,
     pub(super) rules: Arc<OpenRules>,
-    pub(super) durable_by: DurableBy,
+    pub(super) durable: DurableWays,
     pub(super) queue: Box<dyn TransferQueue>,
     /// Declared after the queue, so that it is dropped after it.
     pub(super) arena: Rc<Arena>,
@@ -49,11 +51,12 @@ impl State {
         Self {
             method: chosen.method.name(),
             remarks: chosen.remarks,
+            choices: Vec::new(),
             rules: Arc::new(OpenRules {
                 caching: options.caching,
                 destroy_serials: options.destroy_serials.clone(),
             }),
-            durable_by: options.durable_by,
+            durable: DurableWays::new(options.durable_by),
             arena: Rc::default(),
             registered_bytes_max: options.registered_bytes_max,
             queue: chosen.queue,

@@ -187,7 +187,7 @@ fn durable_writes_and_syncs_flush_the_device() {
         return;
     }
     for method in methods_here() {
-        for durable_by in [DurableBy::Flag, DurableBy::WriteThenSync] {
+        for durable_by in [DurableBy::Flag, DurableBy::WriteThenSync, DurableBy::Faster] {
             let place = Place::new(&format!("flushes-{}-{durable_by:?}", method.name()));
             let Some(device) = Loop::new(&place, DEVICE_BYTES) else {
                 return;

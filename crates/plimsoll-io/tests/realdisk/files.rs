@@ -5,10 +5,10 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use plimsoll_io::{Caching, Disk, DiskErrorKind, Durability, Method, OpenMode, RealDiskOptions};
+use plimsoll_io::{Caching, Disk, DiskErrorKind, Durability, Executor, Method, OpenMode, RealDiskOptions};
 
 use super::place::{Mounted, Place, root_or_skip, run};
-use super::{CONTEXT, Machine, kind_of};
+use super::{CONTEXT, Machine, kind_of, methods_here};
 
 /// Two processes on one database would destroy it. A killed one leaves no lock behind.
 #[test]
@@ -64,6 +64,39 @@ fn a_lock_that_ends_soon_is_waited_for() {
         remarks.iter().any(|remark| remark.contains("was locked for")),
         "{remarks:?}"
     );
+}
+
+/// Opening, creating and renaming may take as long as a file system likes. Here opening waits for a lock for a fifth of a second: all that time tasks go
+/// on, or a slow directory would be a stall of every session and a latency of every I/O.
+#[test]
+fn metadata_calls_do_not_hold_the_executor() {
+    for method in methods_here() {
+        let place = Place::new(&format!("slow-open-{}", method.name()));
+        let path = place.root().join("database");
+        fs::write(&path, vec![0; 4096]).expect("the folder is ours");
+        let holder = fs::File::open(&path).expect("it was just made");
+        holder.lock().expect("nobody else has it");
+        let machine = Machine::by(method);
+        let (files, executor) = (
+            machine.files(),
+            Executor::new(machine.clock.clone(), machine.disk.clone()),
+        );
+        let handle = executor.handle();
+        let opening = handle.spawn(async move { files.open(path, OpenMode::Write, CONTEXT).await.map(drop) });
+        let ticks = executor.run(async move {
+            let (began, mut ticks) = (handle.now(), 0);
+            while handle.now() - began < 200_000_000 {
+                handle.sleep(1_000_000).await;
+                ticks += 1;
+            }
+            assert!(!opening.is_finished(), "the lock was held all the time");
+            holder.unlock().expect("it is ours");
+            opening.await.expect("the lock is free");
+            ticks
+        });
+        let ticks = ticks.expect("everything ends");
+        assert!(ticks > 20, "{}: {ticks} ticks in 200 ms", method.name());
+    }
 }
 
 /// A symbolic link in a database folder could lead a write anywhere; reading through one harms nobody.

@@ -87,6 +87,32 @@ fn writes_with_a_separate_sync_keep_the_contract() {
     }
 }
 
+/// Whoever reads a result must be able to see which way its durable writes went. What came out is a matter of this machine; that it is told is not.
+#[test]
+fn the_way_of_durable_writes_is_told_once() {
+    for method in methods_here() {
+        let place = Place::new(&format!("faster-{}", method.name()));
+        let machine = Machine::by(method);
+        let (files, path) = (machine.files(), place.root().join("log"));
+        machine.run(async move {
+            let file = files.open(path, OpenMode::Create, CONTEXT).await;
+            let file = file.expect("a new file");
+            for number in 0..80 {
+                let offset = number % 4 * 4096;
+                let written = file.write(offset, file.allocate(4096), Durability::Durable, CONTEXT);
+                written.await.expect("a durable write");
+            }
+        });
+        let facts = machine.disk.facts();
+        let told: Vec<_> = facts
+            .choices
+            .iter()
+            .filter(|choice| choice.contains("RWF_DSYNC") || choice.contains("fdatasync"))
+            .collect();
+        assert_eq!(told.len(), 1, "{}: {facts:?}", method.name());
+    }
+}
+
 /// A disk that goes away in the middle of its work waits for the device: its memory must not be freed under it.
 #[test]
 fn dropping_a_disk_waits_for_its_transfers() {
