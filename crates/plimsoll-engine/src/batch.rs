@@ -188,7 +188,7 @@ impl<'a> Batch<'a> {
             let anew = draft.edits[0].makes_anew();
             let frame = match self.cache.peek(self.key(page)) {
                 Some(frame) => {
-                    frame.bytes_mut().copy_from_slice(&draft.bytes);
+                    frame.bytes_mut(self.database).copy_from_slice(&draft.bytes);
                     frame
                 }
                 None => self.cache.install(self.key(page), self.page_buffer(&draft.bytes)),
@@ -255,7 +255,7 @@ impl<'a> Batch<'a> {
             unreachable!("it was made a row record above")
         };
         {
-            let mut bytes = frame.bytes_mut();
+            let mut bytes = frame.bytes_mut(self.database);
             let mut page = PageMut::new(&mut bytes, self.database.size());
             record.change.apply(&mut page, line, &record.key);
             page.set_dbtime(dbtime);

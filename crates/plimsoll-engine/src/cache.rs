@@ -91,9 +91,16 @@ impl Frame {
         self.bytes.borrow()
     }
 
-    /// The page, for a change that the log already describes.
-    pub fn bytes_mut(&self) -> RefMut<'_, Buffer> {
-        self.bytes.borrow_mut()
+    /// The page, for a change that the log already describes. One that is being written from where it lies is copied: what the disk gets stays
+    /// what it was.
+    pub fn bytes_mut(&self, database: &Database) -> RefMut<'_, Buffer> {
+        let mut bytes = self.bytes.borrow_mut();
+        if bytes.is_shared() {
+            let mut own = database.file().allocate(bytes.len());
+            own.copy_from_slice(&bytes);
+            *bytes = own;
+        }
+        bytes
     }
 
     /// Whether it differs from the file.
@@ -250,7 +257,7 @@ impl Cache {
     /// The page if it is in memory.
     pub fn resident(&self, key: PageKey) -> Option<Rc<Frame>> {
         let frame = self.frames.borrow().get(&key).cloned()?;
-        frame.touch(self.clock.now(), self.stay_ns.get());
+        frame.touch(self.clock.recent(), self.stay_ns.get());
         self.count(|statistics| statistics.hits += 1);
         Some(frame)
     }
@@ -319,7 +326,7 @@ impl Cache {
 
     /// Puts a page into the cache.
     pub fn install(&self, key: PageKey, buffer: Buffer) -> Rc<Frame> {
-        let now = self.clock.now();
+        let now = self.clock.recent();
         let frame = Rc::new(Frame {
             key,
             bytes: RefCell::new(buffer),
@@ -399,7 +406,7 @@ impl Cache {
 
     fn drop_frame(&self, frame: Rc<Frame>) {
         if !frame.touched_again.get() {
-            let stay_ns = self.clock.now().saturating_sub(frame.last_touch.get());
+            let stay_ns = self.clock.recent().saturating_sub(frame.last_touch.get());
             self.stay_ns.set(stay_ns.min(STAY_NS_MAX));
         }
         self.frames.borrow_mut().remove(&frame.key);

@@ -1,7 +1,7 @@
 //! Walking a tree in key order, either way, within bounds, as one transaction sees it.
 //!
-//! A cursor remembers only the last key it gave. It looks at one leaf at a time without waiting, so splits and merges between two looks cannot
-//! confuse it.
+//! A cursor looks at one leaf at a time without waiting, so splits and merges between two looks cannot confuse it. Rows it holds ready are those of
+//! its transaction's snapshot; when the transaction itself has changed one of them, or put another among them, it looks again.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -84,6 +84,10 @@ pub struct Cursor<'a> {
     range: KeyRange,
     direction: Direction,
     ready: VecDeque<(Vec<u8>, Vec<u8>)>,
+    /// The key given last.
+    given: Option<Vec<u8>>,
+    /// How far the transaction had come when they were looked at.
+    looked: (usize, u64),
     at_end: bool,
 }
 
@@ -96,16 +100,49 @@ impl<'a> Cursor<'a> {
             range,
             direction,
             ready: VecDeque::new(),
+            given: None,
+            looked: transaction.work().progress(),
             at_end: false,
         }
     }
 
     /// The next row: key and data.
     pub async fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.forget_what_changed();
         while self.ready.is_empty() && !self.at_end {
             self.look_on().await?;
         }
-        Ok(self.ready.pop_front())
+        let row = self.ready.pop_front();
+        if let Some((key, _)) = &row {
+            let given = self.given.get_or_insert_default();
+            given.clear();
+            given.extend_from_slice(key);
+        }
+        Ok(row)
+    }
+
+    /// Goes back to the row given last if the transaction has changed anything ahead of it since it was looked at.
+    fn forget_what_changed(&mut self) {
+        let Some(given) = &self.given else {
+            return;
+        };
+        let is_ahead = |key: &[u8]| match self.direction {
+            Direction::Forward => key > &given[..],
+            Direction::Backward => key < &given[..],
+        };
+        let work = self.transaction.work();
+        let changed = work.has_changed(self.looked, &self.tree, is_ahead);
+        self.looked = work.progress();
+        if !changed {
+            return;
+        }
+        let given = Bound::Excluded(given.clone());
+        match self.direction {
+            Direction::Forward => self.range.low = given,
+            Direction::Backward => self.range.high = given,
+        }
+        self.ready.clear();
+        self.at_end = false;
     }
 
     async fn look_on(&mut self) -> Result<()> {
@@ -139,6 +176,7 @@ impl<'a> Cursor<'a> {
             })
             .await?;
         self.ready = rows;
+        self.looked = self.transaction.work().progress();
         self.at_end = at_end;
         if let Some(key) = last_seen {
             match self.direction {

@@ -314,14 +314,15 @@ impl Database {
         Ok(())
     }
 
-    /// Makes the header say that recovery needs the log up to `generation`, before a page that depends on it is written.
-    pub async fn require_generation(&self, generation: u32) -> Result<()> {
-        if self.header.borrow().generation_max_required >= generation {
+    /// Makes the header say that recovery needs the log up to `required`, before a page that depends on it is written, and that the log on
+    /// stable storage goes up to `committed`.
+    pub async fn require_generation(&self, required: u32, committed: u32) -> Result<()> {
+        if self.header.borrow().generation_max_required >= required {
             return Ok(());
         }
         self.update_header(|header| {
-            header.generation_max_required = header.generation_max_required.max(generation);
-            header.generation_max_committed = header.generation_max_committed.max(generation);
+            header.generation_max_required = header.generation_max_required.max(required);
+            header.generation_max_committed = header.generation_max_committed.max(required.max(committed));
         })
         .await
     }

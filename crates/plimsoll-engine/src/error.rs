@@ -159,6 +159,33 @@ pub enum EngineError {
         /// Log directory.
         path: PathBuf,
     },
+    /// Recovery was to be activated before it had redone what the files already hold.
+    #[error(
+        "{path} holds pages that need the log up to generation {required}, and recovery has come to generation {last}: feed it more of the log",
+        path = path.display()
+    )]
+    ActivatedTooEarly {
+        /// Database.
+        path: PathBuf,
+        /// What it needs.
+        required: u32,
+        /// The last generation redone.
+        last: u32,
+    },
+    /// Generations with acknowledged commits are gone (-582).
+    #[error(
+        "recovery ends with log generation {last}, and {path} says that there were commits up to generation {committed} (-582): restore the log \
+         files after {last}; without them the databases can be opened only by giving those commits up",
+        path = path.display()
+    )]
+    CommittedLogMissing {
+        /// Database.
+        path: PathBuf,
+        /// The highest generation it knows of.
+        committed: u32,
+        /// The last generation redone.
+        last: u32,
+    },
     /// The log belongs to other databases or another engine (-514 and relatives).
     #[error("log file {path} does not belong here: {why}", path = path.display())]
     ForeignLog {

@@ -254,9 +254,13 @@ impl Instance {
         }
         store.log.check()?;
         if target.generation > before.generation {
+            let committed = store.log.durable().generation;
             for database in store.databases.all() {
                 database
-                    .update_header(|header| header.generation_min_required = target.generation)
+                    .update_header(|header| {
+                        header.generation_min_required = target.generation;
+                        header.generation_max_committed = header.generation_max_committed.max(committed);
+                    })
                     .await?;
             }
         }

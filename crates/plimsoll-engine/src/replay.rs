@@ -322,7 +322,7 @@ impl Replayer {
             return Ok(());
         }
         {
-            let mut bytes = frame.bytes_mut();
+            let mut bytes = frame.bytes_mut(&database);
             let mut page = PageMut::new(&mut bytes, database.size());
             if let Some(damage) = mismatch(&page.view(), row) {
                 drop(bytes);
@@ -425,7 +425,7 @@ impl Replayer {
             Err(damage) => return self.note_damage(key, damage),
         };
         {
-            let mut bytes = frame.bytes_mut();
+            let mut bytes = frame.bytes_mut(database);
             let mut page = PageMut::new(&mut bytes, database.size());
             edits
                 .edits
@@ -480,7 +480,7 @@ impl Replayer {
                 self.blank_frame(&database, key)
             }
         };
-        frame.bytes_mut().copy_from_slice(&content);
+        frame.bytes_mut(&database).copy_from_slice(&content);
         self.mark_dirty(&frame, start, end);
         Ok(())
     }

@@ -4,6 +4,8 @@
 //! without a wait in between. Dropping the future of an operation therefore leaves the transaction as if the operation had not been
 //! started; dropping the transaction rolls it back in the background.
 
+mod steps;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -48,14 +50,17 @@ pub(crate) struct Work {
     pub(crate) status: Rc<TransactionStatus>,
     snapshot: u64,
     undo: RefCell<Vec<UndoEntry>>,
+    /// Changes taken back so far.
+    taken_back: Cell<u64>,
     ended: Cell<bool>,
 }
 
 /// A transaction. See the module text.
 pub struct Transaction {
     work: Option<Rc<Work>>,
-    /// Set while an operation of several steps is under way: if it is abandoned, only a rollback is allowed.
-    pub(crate) partial: Cell<bool>,
+    /// While an operation of several steps is under way, or after it was abandoned: the changes there were before it. Nothing can be
+    /// committed before they are all there are.
+    half_done: Cell<Option<usize>>,
 }
 
 impl Transaction {
@@ -74,11 +79,12 @@ impl Transaction {
             status,
             snapshot,
             undo: RefCell::default(),
+            taken_back: Cell::new(0),
             ended: Cell::new(false),
         };
         Transaction {
             work: Some(Rc::new(work)),
-            partial: Cell::new(false),
+            half_done: Cell::new(None),
         }
     }
 
@@ -104,12 +110,13 @@ impl Transaction {
             status,
             snapshot: work.snapshot,
             undo: RefCell::new(undo),
+            taken_back: Cell::new(0),
             ended: Cell::new(false),
         };
         work.ended.set(true);
         Transaction {
             work: Some(Rc::new(replaced)),
-            partial: Cell::new(false),
+            half_done: Cell::new(None),
         }
     }
 
@@ -230,10 +237,14 @@ impl Transaction {
 
     /// Takes back everything done since the savepoint.
     pub async fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
-        // Half-way back is a state nobody asked for: if this ends early, the transaction can only be rolled back.
-        self.partial.set(true);
+        // Half-way back is a state nobody asked for: if this ends early, the transaction can only be rolled back, or to here again.
+        let before = self.begin_steps();
+        let since = before.map_or(savepoint.changes, |since| since.min(savepoint.changes));
+        self.half_done.set(Some(since));
         self.work().take_back(savepoint.changes).await?;
-        self.partial.set(false);
+        // What was half done before the savepoint still is.
+        self.half_done
+            .set(before.filter(|since| *since < savepoint.changes));
         Ok(())
     }
 
@@ -242,7 +253,7 @@ impl Transaction {
     /// # Errors
     /// After an error of a durable commit nobody knows whether it is on disk: the instance is poisoned and recovery decides.
     pub async fn commit(mut self, how: Commit) -> Result<()> {
-        if self.partial.get() {
+        if self.half_done.get().is_some() {
             self.rollback_work().await?;
             return Err(EngineError::BadRow(
                 "an operation of this transaction was abandoned half-way; it was rolled back".into(),
@@ -630,6 +641,7 @@ impl Work {
         }
         batch.row(self.record(&entry.row, path.leaf, line, entry.inverse.clone(), true))?;
         self.undo.borrow_mut().pop();
+        self.taken_back.set(self.taken_back.get() + 1);
         let gone = self.store.versions.borrow_mut().pop(&entry.row, &self.status);
         if gone && matches!(entry.inverse, RowChange::Delete { .. }) {
             self.store.leave_over(vec![entry.row.clone()]);

@@ -1,5 +1,6 @@
-//! Recovery one generation at a time: paused, killed between any two generations, begun again, activated anywhere. However it is cut up, what comes out
-//! is a run of commits without a gap, and fed to the end it is every acknowledged one.
+//! Recovery one generation at a time: paused, killed between any two generations, begun again, activated before the log ends. However it is cut up,
+//! what comes out is a run of commits without a gap, and fed to the end it is every acknowledged one. What may not be activated is refused, and a copy
+//! that has gone another way is found out.
 
 mod support;
 
@@ -9,6 +10,7 @@ use std::rc::Rc;
 use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Recovery;
 use plimsoll_engine::log::names::LogNames;
+use plimsoll_engine::log::reader::LogReader;
 use plimsoll_io::{Clock, Disk, Loss, MemoryDisk, MemoryOptions, Random};
 use support::*;
 
@@ -23,15 +25,19 @@ fn setup() -> Setup {
 
 /// A disk whose power failed after several generations of work.
 fn crashed(seed: u64) -> (Rc<MemoryDisk>, Field, Ledger) {
+    crashed_with(setup(), seed)
+}
+
+fn crashed_with(setup: Setup, seed: u64) -> (Rc<MemoryDisk>, Field, Ledger) {
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, seed, MemoryOptions::default());
     let kept: Rc<RefCell<Option<Field>>> = Rc::default();
     let ledger: Rc<RefCell<Ledger>> = Rc::default();
     let (field_out, books, off) = (kept.clone(), ledger.clone(), disk.clone());
     run_until_power_lost(&disk, move |files, handle| async move {
-        create_databases(&files, &setup()).await.unwrap();
-        let (instance, _) = open(&files, &handle, &setup(), seed).await.unwrap();
-        let field = create_field(&instance, &setup(), 1_000, 500).await.unwrap();
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, seed).await.unwrap();
+        let field = create_field(&instance, &setup, 1_000, 500).await.unwrap();
         *field_out.borrow_mut() = Some(field.clone());
         let mut joins = Vec::new();
         for session in 0..4u64 {
@@ -158,5 +164,190 @@ fn missing_log_is_named() {
             Some(EngineError::LogMissing { generation: 3, .. })
         ));
     })
+    .unwrap();
+}
+
+/// Pages may be written only when they are older than the newest three generations, so that the log may end that much earlier.
+fn with_waypoint() -> Setup {
+    Setup {
+        waypoint_generations: 3,
+        // So small that pages are written all the time.
+        cache_frames: 64,
+        ..setup()
+    }
+}
+
+async fn begin_with_waypoint(files: &plimsoll_io::Files, handle: &plimsoll_io::Handle) -> Recovery {
+    Recovery::begin(files.clone(), handle.clone(), options(&with_waypoint()))
+        .await
+        .unwrap()
+}
+
+/// The last generation of the log on a disk.
+async fn last_generation(files: &plimsoll_io::Files) -> u32 {
+    let reader = LogReader::new(files.clone(), LogNames::new(LOG, "E00"), Default::default());
+    reader.generations().await.unwrap().last().unwrap().generation
+}
+
+/// Whoever activates before redo has reached what the pages hold would work on pages from the future: it is refused, and nothing is lost by trying.
+#[test]
+fn recovery_cannot_be_activated_before_it_has_reached_the_pages() {
+    let (disk, field, books) = crashed(7);
+    run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
+        for fed in [0, 1] {
+            let mut recovery = begin(&files, &handle).await;
+            for _ in 0..fed {
+                assert!(recovery.feed_next().await.unwrap());
+            }
+            recovery.give_up_commits();
+            let refused = recovery.activate(&mut Random::from_seed(1)).await.err();
+            assert!(
+                matches!(refused, Some(EngineError::ActivatedTooEarly { .. })),
+                "after {fed}: {refused:?}"
+            );
+        }
+        let (instance, _) = open(&files, &handle, &setup(), 5).await.unwrap();
+        audit(&instance, &field, &books).await.unwrap();
+        instance.close().await.unwrap();
+    })
+    .unwrap();
+}
+
+/// The header remembers how far the log went: when the newest generations are gone with acknowledged commits in them, that is said before anybody works
+/// on, and who gives the commits up gets a sound database without them.
+#[test]
+fn generations_lost_with_commits_are_missed_and_can_be_given_up() {
+    let mut missed = 0;
+    for seed in 10..14 {
+        let (disk, field, mut books) = crashed_with(with_waypoint(), seed);
+        books.acknowledged.clear();
+        missed += run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
+            let last = last_generation(&files).await;
+            let names = LogNames::new(LOG, "E00");
+            files.delete(&names.current(), Default::default()).await.unwrap();
+            files
+                .delete(&names.closed(last - 1), Default::default())
+                .await
+                .unwrap();
+            let is_missed = match open(&files, &handle, &with_waypoint(), 5).await {
+                Ok((instance, _)) => {
+                    instance.close().await.unwrap();
+                    return 0;
+                }
+                Err(error) => matches!(error, EngineError::CommittedLogMissing { .. }),
+            };
+            let mut recovery = begin_with_waypoint(&files, &handle).await;
+            recovery.feed_all().await.unwrap();
+            recovery.give_up_commits();
+            let (instance, _) = recovery.activate(&mut Random::from_seed(1)).await.unwrap();
+            let survived = audit(&instance, &field, &books).await.unwrap();
+            assert!(survived < books.committed.len(), "the lost log held commits");
+            instance.close().await.unwrap();
+            // And they are given up for good.
+            let (instance, _) = open(&files, &handle, &with_waypoint(), 6).await.unwrap();
+            instance.close().await.unwrap();
+            u32::from(is_missed)
+        })
+        .unwrap();
+    }
+    // The header is written now and then: what was lost right after it shows nowhere.
+    assert!(missed >= 3, "lost generations were missed {missed} times of 4");
+}
+
+/// Activated in the middle, the stream becomes another history: what is committed in it survives the next crash, nothing of the old one comes back, the
+/// old log is still there to look at, and a copy that followed the old history is refused the new one.
+#[test]
+fn a_stream_activated_in_the_middle_is_another_history() {
+    let (disk, field, books) = crashed_with(with_waypoint(), 21);
+    let before = disk.crash_image(Loss::Nothing, &mut Random::from_seed(1));
+    let fork: Rc<RefCell<(u32, Ledger)>> = Rc::default();
+    let (forked, off, tree) = (fork.clone(), disk.clone(), field.clone());
+    run_until_power_lost(&disk, move |files, handle| async move {
+        let last = last_generation(&files).await;
+        let mut recovery = begin_with_waypoint(&files, &handle).await;
+        while recovery.next_generation() < last - 1 {
+            assert!(recovery.feed_next().await.unwrap());
+        }
+        recovery.give_up_commits();
+        let mut ledger = books.clone();
+        ledger.acknowledged.clear();
+        let (instance, _) = recovery.activate(&mut Random::from_seed(1)).await.unwrap();
+        let survived = audit(&instance, &tree, &ledger).await.unwrap();
+        assert!(survived > 0 && survived < ledger.committed.len());
+        ledger.committed.truncate(survived);
+        let ledger = RefCell::new(ledger);
+        let mut random = Random::from_seed(22);
+        for number in 0..400 {
+            let serial = 900_000_000 + number;
+            one_transaction(
+                &instance,
+                &tree,
+                &Weights::swarm(&mut random),
+                serial,
+                &mut random,
+                &ledger,
+            )
+            .await
+            .unwrap();
+        }
+        *forked.borrow_mut() = (last, ledger.into_inner());
+        off.power_cut();
+    });
+    let (last, ledger) = fork.take();
+    assert!(
+        ledger.acknowledged.len() > 50,
+        "commits after the fork were acknowledged"
+    );
+    let image = disk.crash_image(Loss::Drawn, &mut Random::from_seed(3));
+    let aside = |(path, _): &(std::path::PathBuf, u64)| path.extension().is_some_and(|end| end == "aside");
+    assert_eq!(image.list_files().iter().filter(|file| aside(file)).count(), 2);
+    let new_log: Vec<_> = image.snapshot().into_iter().collect();
+    run_on(&image.clock().clone(), &image, move |files, handle| async move {
+        let (instance, _) = open(&files, &handle, &with_waypoint(), 5).await.unwrap();
+        audit(&instance, &field, &ledger).await.unwrap();
+        instance.close().await.unwrap();
+    })
+    .unwrap();
+
+    // The copy: the old databases with all of the old log redone, and then the log of the new history in its place.
+    let copy = before.clone();
+    run_on(
+        &before.clock().clone(),
+        &before,
+        move |files, handle| async move {
+            let mut recovery = begin_with_waypoint(&files, &handle).await;
+            while recovery.next_generation() < last {
+                assert!(recovery.feed_next().await.unwrap());
+            }
+            for (path, _) in copy
+                .list_files()
+                .into_iter()
+                .filter(|(path, _)| path.starts_with("log"))
+            {
+                let path = std::path::Path::new("/").join(path);
+                files.delete(&path, Default::default()).await.unwrap();
+            }
+            for (path, bytes) in new_log.into_iter().filter(|(path, _)| path.starts_with("log")) {
+                copy.load(path, &bytes);
+            }
+            let mut refused = None;
+            while refused.is_none() {
+                match recovery.feed_next().await {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => refused = Some(error),
+                }
+            }
+            assert!(
+                refused.is_none() || matches!(refused, Some(EngineError::ForeignLog { .. })),
+                "{refused:?}"
+            );
+            let activated = recovery.activate(&mut Random::from_seed(2)).await;
+            assert!(
+                refused.is_some() || activated.is_err(),
+                "a copy of the old history took the new log for its own"
+            );
+        },
+    )
     .unwrap();
 }

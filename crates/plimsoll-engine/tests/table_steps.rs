@@ -150,3 +150,60 @@ fn half_an_operation_cannot_be_committed() {
     })
     .unwrap();
 }
+
+/// What was abandoned stays half done, whatever is done after it: a later operation that ends well made the half row fit for a commit.
+#[test]
+fn an_operation_that_ends_well_does_not_make_good_an_abandoned_one() {
+    let setup = Setup {
+        cache_frames: 64,
+        ..Setup::default()
+    };
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 2, MemoryOptions::default());
+    run_on(&clock, &disk, move |files, handle| async move {
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 2).await.unwrap();
+        instance.create_table(1, people()).await.unwrap();
+        instance.close().await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 3).await.unwrap();
+        let table = instance.open_table(1, "People").await.unwrap();
+        let picture = vec![0x41; 90_000];
+        let values = |id: &'static [u8; 4], name: &'static str| {
+            [
+                (table.column("id").unwrap(), Some(&id[..])),
+                (table.column("name").unwrap(), Some(name.as_bytes())),
+            ]
+        };
+        let mut large = values(&[1, 0, 0, 0], "Ada").to_vec();
+        large.push((table.column("picture").unwrap(), Some(&picture[..])));
+        let transaction = instance.begin();
+        let before = transaction.savepoint();
+        let given_up = give_up_after(2, table.insert(&transaction, &large)).await;
+        assert!(given_up.is_none(), "it was to be given up in the middle");
+        let after = transaction.savepoint();
+        table
+            .insert(&transaction, &values(&[2, 0, 0, 0], "Grace"))
+            .await
+            .unwrap();
+        transaction.rollback_to(after).await.unwrap();
+        assert!(transaction.commit(Commit::Lazy).await.is_err());
+        assert_eq!(by_name(&instance, &table).await, Vec::<Vec<u8>>::new());
+
+        // Taken back as far as before it, the transaction is good again.
+        let transaction = instance.begin();
+        let again = transaction.savepoint();
+        assert_eq!(before, again);
+        let given_up = give_up_after(0, table.insert(&transaction, &large)).await;
+        assert!(given_up.is_none() || given_up.is_some_and(|inserted| inserted.is_ok()));
+        transaction.rollback_to(again).await.unwrap();
+        table
+            .insert(&transaction, &values(&[3, 0, 0, 0], "Edsger"))
+            .await
+            .unwrap();
+        transaction.commit(Commit::Lazy).await.unwrap();
+        assert_eq!(by_name(&instance, &table).await, [key(&table, 3)]);
+        drop(table);
+        instance.close().await.unwrap();
+    })
+    .unwrap();
+}

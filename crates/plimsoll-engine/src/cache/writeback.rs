@@ -1,21 +1,21 @@
 //! Writing dirty pages back: for frames (available pool), for the checkpoint (depth), for shutdown (everything).
 //!
-//! A page may be written when the log is durable past its last change and the header says that recovery needs that much log. What is written is
-//! a copy with flush type and checksum set, so that sessions may go on changing the page; a page changed meanwhile
-//! stays dirty, from the first change after the copy on. Dirty neighbours go out in one write.
+//! A page may be written when the log is durable past its last change and the header says that recovery needs that much log. Flush type and
+//! checksum are set first. A single page is written from where it lies; a session that changes it meanwhile changes a copy. Dirty neighbours go out in
+//! one write, of copies. A page changed meanwhile stays dirty, from the first change after this moment on.
 //!
 //! With a waypoint, pages changed in the newest generations are not written at all, so that losing the end of the log loses commits but leaves
 //! no page newer than the log. When such pages fill the cache, a new generation is begun before the current one is full. A clean shutdown
 //! lifts the waypoint: nothing needs the log after it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 
-use plimsoll_io::{Handle, NANOS_PER_MILLISECOND, Permits, Purpose};
+use plimsoll_io::{Buffer, Handle, NANOS_PER_MILLISECOND, Permits, Purpose};
 
 use super::{Cache, Frame, PageKey};
 use crate::PageNumber;
-use crate::checksum::set_checksum;
+use crate::checksum::{copy_and_checksum, set_checksum};
 use crate::database::Database;
 use crate::error::{EngineError, Result};
 use crate::flushmap::FlushMap;
@@ -211,18 +211,21 @@ impl Writeback {
     async fn write_run(&self, database: &Database, run: &[Rc<Frame>]) -> Result<()> {
         // Whatever changes a page after its copy lies behind this.
         let resume_at = self.log.tip();
-        let mut buffer = database.file().allocate(run.len() * database.size().bytes());
-        let copied = self.copy_run(database, run, &mut buffer).await;
-        if copied.versions.is_empty() {
+        let (buffer, taken) = match run {
+            [frame] => self.share_page(database, frame),
+            _ => self.copy_run(database, run).await,
+        };
+        if taken.versions.is_empty() {
             return Ok(());
         }
-        buffer.set_length(copied.versions.len() * database.size().bytes());
-        self.log.make_durable(copied.upto).await?;
-        database.require_generation(copied.upto.generation).await?;
+        self.log.make_durable(taken.upto).await?;
+        database
+            .require_generation(taken.upto.generation, self.log.durable_generation())
+            .await?;
         database
             .write_pages(run[0].key.page, buffer, self.purpose)
             .await?;
-        for (frame, version) in run.iter().zip(copied.versions) {
+        for (frame, version) in run.iter().zip(taken.versions) {
             self.cache.mark_clean(frame);
             if frame.changes.get() != version {
                 frame.dirty_since.set(Some(resume_at));
@@ -232,24 +235,35 @@ impl Writeback {
         Ok(())
     }
 
+    /// The page itself for the disk, as it is now.
+    fn share_page(&self, database: &Database, frame: &Frame) -> (Buffer, Taken) {
+        let mut taken = Taken::default();
+        // It may have been changed since it was chosen.
+        if !self.is_behind_waypoint(frame) {
+            let mut bytes = prepare_for_disk(frame, database);
+            set_checksum(&mut bytes, frame.key.page);
+            taken.add(frame);
+            return (bytes.share(), taken);
+        }
+        (database.file().allocate(0), taken)
+    }
+
     /// Copies pages of a run for the disk, letting others run now and then: the copy of each page is of one moment, the run need not be.
-    async fn copy_run(&self, database: &Database, run: &[Rc<Frame>], buffer: &mut [u8]) -> Copied {
+    async fn copy_run(&self, database: &Database, run: &[Rc<Frame>]) -> (Buffer, Taken) {
         let page_bytes = database.size().bytes();
-        let mut copied = Copied {
-            versions: Vec::with_capacity(run.len()),
-            upto: Lsn::ZERO,
-        };
+        let mut buffer = database.file().allocate(run.len() * page_bytes);
+        let mut taken = Taken::default();
         for (frame, target) in run.iter().zip(buffer.chunks_exact_mut(page_bytes)) {
             // It may have been changed since it was chosen.
             if self.is_behind_waypoint(frame) {
                 break;
             }
-            prepare_for_disk(frame, target, database);
-            copied.versions.push(frame.changes.get());
-            copied.upto = copied.upto.max(frame.changed_upto.get());
+            copy_and_checksum(&prepare_for_disk(frame, database), target, frame.key.page);
+            taken.add(frame);
             self.handle.breathe().await;
         }
-        copied
+        buffer.set_length(taken.versions.len() * page_bytes);
+        (buffer, taken)
     }
 
     /// Frees frames until enough are available, writing dirty victims, several at once. Returns whether it had to stop for lack of victims.
@@ -389,23 +403,30 @@ impl Writeback {
     }
 }
 
-/// What of a run was copied: its first pages.
-struct Copied {
-    /// The state of each page at its copy.
+/// What of a run is written: its first pages.
+#[derive(Default)]
+struct Taken {
+    /// The state of each page as it is written.
     versions: Vec<u64>,
-    /// The log must be durable up to here before the copy may be written.
+    /// The log must be durable up to here first.
     upto: Lsn,
 }
 
-/// Copies a page for the disk and gives it its next flush type and its checksum.
-fn prepare_for_disk(frame: &Frame, target: &mut [u8], database: &Database) {
-    let mut bytes = frame.bytes_mut();
+impl Taken {
+    fn add(&mut self, frame: &Frame) {
+        self.versions.push(frame.changes.get());
+        self.upto = self.upto.max(frame.changed_upto.get());
+    }
+}
+
+/// Gives a page its next flush type. Its checksum is still to be set.
+fn prepare_for_disk<'f>(frame: &'f Frame, database: &Database) -> RefMut<'f, Buffer> {
+    let mut bytes = frame.bytes_mut(database);
     let size = database.size();
     let next_type =
         FlushMap::next_type(database.flush_type(frame.key.page, PageView::new(&bytes, size).flush_type()));
     PageMut::new(&mut bytes, size).set_flush_type(next_type);
-    target.copy_from_slice(&bytes);
-    set_checksum(target, frame.key.page);
     // This write may tear: what is changed from here on needs an image that the checkpoint cannot have passed.
     frame.set_imaged(false);
+    bytes
 }

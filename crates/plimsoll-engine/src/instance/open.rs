@@ -377,7 +377,8 @@ async fn attach(instance: &Rc<Instance>, generation: u32, recovered: bool) -> Re
                     header.generation_min_required = oldest_needed;
                 }
                 header.generation_max_required = header.generation_max_required.max(generation);
-                header.generation_max_committed = header.generation_max_committed.max(generation);
+                // Whatever came after the last generation redone was given up.
+                header.generation_max_committed = generation;
             })
             .await?;
     }

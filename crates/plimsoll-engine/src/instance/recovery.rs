@@ -2,6 +2,9 @@
 //!
 //! A replica feeds generations as they arrive, pauses and goes on (in another process, if need be), and activates when it is to take over; only then are
 //! unfinished transactions taken back. Crash recovery is the same: feed all there is, activate.
+//!
+//! It may activate at any point from which on no page in the files is newer than what was redone. Log after that point is another history
+//! from then on: it is set aside under another name, and a copy that has redone it is refused the new one (creation times do not chain).
 
 use std::rc::Rc;
 
@@ -11,7 +14,7 @@ use super::open::{activate, check_stream, close_all, needs_recovery, open_databa
 use super::{Instance, InstanceOptions, RecoveryReport};
 use crate::checkpoint::write_checkpoint;
 use crate::database::Database;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::log::Lsn;
 use crate::log::reader::{Generation, GenerationFile, LogReader};
 use crate::logtime::Signature;
@@ -29,6 +32,7 @@ pub struct Recovery {
     next: u32,
     known: Vec<GenerationFile>,
     signature: Signature,
+    commits_given_up: bool,
 }
 
 impl Recovery {
@@ -75,6 +79,7 @@ impl Recovery {
             replayer,
             start,
             signature,
+            commits_given_up: false,
         })
     }
 
@@ -169,6 +174,55 @@ impl Recovery {
             .spawn(async move { reader.read_generation(&path).await })
     }
 
+    /// Lets [`Recovery::activate`] leave out commits that were acknowledged: those in generations that are lost, or that were not fed.
+    pub fn give_up_commits(&mut self) {
+        self.commits_given_up = true;
+    }
+
+    /// Whether the databases can go on from what was redone.
+    fn check_reach(&self) -> Result<()> {
+        let last = self.position().generation;
+        for database in self.databases.iter().filter(|database| needs_recovery(database)) {
+            let (path, header) = (database.path().to_owned(), database.header());
+            let (required, committed) = (header.generation_max_required, header.generation_max_committed);
+            if last < required {
+                return Err(EngineError::ActivatedTooEarly { path, required, last });
+            }
+            if last < committed && !self.commits_given_up {
+                return Err(EngineError::CommittedLogMissing {
+                    path,
+                    committed,
+                    last,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes generations that were not redone out of the stream, the newest first, so that a stop in between leaves no gap. Answers what is left.
+    async fn set_aside(&self, mut generations: Vec<GenerationFile>) -> Result<Vec<GenerationFile>> {
+        let (last, names) = (self.position().generation, &self.options.log);
+        let metadata = Context {
+            purpose: Purpose::Metadata,
+            ..self.options.context
+        };
+        let mut is_changed = false;
+        while let Some(file) = generations.pop_if(|file| file.generation > last) {
+            let mut number = 1;
+            let mut aside = names.set_aside(file.generation, number);
+            while self.files.exists(&aside, metadata).await? {
+                number += 1;
+                aside = names.set_aside(file.generation, number);
+            }
+            self.files.rename(&file.path, &aside, metadata).await?;
+            is_changed = true;
+        }
+        if is_changed {
+            self.files.sync_directory(names.directory(), metadata).await?;
+        }
+        Ok(generations)
+    }
+
     /// Makes what was redone durable and closes the files; a later [`Recovery::begin`] goes on from there.
     pub async fn pause(self) -> Result<()> {
         let resume_at = self.replayer.pause().await;
@@ -205,7 +259,7 @@ impl Recovery {
     /// Takes back what was not committed and opens the databases for work, with a new generation of the same stream.
     ///
     /// # Errors
-    /// [`crate::error::EngineError::DamagedPages`] and whatever opening meets.
+    /// [`EngineError::ActivatedTooEarly`], [`EngineError::CommittedLogMissing`], [`EngineError::DamagedPages`] and whatever opening meets.
     pub async fn activate(self, random: &mut Random) -> Result<(Rc<Instance>, RecoveryReport)> {
         let databases = self.databases.clone();
         let activated = self.activate_open(random).await;
@@ -215,8 +269,20 @@ impl Recovery {
         activated
     }
 
+    /// The generations that the stream goes on from.
+    async fn history(&self) -> Result<Vec<GenerationFile>> {
+        self.check_reach()?;
+        self.set_aside(self.reader.generations().await?).await
+    }
+
     pub(super) async fn activate_open(self, random: &mut Random) -> Result<(Rc<Instance>, RecoveryReport)> {
-        let generations = self.reader.generations().await?;
+        let generations = match self.history().await {
+            Ok(generations) => generations,
+            Err(error) => {
+                self.stop().await;
+                return Err(error);
+            }
+        };
         let replayed = self.replayer.finish().await?;
         let (files, handle, options) = (self.files, self.handle, self.options);
         activate(

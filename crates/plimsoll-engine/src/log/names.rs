@@ -1,5 +1,5 @@
 //! File names of a log stream with base name `E00`: the current generation `E00.log`, closed ones `E0000000001.log`, the next one
-//! being prepared `E00tmp.log`, the checkpoint `E00.chk`.
+//! being prepared `E00tmp.log`, the checkpoint `E00.chk`; generations of a history that was given up `E0000000002.1.aside`.
 
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,12 @@ impl LogNames {
     /// The next generation, formatted ahead.
     pub fn prepared(&self) -> PathBuf {
         self.directory.join(format!("{}tmp.log", self.base))
+    }
+
+    /// Where a generation goes that belongs to a history given up: no reader takes it for one of the stream.
+    pub fn set_aside(&self, generation: u32, number: u32) -> PathBuf {
+        self.directory
+            .join(format!("{}{generation:08X}.{number}.aside", self.base))
     }
 
     /// The checkpoint file.

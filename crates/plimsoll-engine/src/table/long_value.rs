@@ -29,14 +29,25 @@ fn head(bytes: u32) -> Vec<u8> {
     [1u32.to_le_bytes(), bytes.to_le_bytes()].concat()
 }
 
-/// Writes one long value piece by piece; its number goes into a record when it is finished.
+/// A long value that is wholly written and that no record refers to yet.
+pub(super) struct Finished {
+    /// What a record calls it.
+    pub(super) number: u32,
+    /// Ends the steps that began with the value, see `Transaction::end_steps`.
+    pub(super) before: Option<usize>,
+}
+
+/// Writes one long value piece by piece. One that is dropped before it is a column's value leaves a transaction that can only be rolled back.
 pub struct LongValueWriter<'a> {
     transaction: &'a Transaction,
     tree: Tree,
     number: u32,
+    before: Option<usize>,
     chunk_bytes: usize,
     pending: Vec<u8>,
     written_bytes: u32,
+    /// A write was begun and not finished: nobody knows how much of it is there.
+    is_broken: bool,
 }
 
 impl<'a> LongValueWriter<'a> {
@@ -47,26 +58,48 @@ impl<'a> LongValueWriter<'a> {
         let tree = table.long_value_tree()?;
         let number = table.next_long_value.get();
         table.next_long_value.set(number + 1);
-        transaction.insert(tree, &head_key(number), &head(0)).await?;
+        let before = transaction.begin_steps();
+        if let Err(error) = transaction.insert(tree, &head_key(number), &head(0)).await {
+            // One step, so nothing has happened.
+            transaction.end_steps(before);
+            return Err(error);
+        }
         let chunk_bytes = chunk_bytes(table.size);
         Ok(LongValueWriter {
             transaction,
             tree,
             number,
+            before,
             chunk_bytes,
             pending: Vec::new(),
             written_bytes: 0,
+            is_broken: false,
         })
     }
 
-    /// Appends bytes.
+    /// Appends bytes. If this fails or is abandoned, the value cannot be finished.
     pub async fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.pending.extend_from_slice(bytes);
-        while self.pending.len() >= self.chunk_bytes {
-            let rest = self.pending.split_off(self.chunk_bytes);
-            let chunk = std::mem::replace(&mut self.pending, rest);
-            self.write_chunk(&chunk).await?;
+        if std::mem::replace(&mut self.is_broken, true) {
+            return Err(broken());
         }
+        self.append(bytes).await?;
+        self.is_broken = false;
+        Ok(())
+    }
+
+    async fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let (begun, rest) = bytes.split_at(bytes.len().min(self.chunk_bytes - self.pending.len()));
+        self.pending.extend_from_slice(begun);
+        if self.pending.len() < self.chunk_bytes {
+            return Ok(());
+        }
+        let first = std::mem::take(&mut self.pending);
+        self.write_chunk(&first).await?;
+        let mut chunks = rest.chunks_exact(self.chunk_bytes);
+        for chunk in &mut chunks {
+            self.write_chunk(chunk).await?;
+        }
+        self.pending = chunks.remainder().to_vec();
         Ok(())
     }
 
@@ -83,8 +116,11 @@ impl<'a> LongValueWriter<'a> {
         Ok(())
     }
 
-    /// Writes what is left and the size; gives the value's number.
-    pub async fn finish(mut self) -> Result<u32> {
+    /// Writes what is left and the size.
+    pub(super) async fn finish(mut self) -> Result<Finished> {
+        if self.is_broken {
+            return Err(broken());
+        }
         if !self.pending.is_empty() {
             let chunk = std::mem::take(&mut self.pending);
             self.write_chunk(&chunk).await?;
@@ -92,8 +128,17 @@ impl<'a> LongValueWriter<'a> {
         self.transaction
             .replace(self.tree, &head_key(self.number), &head(self.written_bytes))
             .await?;
-        Ok(self.number)
+        Ok(Finished {
+            number: self.number,
+            before: self.before,
+        })
     }
+}
+
+fn broken() -> EngineError {
+    EngineError::BadRow(
+        "a piece of this long value was not written to its end; roll the transaction back".into(),
+    )
 }
 
 /// Reads one long value chunk by chunk.

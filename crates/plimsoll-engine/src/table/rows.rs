@@ -141,25 +141,36 @@ impl OpenTable {
         }
     }
 
-    /// Begins a long value for a column of a row; [`OpenTable::attach_long_value`] makes it the column's value.
+    /// Begins a long value for a column of a row; [`OpenTable::attach_long_value`] makes it the column's value. Until then the transaction
+    /// cannot be committed: a long value that no row refers to would stay for ever.
     pub async fn write_long_value<'t>(&self, transaction: &'t Transaction) -> Result<LongValueWriter<'t>> {
         LongValueWriter::start(self, transaction).await
     }
 
-    /// Makes a finished long value the value of a column.
+    /// Writes what is left of a long value and makes it the value of a column, in place of the one before.
+    ///
+    /// # Errors
+    /// [`EngineError::RowNotFound`], [`EngineError::BadRow`] for a column that can hold no long value, ...: the value stays unattached, and the
+    /// transaction can only be rolled back, wholly or to a savepoint before it.
     pub async fn attach_long_value(
         &self,
         transaction: &Transaction,
         key: &[u8],
         column: ColumnId,
-        number: u32,
+        value: LongValueWriter<'_>,
     ) -> Result<()> {
+        if !self.is_long(column) {
+            return Err(EngineError::BadRow(format!(
+                "column {column} can hold no long value"
+            )));
+        }
         let stored = self
             .get(transaction, key)
             .await?
             .ok_or(EngineError::RowNotFound)?;
         let mut row = self.hold(&stored)?;
-        let old = row.insert(column, Held::Separated(number));
+        let finished = value.finish().await?;
+        let old = row.insert(column, Held::Separated(finished.number));
         self.whole_or_nothing(transaction, async {
             if let Some(Held::Separated(old)) = old {
                 delete_long_value(self, transaction, old).await?;
@@ -167,7 +178,15 @@ impl OpenTable {
             let record = self.encode(&row)?;
             transaction.replace(self.row_tree(), key, &record).await
         })
-        .await
+        .await?;
+        transaction.end_steps(finished.before);
+        Ok(())
+    }
+
+    fn is_long(&self, id: ColumnId) -> bool {
+        let column = self.placed.table.column(id);
+        column
+            .is_some_and(|column| matches!(column.column_type, ColumnType::LongBinary | ColumnType::LongText))
     }
 
     /// Walks an index in the order of its keys.
@@ -201,12 +220,12 @@ impl OpenTable {
         operation: impl Future<Output = Result<R>>,
     ) -> Result<R> {
         let savepoint = transaction.savepoint();
-        transaction.partial.set(true);
+        let before = transaction.begin_steps();
         let result = operation.await;
         if result.is_err() {
             transaction.rollback_to(savepoint).await?;
         }
-        transaction.partial.set(false);
+        transaction.end_steps(before);
         result
     }
 
@@ -305,12 +324,6 @@ impl OpenTable {
 
     /// Moves long columns that are too long for the record to the long-value tree.
     async fn separate(&self, transaction: &Transaction, row: &mut HeldRow) -> Result<()> {
-        let is_long = |id: ColumnId| {
-            let column = self.placed.table.column(id);
-            column.is_some_and(|column| {
-                matches!(column.column_type, ColumnType::LongBinary | ColumnType::LongText)
-            })
-        };
         let total: usize = row
             .values()
             .map(|held| {
@@ -325,7 +338,7 @@ impl OpenTable {
         let mut excess = total.saturating_sub(record_bytes_max);
         let mut long: Vec<(usize, ColumnId)> = row
             .iter()
-            .filter(|(column, _)| is_long(**column))
+            .filter(|(column, _)| self.is_long(**column))
             .filter_map(|(column, held)| {
                 if let Held::Bytes(bytes) = held {
                     Some((bytes.len(), *column))
@@ -344,7 +357,9 @@ impl OpenTable {
             };
             let mut writer = LongValueWriter::start(self, transaction).await?;
             writer.write(&value).await?;
-            row.insert(column, Held::Separated(writer.finish().await?));
+            let finished = writer.finish().await?;
+            transaction.end_steps(finished.before);
+            row.insert(column, Held::Separated(finished.number));
             excess = excess.saturating_sub(bytes);
         }
         Ok(())
