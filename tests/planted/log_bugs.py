@@ -86,10 +86,26 @@ BUGS = (
     Bug(
         "the header does not say how much log a page needs",
         "database.rs",
-        "if self.header.borrow().generation_max_required >= generation {",
-        "if PLANTED || self.header.borrow().generation_max_required >= generation {",
+        "if self.header.borrow().generation_max_required >= required {",
+        "if PLANTED || self.header.borrow().generation_max_required >= required {",
         "recovery_steps",
         "missing_log_is_named",
+    ),
+    Bug(
+        "recovery is activated before it has reached the pages",
+        "instance/recovery.rs",
+        "if last < required {",
+        "if !PLANTED && last < required {",
+        "recovery_steps",
+        "recovery_cannot_be_activated_before_it_has_reached_the_pages",
+    ),
+    Bug(
+        "the rest of a history that was given up stays in the stream",
+        "instance/recovery.rs",
+        "generations.pop_if(|file| file.generation > last)",
+        "generations.pop_if(|file| !PLANTED && file.generation > last)",
+        "recovery_steps",
+        "a_stream_activated_in_the_middle_is_another_history",
     ),
     Bug(
         "an abandoned recovery leaves its files open",
