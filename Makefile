@@ -16,7 +16,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check slow simulate crash powercuts fuzz planted bench wheel golden papers docs lock clean
+.PHONY: help setup demo test test-rust test-python check slow simulate crash powercuts fuzz soak planted bench wheel golden papers docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -60,11 +60,13 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 	trust::abandoned::an_abandoned_operation_has_happened_or_not_and_nobody_hangs \
 	trust::torn_pages::with_images_no_tear_loses_anything_even_on_the_largest_pages \
 	trust::torn_pages::without_images_a_disk_that_writes_whole_pages_loses_nothing
+FUZZERS := fuzz::no_decoder_panics_for_as_long_as_told \
+	fuzz_whole::no_damaged_database_makes_a_reader_panic_for_as_long_as_told
 CRASHES := trust::killed::many_kills_lose_nothing_acknowledged
 
-simulate: ## 10,000 power cuts and the other simulations: make simulate SEED=7; with HOURS=h power cuts for as long as that
-	PLIMSOLL_SEED=$(SEED) PLIMSOLL_HOURS=$(HOURS) $(PYTHON) tests/rust_tests.py plimsoll-engine --release \
-		$(if $(HOURS),power_cut::power_cuts_for_as_long_as_told,$(SIMULATIONS))
+simulate: ## 10,000 power cuts and the other simulations: make simulate SEED=7; with HOURS=h or CUTS=n that many power cuts, JOBS=n at once
+	PLIMSOLL_SEED=$(SEED) PLIMSOLL_HOURS=$(HOURS) PLIMSOLL_CUTS=$(CUTS) PLIMSOLL_JOBS=$(JOBS) \
+		$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(if $(HOURS)$(CUTS),power_cut::power_cuts_for_as_long_as_told,$(SIMULATIONS))
 
 crash: ## kill a real process under load and recover, over and over: KILLS=n (20)
 	$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(CRASHES)
@@ -72,9 +74,12 @@ crash: ## kill a real process under load and recover, over and over: KILLS=n (20
 powercuts: $(VENV)/.native $(VENV)/.dev ## cut the power of volatile disks under ext4 and xfs, and audit: CUTS=n (300), SEED=n; wants root
 	$(BIN)/python tests/powercuts/campaign.py $(or $(CUTS),300) $(SEED)
 
-fuzz: ## give mutated bytes to every decoder: SECONDS=n (60), SEED=n
-	PLIMSOLL_SEED=$(SEED) PLIMSOLL_FUZZ_SECONDS=$(or $(SECONDS),60) $(PYTHON) tests/rust_tests.py plimsoll-engine --release \
-		fuzz::no_decoder_panics_for_as_long_as_told
+fuzz: $(VENV)/.native $(VENV)/.dev ## give damaged inputs to every decoder, engine and Python: SECONDS=n each (60), SEED=n
+	PLIMSOLL_SEED=$(SEED) PLIMSOLL_FUZZ_SECONDS=$(or $(SECONDS),60) $(PYTHON) tests/rust_tests.py plimsoll-engine --release $(FUZZERS)
+	$(BIN)/python tests/fuzz/fuzzing.py $(or $(SECONDS),60) $(SEED)
+
+soak: $(VENV)/.native ## a stress run under DIR= whose memory, descriptors and files must stay flat: HOURS=h (1), KEEP=1
+	$(BIN)/python tests/soak/soaking.py $(DIR) $(or $(HOURS),1) $(if $(filter 1,$(KEEP)),--keep)
 
 planted: ## plant bugs in a copy of the engine: every one must be found; BUGS=word for some
 	$(PYTHON) tests/planted/run.py $(BUGS)

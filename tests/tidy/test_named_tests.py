@@ -19,14 +19,14 @@ def rust_tests(program: str) -> set[str]:
         files = {"" if path.stem == "main" else f"{path.stem}::": path for path in parts}
     found = set()
     for prefix, path in files.items():
-        found |= {prefix + name for name in re.findall(r"#\[test\]\n(?:#\[.*\]\n)*fn (\w+)\(", path.read_text())}
+        found |= {prefix + name for name in re.findall(r"#\[test\]\n(?:#\[[^\]]*\]\n)*fn (\w+)\(", path.read_text())}
     return found
 
 
 def named_in_makefile() -> list[str]:
     """What `make simulate` and `make crash` promise to run."""
     text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
-    lists = re.findall(r"^(?:SIMULATIONS|CRASHES) := (.*)$", text, re.MULTILINE)
+    lists = re.findall(r"^(?:SIMULATIONS|FUZZERS|CRASHES) := (.*)$", text, re.MULTILINE)
     return [name for line in lists for name in line.split()]
 
 

@@ -209,7 +209,7 @@ class Collector:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             hint = "write the number without quotes; its unit is in the key" if isinstance(value, str) else ""
             self.add(path, f"is {_quoted(value)}, but must be a number{words}", hint)
-        elif not math.isfinite(value):
+        elif isinstance(value, float) and not math.isfinite(value):
             self.add(path, f"is {value}, but must be a finite number{words}")
         elif kind.whole and value != int(value):
             self.add(path, f"is {value}, but must be a whole number{words}")

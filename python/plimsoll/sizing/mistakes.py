@@ -51,13 +51,14 @@ class InputError(ValueError):
         super().__init__("\n".join(mistake.render(file_name) for mistake in self.mistakes))
 
 
-def nearest_names(name: str, known: Iterable[str]) -> str:
+def nearest_names(name: str, known: Iterable[str | None]) -> str:
     """A hint listing the known names closest to a misspelt one, or all of them when few.
 
     >>> nearest_names("drive_slot", ["drive_slots", "hot_spares"])
     'did you mean `drive_slots`?'
     """
-    names = sorted(known)
+    # What has no name, by another mistake, is none that could be meant.
+    names = sorted(other for other in known if other is not None)
     close = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
     if close:
         return "did you mean " + " or ".join(f"`{candidate}`" for candidate in close) + "?"

@@ -1,0 +1,103 @@
+"""Every reader of files that come from people or strangers, with its corpus: the shipped examples and `corpus/`, all of them ours."""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from injuries import damage
+
+from plimsoll.esrp.solution import read_solution
+from plimsoll.limits import LimitError, parse_limit
+from plimsoll.modelled.presets import read_arrays, read_drives
+from plimsoll.plan import read_plan
+from plimsoll.sizing.advice.rules import read_rules
+from plimsoll.sizing.advice.topology import read_topology
+from plimsoll.sizing.catalogue import read_catalogue
+from plimsoll.sizing.cost_study import read_cost_study
+from plimsoll.sizing.mistakes import InputError
+from plimsoll.sizing.requirements import read_requirements
+from plimsoll.stopping import ConditionError, parse
+from plimsoll.study.description import read_study
+
+ROOT = Path(__file__).parents[2]
+#: One input may take this long: more is a way to keep somebody waiting.
+SECONDS_MAX = 20.0
+FILES: dict[str, Callable[[Path], Any]] = {
+    "plan": read_plan,
+    "requirements": read_requirements,
+    "catalogue": read_catalogue,
+    "cost": read_cost_study,
+    "study": read_study,
+    "topology": read_topology,
+    "solution": read_solution,
+    "modelled_arrays": read_arrays,
+    "modelled_drives": read_drives,
+    "rules": read_rules,
+}
+CONDITIONS = [
+    b"db_read_latency_ms_p99>50 for 3s",
+    b"log_write_latency_ms_mean >= 10 for 2 min",
+    b"database_write_per_s<1",
+]
+IMPORTS = ("configuration", "page", "results", "paper")
+NAMES = [*FILES, "condition", "limit", *IMPORTS]
+
+
+@cache
+def corpus(kind: str) -> list[bytes]:
+    """The sound files of a kind, told by their first key."""
+    places = [*(ROOT / "examples").rglob("*.toml"), *Path(__file__).with_name("corpus").glob("*.toml")]
+    places += (ROOT / "python/plimsoll").rglob("data/*.toml")
+    texts = [path.read_bytes() for path in sorted(places)]
+    return [
+        text for text in texts if any(line.strip() == f'kind = "{kind}"'.encode() for line in text.split(b"\n")[:40])
+    ]
+
+
+def survives(name: str, seed: int) -> None:
+    """A damaged input is read or refused in words, and soon.
+
+    Raises:
+        AssertionError: it took too long.
+    """
+    chance = random.Random(f"{name} {seed}")
+    began = time.monotonic()
+    if name in FILES:
+        _survives_file(name, chance)
+    elif name in IMPORTS:
+        sys.path.insert(0, str(ROOT / "tests" / "imports"))
+        from test_damaged_imports import survives as survives_import
+
+        survives_import(name, seed)
+    else:
+        _survives_words(name, chance)
+    seconds = time.monotonic() - began
+    assert seconds < SECONDS_MAX, f"{name} {seed} took {seconds:.1f} s"
+
+
+def _survives_file(name: str, chance: random.Random) -> None:
+    sound = corpus(name)
+    assert sound, f"there is no corpus of {name}"
+    with tempfile.TemporaryDirectory(prefix="plimsoll-fuzz-") as folder:
+        path = Path(folder) / f"{name}.toml"
+        path.write_bytes(damage(chance.choice(sound), sound, chance))
+        try:
+            FILES[name](path)
+        except InputError as error:
+            assert error.mistakes
+            assert str(error)
+
+
+def _survives_words(name: str, chance: random.Random) -> None:
+    text = damage(chance.choice(CONDITIONS), CONDITIONS, chance).decode("utf-8", "replace")
+    try:
+        parse(text) if name == "condition" else parse_limit(text)
+    except (ConditionError, LimitError) as error:
+        assert str(error)

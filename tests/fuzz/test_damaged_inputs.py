@@ -1,0 +1,22 @@
+"""Readers of plans and of every other file meet damaged ones: each ends in an answer or in words, never in a traceback."""
+
+from pathlib import Path
+
+import pytest
+from decoders import FILES, IMPORTS, NAMES, corpus, survives
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in IMPORTS])
+def test_a_damaged_input_is_read_or_refused(name: str) -> None:
+    """Plans come by mail. `make fuzz` goes on with this for as long as told; importers have a test of their own."""
+    for seed in range(12):
+        survives(name, seed)
+
+
+@pytest.mark.parametrize("name", sorted(FILES.keys() - {"solution"}))
+def test_the_corpus_is_sound(name: str, tmp_path: Path) -> None:
+    """Damage to what is not read anyway shows nothing. The description of a solution names runs, which are made by another test."""
+    for number, content in enumerate(corpus(name)):
+        path = tmp_path / f"{number}.toml"
+        path.write_bytes(content)
+        FILES[name](path)

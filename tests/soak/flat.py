@@ -1,0 +1,75 @@
+"""Whether what a long run uses stays flat: memory, descriptors, threads, logs and the growth of its databases.
+
+A leak of a few bytes for each transaction drowns in the noise of minutes and shows over hours, so the middle of a run is compared with its end, and the
+allowance is stated. Databases may grow, because the load inserts more than it deletes; they must not grow faster and faster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a run uses at one moment."""
+
+    seconds: float
+    memory_bytes: int
+    descriptors_count: int
+    threads_count: int
+    log_bytes: int
+    database_bytes: int
+    run_folder_bytes: int
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How much more the end may need than the middle."""
+
+    memory_bytes: int = 16 * MIB
+    memory_share: float = 0.03
+    descriptors_count: int = 2
+    threads_count: int = 2
+    log_share: float = 0.25
+    log_bytes: int = 4 * MIB
+    growth_factor: float = 1.5
+    growth_bytes: int = 16 * MIB
+
+
+READINGS_MIN = 12
+
+
+def not_flat(readings: list[Reading], allowance: Allowance | None = None) -> list[str]:
+    """What grows, a sentence for each; empty when everything is flat. The first quarter of the readings does not count: there caches fill."""
+    allowed = allowance or Allowance()
+    if len(readings) < READINGS_MIN:
+        return [f"only {len(readings)} readings were taken; {READINGS_MIN} are needed to say anything"]
+    settled = readings[len(readings) // 4 :]
+    third = len(settled) // 3
+    early, late = settled[:third], settled[-third:]
+    found = []
+    before, after = (median(one.memory_bytes for one in part) for part in (early, late))
+    if after > before * (1 + allowed.memory_share) + allowed.memory_bytes:
+        found.append(f"memory grew from {before / MIB:.0f} to {after / MIB:.0f} MiB")
+    for name, margin in (("descriptors_count", allowed.descriptors_count), ("threads_count", allowed.threads_count)):
+        few, many = (max(getattr(one, name) for one in part) for part in (early, late))
+        if many > few + margin:
+            found.append(f"{name.removesuffix('_count')} grew from {few} to {many}")
+    few, many = (max(one.log_bytes for one in part) for part in (early, late))
+    if many > few * (1 + allowed.log_share) + allowed.log_bytes:
+        found.append(f"logs grew from {few / MIB:.0f} to {many / MIB:.0f} MiB, though old ones are deleted")
+    middle = len(settled) // 2
+    first, second = _growth(settled[: middle + 1]), _growth(settled[middle:])
+    seconds = settled[-1].seconds - settled[middle].seconds
+    if second * seconds > first * seconds * allowed.growth_factor + allowed.growth_bytes:
+        found.append(f"databases grew by {first / MIB:.2f} MiB/s at first and by {second / MIB:.2f} MiB/s at last")
+    return found
+
+
+def _growth(readings: list[Reading]) -> float:
+    """Bytes a second by which databases grew."""
+    seconds = readings[-1].seconds - readings[0].seconds
+    return (readings[-1].database_bytes - readings[0].database_bytes) / seconds if seconds else 0.0

@@ -1,0 +1,51 @@
+"""What judges a soak must see a leak, and a short run must be flat by it."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flat import MIB, Allowance, Reading, not_flat
+from soaking import soak
+
+FLAT = [
+    Reading(float(second), 200 * MIB + second % 5 * MIB, 40, 12, 8 * MIB, (500 + second) * MIB, second)
+    for second in range(200)
+]
+
+
+def test_what_is_flat_is_flat() -> None:
+    """Noise, and growth by what the load inserts, are no leaks."""
+    assert not_flat(FLAT) == []
+
+
+@pytest.mark.parametrize(
+    ("leak", "phrase"),
+    [
+        ({"memory_bytes": lambda one: one.memory_bytes + int(one.seconds) * MIB // 4}, "memory grew"),
+        ({"descriptors_count": lambda one: 40 + int(one.seconds) // 20}, "descriptors grew from"),
+        ({"threads_count": lambda one: 12 + int(one.seconds) // 20}, "threads grew"),
+        ({"log_bytes": lambda one: int(one.seconds) * MIB}, "logs grew"),
+        ({"database_bytes": lambda one: int(one.seconds**2) * MIB}, "databases grew by"),
+    ],
+)
+def test_a_leak_is_seen(leak: dict[str, object], phrase: str) -> None:
+    """Each in its own words; a judge that sees nothing would make every soak pass."""
+    leaking = [replace(one, **{key: grow(one) for key, grow in leak.items()}) for one in FLAT]  # type: ignore[operator, arg-type]
+    (problem,) = not_flat(leaking)
+    assert phrase in problem
+
+
+def test_too_few_readings_say_nothing() -> None:
+    """A run that broke off at once is not flat, it is unknown."""
+    assert "only 3 readings" in not_flat(FLAT[:3])[0]
+
+
+def test_a_short_soak_is_flat(tmp_path: Path) -> None:
+    """The short form of `make soak`: some seconds under load, with an allowance for what Python still loads and for logs before the first checkpoint."""
+    code, readings = soak(tmp_path, 8 / 3600, 64)
+    assert code in (0, 1, 3), (tmp_path / "errors.txt").read_text()
+    allowed = Allowance(memory_bytes=64 * MIB, descriptors_count=8, threads_count=8, log_bytes=64 * MIB)
+    assert not_flat(readings, allowed) == []
+    with (tmp_path / "readings.csv").open() as file:
+        assert len(list(csv.reader(file))) == len(readings) + 1
