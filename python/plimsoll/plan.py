@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import config, duplicates, loads, planned_hosts, scenarios, stopping
-from plimsoll.blockdevices import is_device
+from plimsoll.blockdevices import check_names, is_device
 from plimsoll.limits import LimitError, parse_limit
 from plimsoll.modelled.possible import impossibilities
 from plimsoll.modelled.presets import CHANGES, changed_array, shipped_drives, wanted_array
@@ -272,6 +272,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> dict[str, A
             collector.add(("stop_if", index), str(error), error.hint)
     intervals = _counter_intervals(plan, collector)
     source = _source(plan, collector)
+    check_names(plan, collector)
     collector.raise_if_any()
     rated = {item["name"]: item["rated_endurance_tb"] for item in plan["target"] if item["rated_endurance_tb"]}
     judgement = {key: plan[key] for key in ("limits", "test", "required_iops")} | {"stated_limits": stated}

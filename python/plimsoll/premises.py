@@ -20,6 +20,8 @@ from plimsoll.storage import StorageError, describe, nearest_existing
 
 MARKER = "plimsoll-instance.json"
 MARKER_KIND = "plimsoll_instance"
+#: Logs and checkpoint.
+LOG_SUFFIXES = {".log", ".chk", ".jrs"}
 SCHEMA_VERSION = 1
 CLOSED, IN_USE = "closed", "in_use"
 #: Room for growth while measuring: the published test reserved a quarter of each database. A fast disk can outgrow it.
@@ -341,12 +343,17 @@ def remove(directory: Path, destroy_serials: list[str] | None = None) -> int:
     marker = read_json(directory / MARKER)
     for device in devices_of(directory):
         blockdevices.erase(device, destroy_serials or [])
-    places = {directory, Path(marker["instance"]["log_directory"])}
-    size = 0
-    for place in places:
-        if place.is_dir() and (place == directory or place.name == directory.name):
-            size += sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
-            shutil.rmtree(place)
+    size = sum(file.lstat().st_size for file in directory.rglob("*") if file.is_file())
+    shutil.rmtree(directory)
+    logs = Path(marker["instance"]["log_directory"])
+    # Where the logs are stands in a file that anybody may have written: only logs go from there.
+    if logs != directory and logs.name == directory.name and logs.is_dir() and not logs.is_symlink():
+        for file in sorted(logs.iterdir()):
+            if file.suffix in LOG_SUFFIXES and file.is_file() and not file.is_symlink():
+                size += file.stat().st_size
+                file.unlink()
+        if not any(logs.iterdir()):
+            logs.rmdir()
     return size
 
 
@@ -363,6 +370,10 @@ def _is_ours(directory: Path) -> bool:
 
 def _unfit(directory: Path) -> list[str]:
     try:
+        if directory.is_symlink():
+            return [
+                f"{directory} is a symbolic link; name the directory it leads to, links are not followed when writing"
+            ]
         existing = nearest_existing(directory)
         storage = describe(existing)
     except PermissionError as error:
@@ -399,6 +410,11 @@ def _existing(instance: dict[str, Any]) -> dict[str, Any] | None:
     if not _is_ours(directory):
         raise FolderError(
             f"{directory} is not empty and was not made by Plimsoll; name another path, nothing is overwritten"
+        )
+    links = sorted(path.name for path in directory.iterdir() if path.is_symlink())
+    if links:
+        raise FolderError(
+            f"{directory} holds symbolic links ({', '.join(links)}); put the files there, links are not followed"
         )
     marker: dict[str, Any] = read_json(directory / MARKER)
     different = _differences(marker.get("instance", {}), _identity(instance))

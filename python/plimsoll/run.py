@@ -31,6 +31,19 @@ POINTS_SCHEMA_VERSION = 1
 #: Samples are put aside in files this often, so that a crash loses little and memory stays small.
 ROWS_PER_PART = 20_000
 
+
+class RunFolderLostError(folder.FolderError):
+    """The run folder could not be written any more; the run was stopped and its databases closed. `outcome` says how that went."""
+
+    def __init__(self, run_folder: Path, error: Exception, outcome: dict[str, Any]) -> None:
+        self.outcome = outcome
+        why = getattr(error, "strerror", None) or str(error)
+        super().__init__(
+            f"{run_folder} cannot be written: {why.lower()}; the run was stopped. What it measured up to then is lost where "
+            "it could not be written; free space or name another folder with --out, and run again"
+        )
+
+
 Listener = Callable[[dict[str, Any]], None]
 #: Told of each batch of samples; answers why the run should stop, or None.
 Watcher = Callable[[dict[str, Any]], str | None]
@@ -57,6 +70,7 @@ def run_plan(
 
     Raises:
         plimsoll._native.ConfigError: the plan cannot be run by this version.
+        RunFolderLostError: the run folder could not be written.
     """
     folder.write_json(run_folder / folder.PLAN, plan)
     modelled = bool(plan["run"].get("modelled"))
@@ -71,12 +85,48 @@ def run_plan(
     counted = device_errors.read_counters(disks) | smart.counters_of(health)
     run = _native.Run(json.dumps(plan["run"]))
     samples = SampleStore(run_folder, plan["run"])
+    outcome: dict[str, Any] | None = None
+    try:
+        with KernelLog() as kernel_log, _stopping_on_signals(run.stop):
+            _follow(run, run_folder, samples, on_event, on_sample, first_events)
+            outcome = json.loads(run.outcome())
+            folder.write_json(run_folder / folder.KERNEL_LOG, kernel_log.errors_about(disks))
+        counted_after = device_errors.read_counters(disks) | smart.counters_of(smart.read_smart(disks))
+        errors = device_errors.compared(counted, counted_after)
+        folder.write_json(run_folder / folder.DEVICE_ERRORS, errors)
+        samples.finish()
+        _write_histograms(run_folder, plan["run"], outcome)
+        write_points(run_folder, outcome)
+        if not modelled and outcome["ending"] == "complete":
+            duplicate_percent = plan["judgement"].get("duplicate_percent", 0)
+            folder.write_json(run_folder / folder.CONTENT, measure_content(plan["run"], duplicate_percent))
+        kept = {key: value for key, value in outcome.items() if key != "figures"}
+        folder.write_json(run_folder / folder.OUTCOME, kept)
+    except (OSError, duckdb.Error) as error:
+        raise RunFolderLostError(run_folder, error, outcome or _stopped(run)) from error
+    return kept
+
+
+def _stopped(run: _native.Run) -> dict[str, Any]:
+    """Stop a run that nobody can write down any more, and wait until its databases are closed."""
+    run.stop()
+    while run.next_samples(POLL_S) is not None:
+        run.next_events()
+    outcome: dict[str, Any] = json.loads(run.outcome())
+    return outcome
+
+
+def _follow(
+    run: _native.Run,
+    run_folder: Path,
+    samples: SampleStore,
+    on_event: Listener,
+    on_sample: Watcher,
+    first_events: Sequence[dict[str, Any]],
+) -> None:
+    """Write down what the run tells until it is over."""
     stopped = False
-    with (
-        KernelLog() as kernel_log,
-        _stopping_on_signals(run.stop),
-        (run_folder / folder.EVENTS).open("w", encoding="utf-8") as log,
-    ):
+    with (run_folder / folder.EVENTS).open("w", encoding="utf-8") as log:
         for event in first_events:
             log.write(json.dumps(event) + "\n")
         while True:
@@ -98,21 +148,6 @@ def run_plan(
                     event = _stopped_by_condition(int(table["end_ns"][-1]), reason)
                     log.write(json.dumps(event) + "\n")
                     on_event(event)
-        outcome: dict[str, Any] = json.loads(run.outcome())
-        folder.write_json(run_folder / folder.KERNEL_LOG, kernel_log.errors_about(disks))
-    counted_after = device_errors.read_counters(disks) | smart.counters_of(smart.read_smart(disks))
-    errors = device_errors.compared(counted, counted_after)
-    folder.write_json(run_folder / folder.DEVICE_ERRORS, errors)
-    samples.finish()
-    _write_histograms(run_folder, plan["run"], outcome)
-    write_points(run_folder, outcome)
-    if not modelled and outcome["ending"] == "complete":
-        folder.write_json(
-            run_folder / folder.CONTENT, measure_content(plan["run"], plan["judgement"].get("duplicate_percent", 0))
-        )
-    kept = {key: value for key, value in outcome.items() if key != "figures"}
-    folder.write_json(run_folder / folder.OUTCOME, kept)
-    return kept
 
 
 def _stopped_by_condition(time_ns: int, reason: str) -> dict[str, Any]:

@@ -5,7 +5,9 @@
 
 use std::future::Future;
 
-use plimsoll_io::{NANOS_PER_MILLISECOND, Nanos, either};
+use std::rc::Rc;
+
+use plimsoll_io::{Clock, Disk, NANOS_PER_MILLISECOND, Nanos, Recorded, either};
 
 use crate::setting::Setting;
 
@@ -36,6 +38,12 @@ pub async fn unless_stuck<T>(
     let working = async { result = Some(work.await) };
     either(working, stuck(setting, hung_after_ms, waits)).await;
     result
+}
+
+/// Whether an I/O is under way that whoever stops a run does not wait for.
+pub fn is_stuck(disk: &Recorded<Rc<dyn Disk>>, clock: &Clock, hung_after_ms: u64) -> bool {
+    let patience_ns = hung_after_ms.min(STOPPING_PATIENCE_MS) * NANOS_PER_MILLISECOND;
+    !clock.is_virtual() && !disk.in_flight_longer_than(patience_ns).is_empty()
 }
 
 async fn stuck(setting: &Setting, hung_after_ms: u64, waits: Waits) {

@@ -15,7 +15,7 @@ use crate::modelled::PhaseWatch;
 use crate::outcome::{
     Anchor, Ending, ErrorReport, OUTCOME_SCHEMA_VERSION, PhaseOutcome, PhaseResult, RunOutcome,
 };
-use crate::patience::{Waits, unless_stuck};
+use crate::patience::{Waits, is_stuck, unless_stuck};
 use crate::phase;
 use crate::processors::Processors;
 use crate::recorder::{PhaseFigures, Recorder};
@@ -74,6 +74,7 @@ pub fn execute_on(
     let devices = host.as_ref().map_or(Vec::new(), |host| host.devices(&spec));
     let spared = spare(&spec, recorded.clone(), &clock);
     let executor = Executor::new(clock.clone(), spared.clone());
+    let (record, hung_after_ms) = (recorded.clone(), spec.hung_after_ms);
     let setting = Setting {
         files: Files::new(spared.clone()),
         disk: recorded,
@@ -95,6 +96,10 @@ pub fn execute_on(
     course.anchors.push(clock.anchor().into());
     // Asked at the end, because a disk learns of fallbacks when files are opened.
     let facts = spared.facts();
+    if is_stuck(&record, &clock, hung_after_ms) {
+        // Taking a disk down waits for what is under way. This one is left to the end of the process, and its I/O to the kernel.
+        std::mem::forget((executor, disk));
+    }
     RunOutcome {
         schema_version: OUTCOME_SCHEMA_VERSION,
         ending: match &error {

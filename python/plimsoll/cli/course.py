@@ -181,7 +181,7 @@ def measure(
 ) -> dict[str, Any]:
     """Run a plan into its folder, showing how it goes; returns the outcome."""
     from plimsoll import _native
-    from plimsoll.run import run_plan
+    from plimsoll.run import RunFolderLostError, run_plan
 
     names = [name for name, _, _, _ in _native.metrics()]
     conditions = [(condition, names.index(condition.metric)) for condition in read_conditions(plan)]
@@ -209,6 +209,9 @@ def measure(
             outcome = run_plan(plan, run_folder, tell, sample, first_events or [])
         except (_native.ConfigError, _native.DiskError) as error:
             stop_with(EXIT_USAGE, str(error))
+        except RunFolderLostError as error:
+            premises.give_back(plan["run"], error.outcome)
+            stop_with(EXIT_USAGE, str(error))
         except folder.FolderError as error:
             stop_with(EXIT_USAGE, str(error))
         except OSError as error:
@@ -219,7 +222,20 @@ def measure(
 
 
 def judge_and_report(run_folder: Path) -> dict[str, Any]:
-    """Compute summary, verdict and report from the files of a run folder; an imported run keeps its own verdict."""
+    """Compute summary, verdict and report from the files of a run folder, or leave; an imported run keeps its own verdict."""
+    import duckdb
+
+    try:
+        return _judge_and_report(run_folder)
+    except (OSError, duckdb.IOException) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        stop_with(
+            EXIT_USAGE,
+            f"{run_folder} cannot be written: {why.lower()}; free space, then `plimsoll report {run_folder}` judges what was measured",
+        )
+
+
+def _judge_and_report(run_folder: Path) -> dict[str, Any]:
     if is_imported(run_folder):
         said = rebuild(run_folder)
         write_report(run_folder)

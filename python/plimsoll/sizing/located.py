@@ -24,6 +24,11 @@ KeyPath = tuple[str | int, ...]
 #: More text than this is no plan or catalogue written by a person; refused before parsing so memory stays bounded.
 FILE_BYTES_MAX = 4 * 1024 * 1024
 
+#: Bounds of what a person writes. Beyond them the parser takes minutes for a file of a few hundred kB.
+TABLES_MAX = 5_000
+KEY_PARTS_MAX = 50
+_LONG_KEY = re.compile(rf"""(?<![\w"'-])(?:[\w"'-]{{1,200}}+[ \t]{{0,20}}+\.[ \t]{{0,20}}+){{{KEY_PARTS_MAX}}}""")
+
 _BLANK = re.compile(r"(?:[ \t\n]+|#[^\n]*)*")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _SCALAR = re.compile(r"[^,\]}\n#]*")
@@ -62,11 +67,13 @@ def read_located(path: Path) -> LocatedFile:
     """
     name = str(path)
     try:
-        raw = path.read_bytes() if path.stat().st_size <= FILE_BYTES_MAX else None
+        # Counted while it is read: pipes and devices have no length.
+        with path.open("rb") as file:
+            raw = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InputError(name, [Mistake(0, "", f"cannot be read: {reason}", "check the path")]) from error
-    if raw is None:
+    if len(raw) > FILE_BYTES_MAX:
         raise InputError(name, [Mistake(0, "", "is larger than 4 MiB, which no description of this kind needs")])
     try:
         text = raw.decode("utf-8")
@@ -83,6 +90,11 @@ def parse_located(name: str, text: str) -> LocatedFile:
         InputError: the text is not TOML.
     """
     text = text.replace("\r\n", "\n")
+    if text.count("[[") > TABLES_MAX:
+        raise InputError(name, [Mistake(0, "", f"holds more than {TABLES_MAX:,} tables, which no description needs")])
+    if (key := _LONG_KEY.search(text)) is not None:
+        line = text.count("\n", 0, key.start()) + 1
+        raise InputError(name, [Mistake(line, "", f"joins more than {KEY_PARTS_MAX} names with dots")])
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -93,6 +105,9 @@ def parse_located(name: str, text: str) -> LocatedFile:
         raise InputError(name, [Mistake(line, "", f"is not valid TOML: {what}", hint)]) from error
     except RecursionError as error:
         raise InputError(name, [Mistake(0, "", "is nested too deeply to be read")]) from error
+    except ValueError as error:
+        # The language refuses numbers of thousands of digits; the parser passes that on as it is.
+        raise InputError(name, [Mistake(0, "", f"holds a value that cannot be read: {error}")]) from error
     return LocatedFile(name, data, _Lines(text))
 
 

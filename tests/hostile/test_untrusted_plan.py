@@ -1,0 +1,149 @@
+"""A plan from somebody one does not trust: nothing of it is executed, nothing is written but where it says, and reading it is bounded."""
+
+import json
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+from harm import ENDED, PLIMSOLL, plimsoll
+
+from plimsoll import folder, premises
+
+HEAD = 'kind = "plan"\nschema_version = 1\n'
+BODY = '[[target]]\nname = "disk"\npath = "{path}"\n[[instance]]\nname = "one"\nbackend = "raw_files"\ndatabase_size_mib = 64\n'
+MEMORY_BYTES_MAX = 2 << 30
+
+
+def bounded(plan: Path, *more: str) -> "subprocess.CompletedProcess[str]":
+    """`plimsoll run --dry-run` with bounded memory and time."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
+
+    command = [*PLIMSOLL, "run", str(plan), "--dry-run", *more]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=30, preexec_fn=limit, cwd=plan.parent
+    )
+
+
+def refused(result: "subprocess.CompletedProcess[str]", phrase: str) -> None:
+    assert result.returncode == 2, result.stderr
+    assert phrase in result.stderr, result.stderr
+    assert "Traceback" not in result.stderr
+    assert "MemoryError" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["../../../evil", "/tmp/evil", "..", "a/../../../../evil", "x" * 5000, "\x00evil", "-rf"]
+)
+def test_the_name_of_a_plan_leads_nowhere_else(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of a run is called after its plan; that must not be a way out of the folder of runs."""
+    monkeypatch.chdir(tmp_path)
+    made = folder.new_folder(name, None)
+    assert made.parent == tmp_path / "runs"
+    assert not made.name.startswith((".", "-"))
+
+
+@pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "a/b", ".", "..", "a\\u0000b", "-x"])
+def test_the_name_of_an_instance_leads_nowhere_else(name: str, tmp_path: Path) -> None:
+    """Databases lie in a folder called after their instance, on the storage that the plan names and nowhere else."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(HEAD + BODY.format(path=tmp_path / "disk").replace('name = "one"', f'name = "{name}"'))
+    refused(bounded(plan), "instance[1].name")
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.toml"]
+
+
+@pytest.mark.parametrize("key", ["path", "log_path"])
+def test_a_path_with_a_zero_is_a_mistake(key: str, tmp_path: Path) -> None:
+    """System calls end a name at its first zero; what is behind it would be checked and not used."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        HEAD
+        + BODY.format(path="disk").replace(
+            'path = "disk"', f'path = "disk"\n{key} = "a\\u0000b"' if key != "path" else 'path = "a\\u0000b"'
+        )
+    )
+    refused(bounded(plan), f"target[1].{key}")
+
+
+@pytest.mark.parametrize("source", ["/dev/zero", "/dev/urandom", "/proc/self/mem", "/etc/shadow"])
+def test_what_a_plan_refers_to_is_read_within_bounds(source: str, tmp_path: Path) -> None:
+    """A device has no length and no end; its content, or that of a file that is none of theirs, is not shown either."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f'{HEAD}[[target]]\nname = "disk"\nmodelled = "{source}#x"\n[[instance]]\nname = "one"\ndatabase_size_mib = 64\n'
+    )
+    result = bounded(plan)
+    assert result.returncode == 2, result.stderr
+    assert "Traceback" not in result.stderr
+    assert "root:" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = " + "[" * 100_000,
+        "a" + ".a" * 50_000 + " = 1",
+        "# " + "x" * (5 << 20),
+        HEAD + "[[phase]]\nkind = 'measure'\n" * 100_000,
+        HEAD + 'name = "' + "\\U0010FFFF" * 300_000 + '"\n',
+        HEAD + "seed = " + "9" * 5000,
+        HEAD + "required_iops = 1e400\n",
+        HEAD + "required_iops = nan\n",
+        'kind = "plan"\n"__class__" = 1\n"__init__.__globals__" = 2\n',
+    ],
+    ids=["deep", "dotted", "large", "many", "wide", "digits", "infinite", "nan", "dunder"],
+)
+def test_a_plan_made_to_exhaust_is_refused(text: str, tmp_path: Path) -> None:
+    """Within seconds and a bounded memory, in words."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(text)
+    result = bounded(plan)
+    assert result.returncode == 2, result.stderr[-2000:]
+    assert "Traceback" not in result.stderr
+    assert "internal error" not in result.stderr
+
+
+def test_words_of_a_plan_stay_words(tmp_path: Path) -> None:
+    """Names and descriptions reach a shell's history, SQL, a page and formulas; they are never anything but text there."""
+    marks = "<script>alert(1)</script> {{ 7*7 }} $(touch pwned) `touch pwned` '; DROP TABLE rows; -- =cmd"
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        HEAD
+        + f"name = {json.dumps(marks)}\ndescription = {json.dumps(marks)}\n"
+        + BODY.format(path=tmp_path / "disk")
+        + '[[workload]]\nname = "mix"\nload = { sessions = 2 }\n'
+        + '[[phase]]\nkind = "prepare"\n[[phase]]\nname = ' + json.dumps(marks[:60]) + '\nkind = "measure"\nduration_s = 2\n'
+        + '[[phase]]\nkind = "stop"\n'
+    )  # fmt: skip
+    result = plimsoll("run", plan, "--yes", "--quiet", cwd=tmp_path)
+    assert result.returncode in ENDED, result.stderr
+    (run,) = (tmp_path / "runs").iterdir()
+    page = (run / folder.REPORT).read_text()
+    assert "<script>alert(1)" not in page
+    assert "{{ 7*7 }}" in page, "or this test shows nothing"
+    assert not list(tmp_path.rglob("pwned"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["disk", "plan.toml", "runs"]
+
+
+def test_a_marker_from_anybody_deletes_nothing_elsewhere(tmp_path: Path) -> None:
+    """`plimsoll clean` follows what a file in the folder says about its logs: of another folder only logs may go."""
+    victim = tmp_path / "home" / "one"
+    victim.mkdir(parents=True)
+    (victim / "thesis.txt").write_text("years of work")
+    (victim / "E00.log").write_text("a log")
+    mine = tmp_path / "disk" / "one"
+    mine.mkdir(parents=True)
+    (mine / "database001.edb").write_text("a database")
+    marker = {
+        "kind": premises.MARKER_KIND,
+        "schema_version": 1,
+        "state": "closed",
+        "records": None,
+        "instance": {"log_directory": str(victim), "databases": []},
+    }
+    (mine / premises.MARKER).write_text(json.dumps(marker))
+    assert premises.remove(mine) > 0
+    assert not mine.exists()
+    assert [path.name for path in victim.iterdir()] == ["thesis.txt"]
