@@ -55,8 +55,8 @@ BUGS = (
     Bug(
         "the checkpoint passes dirty pages",
         "instance.rs",
-        "[store.cache.oldest_dirty(), oldest_writer]",
-        "[if PLANTED { None } else { store.cache.oldest_dirty() }, oldest_writer]",
+        "[store.cache.oldest_dirty(), if",
+        "[if PLANTED { None } else { store.cache.oldest_dirty() }, if",
         "trust",
         "once_found::an_image_is_never_older_than_the_checkpoint",
     ),
