@@ -99,7 +99,7 @@ def test_unreadable_files_are_mistakes_not_tracebacks(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"broken.toml:2: is not valid TOML"):
         read_located(tmp_path / "broken.toml")
     (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
-    with pytest.raises(InputError, match=r"not valid TOML|too deeply"):
+    with pytest.raises(InputError, match=r"not valid TOML|too deeply|more than 5,000 tables"):
         read_located(tmp_path / "deep.toml")
 
 
