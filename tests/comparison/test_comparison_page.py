@@ -51,7 +51,7 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.slow)])
 def test_RPT_24_it_draws_and_axe_finds_nothing_serious(browser: Any, html: str, tmp_path: Path, width: int) -> None:
     """RPT-24: every chart is drawn with a table behind it, on a phone and on a desk, for those who see little too."""
     from axe_playwright_python.sync_playwright import Axe

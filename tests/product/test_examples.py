@@ -23,7 +23,7 @@ SHORTER = [
     (r"step_s = \d+, settle_s = \d+", "step_s = 1, settle_s = 0"),
     (r"timeout_s = \d+", "timeout_s = 60"),
     (r"sample_interval_ms = \d+", "sample_interval_ms = 500"),
-    (r"cache_percent = \d+", "cache_percent = 10"),
+    (r"cache_percent = \d+", "cache_percent = 2"),
     (r"users = \d+", "users = 400"),
 ]
 

@@ -61,7 +61,7 @@ def test_RPT_16_it_draws_without_a_network_and_without_scrolling_sideways(
     page.close()
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [pytest.param(390, marks=pytest.mark.slow), 1280])
 def test_axe_finds_nothing_serious(browser: Any, published: Path, golden: Path, failed: Path, width: int) -> None:
     """Contrast, names, roles, headings, focus: what a machine can judge, with every table opened."""
     from axe_playwright_python.sync_playwright import Axe
