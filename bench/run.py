@@ -133,8 +133,10 @@ def keep(name: str, figures: list[Figure], before: dict[str, object]) -> None:
         "environment": {**before, "load_average_after": environment.load_averages()},
         "figures": [figure.plain() for figure in figures],
     }
-    RECORD.write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n")
-    report.write(recorded, ROOT / "docs" / "benchmarks.md")
+    # Where this checkout lies is nobody's business.
+    text = json.dumps(recorded, indent=1, ensure_ascii=False).replace(f"{ROOT}/", "")
+    RECORD.write_text(text + "\n")
+    report.write(json.loads(text), ROOT / "docs" / "benchmarks.md")
 
 
 if __name__ == "__main__":

@@ -42,6 +42,12 @@ def test_no_two_test_files_share_a_name() -> None:
     assert twice == set()
 
 
+def test_no_file_tells_where_this_checkout_lies() -> None:
+    """What measures and what writes pages runs here; a path of one machine is of no use to anybody else."""
+    place = f"{ROOT}/".encode()
+    assert [str(path.relative_to(ROOT)) for path in tracked() if place in path.read_bytes()] == []
+
+
 @pytest.mark.parametrize("pattern", ["requirements*.txt", "Cargo.lock"])
 def test_locks_name_no_host(pattern: str) -> None:
     """Locks work with whatever index a site uses only while they name none; Cargo names its registry's public alias."""
