@@ -1,17 +1,18 @@
 """Before measuring: preconditioning until steady, soaking, and a load that is as skewed as the plan says."""
 
-import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from plimsoll import _native, config, folder
-from plimsoll.measurements import summarize
+from plimsoll import config
 from plimsoll.plan import plan_of_options, read_plan
-from plimsoll.run import SampleStore, _write_histograms
 from plimsoll.sizing.mistakes import InputError
 from plimsoll.verdict.qualifying import warnings_of
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "honesty"))
+from cloud_volume import run_on_cloud_volume
 
 
 def modelled_run(path: Path, phases: list[dict[str, Any]], saved: float, **workload: Any) -> dict[str, Any]:
@@ -25,33 +26,7 @@ def modelled_run(path: Path, phases: list[dict[str, Any]], saved: float, **workl
             "phase": [{"kind": "prepare"}, *phases, {"kind": "measure", "duration_s": 10}, {"kind": "stop"}],
         }
     )
-    for cap in _caps_in(plan["run"]):
-        cap.update(
-            operations_per_second=300.0, burst_operations_per_second=900.0, credit_count_max=saved, bytes_per_second=1e9
-        )
-    path.mkdir()
-    run = _native.Run(json.dumps(plan["run"]))
-    store = SampleStore(path, plan["run"])
-    while (buffers := run.next_samples(1.0)) is not None:
-        run.next_events()
-        if buffers:
-            store.add(buffers)
-    outcome = json.loads(run.outcome())
-    assert outcome["error"] is None
-    store.finish()
-    _write_histograms(path, plan["run"], outcome)
-    folder.write_json(path / folder.PLAN, plan)
-    folder.write_json(path / folder.OUTCOME, {key: value for key, value in outcome.items() if key != "figures"})
-    return summarize(path)
-
-
-def _caps_in(value: Any) -> list[dict[str, Any]]:
-    if isinstance(value, list):
-        return [found for item in value for found in _caps_in(item)]
-    if not isinstance(value, dict):
-        return []
-    own = [value["cap"]] if isinstance(value.get("cap"), dict) else []
-    return own + [found for item in value.values() for found in _caps_in(item)]
+    return run_on_cloud_volume(path, plan, saved)
 
 
 ROUNDS = {"kind": "precondition", "round_s": 5, "window_rounds": 4, "range_percent": 20, "slope_percent": 10}

@@ -1,6 +1,5 @@
 """Measured while bursting: planted steps are found with their sustained rate, and runs without a step are left alone."""
 
-import json
 import random
 import sys
 from pathlib import Path
@@ -10,14 +9,14 @@ import duckdb
 import numpy as np
 import pytest
 
-from plimsoll import _native, folder
+from plimsoll import folder
 from plimsoll.measurements import Measurements, summarize
 from plimsoll.plan import plan_of_options
 from plimsoll.plateaus import find_step
-from plimsoll.run import SampleStore, _write_histograms
 from plimsoll.verdict import judge
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
+from cloud_volume import run_on_cloud_volume
 from synthetic import EMC, make_folder
 
 SECONDS = 240
@@ -73,35 +72,7 @@ def bursting_run(path: Path, saved: float) -> dict[str, Any]:
             ],
         }
     )
-    caps = _caps_in(plan["run"])
-    assert len(caps) == 1
-    caps[0].update(
-        operations_per_second=300.0, burst_operations_per_second=900.0, credit_count_max=saved, bytes_per_second=1e9
-    )
-    path.mkdir()
-    run = _native.Run(json.dumps(plan["run"]))
-    store = SampleStore(path, plan["run"])
-    while (buffers := run.next_samples(1.0)) is not None:
-        run.next_events()
-        if buffers:
-            store.add(buffers)
-    outcome = json.loads(run.outcome())
-    assert outcome["error"] is None
-    store.finish()
-    _write_histograms(path, plan["run"], outcome)
-    folder.write_json(path / folder.PLAN, plan)
-    folder.write_json(path / folder.OUTCOME, {key: value for key, value in outcome.items() if key != "figures"})
-    return summarize(path)
-
-
-def _caps_in(value: Any) -> list[dict[str, Any]]:
-    """Every cap of the modelled storage of a spec."""
-    if isinstance(value, list):
-        return [found for item in value for found in _caps_in(item)]
-    if not isinstance(value, dict):
-        return []
-    own = [value["cap"]] if isinstance(value.get("cap"), dict) else []
-    return own + [found for item in value.values() for found in _caps_in(item)]
+    return run_on_cloud_volume(path, plan, saved)
 
 
 def test_a_volume_that_runs_out_of_credit_was_measured_while_bursting(tmp_path: Path) -> None:

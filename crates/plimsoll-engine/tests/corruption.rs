@@ -5,6 +5,8 @@
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 mod golden;
+#[path = "support/seeds.rs"]
+mod seeds;
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -14,16 +16,7 @@ use plimsoll_engine::reader::{DatabaseReader, ReadError, WhenDirty};
 use plimsoll_engine::verify::{FileReport, FileVerdict, VerifyOptions, verify};
 use plimsoll_engine::{PageSize, set_checksum};
 use plimsoll_io::Random;
-
-/// Seeds to try: a few, or as many as `PLIMSOLL_SEEDS` says.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the seeds to try are chosen from outside"
-)]
-fn seeds(few: u64) -> u64 {
-    let wanted = std::env::var("PLIMSOLL_SEEDS").ok();
-    wanted.map_or(few, |text| text.parse().expect("PLIMSOLL_SEEDS is a number"))
-}
+use seeds::seeds;
 
 /// What reading gave: the rows, as text, and the error that ended it.
 struct Outcome {

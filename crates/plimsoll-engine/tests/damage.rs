@@ -4,6 +4,8 @@
 //! Why it matters: storage that returns wrong data must show as an error, never as an answer. Each campaign prints how many of its damages were
 //! mended, refused, or missed; the classes that can be missed are named here and in `docs/reliability.md`.
 
+#[path = "support/seeds.rs"]
+mod seeds;
 mod support;
 
 use std::cell::RefCell;
@@ -17,20 +19,11 @@ use plimsoll_engine::transaction::Commit;
 use plimsoll_engine::verify::{VerifyOptions, verify};
 use plimsoll_engine::{PageClass, PageSize, classify};
 use plimsoll_io::{Clock, Loss, MemoryDisk, MemoryOptions, Random};
+use seeds::seeds;
 use support::*;
 
 const PAGE: PageSize = PageSize::KIB_4;
 const ROWS: u64 = 500;
-
-/// Seeds to try: a few, or as many as `PLIMSOLL_SEEDS` says.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the seeds to try are chosen from outside"
-)]
-fn seeds(few: u64) -> u64 {
-    let wanted = std::env::var("PLIMSOLL_SEEDS").ok();
-    wanted.map_or(few, |text| text.parse().expect("PLIMSOLL_SEEDS is a number"))
-}
 
 /// A closed database, and what its file held before the last changes.
 struct Patient {

@@ -3,6 +3,8 @@
 //! Why it matters: the engine reads its own files with its own eyes. A leaked page or a wrong separator shows only to somebody who
 //! looks at the whole file.
 
+#[path = "support/seeds.rs"]
+mod seeds;
 mod support;
 
 use std::path::PathBuf;
@@ -16,6 +18,7 @@ use plimsoll_engine::transaction::Commit;
 use plimsoll_engine::verify::{Depth, FileVerdict, VerifyOptions, VerifyReport, verify};
 use plimsoll_engine::{Column, ColumnType, PageSize, Table};
 use plimsoll_io::{Clock, Files, Handle, Loss, MemoryDisk, MemoryOptions, Random};
+use seeds::seeds;
 use support::*;
 
 /// A table with everything: a primary key, two kinds of secondary index, values in and outside the record.
@@ -163,16 +166,6 @@ fn check_after_power_cut(seed: u64) -> bool {
         has_table
     });
     run.expect("the disk answers everything")
-}
-
-/// Seeds to try: a few, or as many as `PLIMSOLL_SEEDS` says.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the seeds to try are chosen from outside"
-)]
-fn seeds(few: u64) -> u64 {
-    let wanted = std::env::var("PLIMSOLL_SEEDS").ok();
-    wanted.map_or(few, |text| text.parse().expect("PLIMSOLL_SEEDS is a number"))
 }
 
 /// After a power cut and recovery nothing is leaked and nothing is used twice.

@@ -102,6 +102,29 @@ fn a_row_with_a_new_key_is_found_through_its_indexes() {
     });
 }
 
+/// The same with a table whose trees have to be read first: an operation waits for pages several times.
+fn with_cold_table<F: Future<Output = ()> + 'static>(
+    story: impl FnOnce(Rc<Instance>, OpenTable) -> F + 'static,
+) {
+    let setup = Setup {
+        cache_frames: 64,
+        ..Setup::default()
+    };
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 2, MemoryOptions::default());
+    run_on(&clock, &disk, move |files, handle| async move {
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 2).await.unwrap();
+        instance.create_table(1, people()).await.unwrap();
+        instance.close().await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 3).await.unwrap();
+        let table = instance.open_table(1, "People").await.unwrap();
+        story(instance.clone(), table).await;
+        instance.close().await.unwrap();
+    })
+    .unwrap();
+}
+
 /// Polls a future so often and gives it up.
 async fn give_up_after<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
     let (mut future, mut left) = (pin!(future), polls);
@@ -119,20 +142,7 @@ async fn give_up_after<T>(polls: u64, future: impl Future<Output = T>) -> Option
 /// Whoever stops waiting in the middle of an operation has half a row: it can be rolled back and not committed.
 #[test]
 fn half_an_operation_cannot_be_committed() {
-    let setup = Setup {
-        cache_frames: 64,
-        ..Setup::default()
-    };
-    let clock = Rc::new(Clock::simulated());
-    let disk = new_disk(&clock, 2, MemoryOptions::default());
-    run_on(&clock, &disk, move |files, handle| async move {
-        create_databases(&files, &setup).await.unwrap();
-        let (instance, _) = open(&files, &handle, &setup, 2).await.unwrap();
-        let table = instance.create_table(1, people()).await.unwrap();
-        instance.close().await.unwrap();
-        let (instance, _) = open(&files, &handle, &setup, 3).await.unwrap();
-        let opened = instance.open_table(1, "People").await.unwrap();
-        drop(table);
+    with_cold_table(|instance, opened| async move {
         let transaction = instance.begin();
         let picture = vec![0x41; 90_000];
         let values = [
@@ -145,28 +155,13 @@ fn half_an_operation_cannot_be_committed() {
         assert!(given_up.is_none(), "it was to be given up in the middle");
         assert!(transaction.commit(Commit::Lazy).await.is_err());
         assert_eq!(by_name(&instance, &opened).await, Vec::<Vec<u8>>::new());
-        drop(opened);
-        instance.close().await.unwrap();
-    })
-    .unwrap();
+    });
 }
 
 /// What was abandoned stays half done, whatever is done after it: a later operation that ends well made the half row fit for a commit.
 #[test]
 fn an_operation_that_ends_well_does_not_make_good_an_abandoned_one() {
-    let setup = Setup {
-        cache_frames: 64,
-        ..Setup::default()
-    };
-    let clock = Rc::new(Clock::simulated());
-    let disk = new_disk(&clock, 2, MemoryOptions::default());
-    run_on(&clock, &disk, move |files, handle| async move {
-        create_databases(&files, &setup).await.unwrap();
-        let (instance, _) = open(&files, &handle, &setup, 2).await.unwrap();
-        instance.create_table(1, people()).await.unwrap();
-        instance.close().await.unwrap();
-        let (instance, _) = open(&files, &handle, &setup, 3).await.unwrap();
-        let table = instance.open_table(1, "People").await.unwrap();
+    with_cold_table(|instance, table| async move {
         let picture = vec![0x41; 90_000];
         let values = |id: &'static [u8; 4], name: &'static str| {
             [
@@ -202,8 +197,5 @@ fn an_operation_that_ends_well_does_not_make_good_an_abandoned_one() {
             .unwrap();
         transaction.commit(Commit::Lazy).await.unwrap();
         assert_eq!(by_name(&instance, &table).await, [key(&table, 3)]);
-        drop(table);
-        instance.close().await.unwrap();
-    })
-    .unwrap();
+    });
 }
