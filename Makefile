@@ -7,6 +7,8 @@ KEEP ?= 0
 SEED ?= 1
 # Most tests wait: for a disk, for a second of load to pass, for a browser.
 TESTS_AT_ONCE ?= 4
+# With SHUFFLE=n the Python tests of each file run in the order n deals them: none may need another to have run.
+SHUFFLE ?=
 
 TOOLS := .tools
 VENV := .venv
@@ -34,7 +36,7 @@ test-rust:
 	cargo test --workspace --locked --quiet
 
 test-python: $(VENV)/.native $(VENV)/.dev
-	$(BIN)/pytest -q -m "not slow" --numprocesses $(TESTS_AT_ONCE)
+	$(BIN)/pytest -q -m "not slow" --numprocesses $(TESTS_AT_ONCE) $(if $(SHUFFLE),--shuffle $(SHUFFLE))
 
 check: $(VENV)/.native $(VENV)/.dev ## format, lints, types, layers, tidiness
 	cargo fmt --all --check

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,18 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [*PLIMSOLL, *performance(home, "--minutes", "0.1", "--out", str(home / "killed"))]
     kill_when(command, home, "measure started", 2.5)
     assert not (home / "killed" / folder.OUTCOME).exists()
+    shutil.copytree(home / "killed", home / "other")
     return home
+
+
+@pytest.fixture(scope="module")
+def resumed(killed: Path) -> subprocess.CompletedProcess[str]:
+    """The run gone on with, whichever test asks first: they may run in any order, and in different processes."""
+    return plimsoll("resume", killed / "killed", cwd=killed)
 
 
 def test_JST_17_another_storage_is_refused(killed: Path) -> None:
     """Databases restored to another array would be measured under the first one's name."""
-    shutil.copytree(killed / "killed", killed / "other")
     environment = json.loads((killed / "other" / folder.ENVIRONMENT).read_text())
     identity = environment["targets"][0]["identity"]
     assert Identity(**identity).is_known(), "this machine says nothing of its storage"
@@ -47,11 +54,10 @@ def test_JST_17_another_storage_is_refused(killed: Path) -> None:
     assert not (killed / "other" / "before-gap-1").exists(), "nothing was changed"
 
 
-def test_JST_17_a_killed_run_goes_on(killed: Path) -> None:
+def test_JST_17_a_killed_run_goes_on(killed: Path, resumed: subprocess.CompletedProcess[str]) -> None:
     """Recovered, measured for the rest of its time, checked, judged, and with the gap in events and summary."""
-    result = plimsoll("resume", killed / "killed", cwd=killed)
-    assert result.returncode in (0, 1, 3), result.stderr
-    assert "will be recovered from its log" in result.stderr
+    assert resumed.returncode in (0, 1, 3), resumed.stderr
+    assert "will be recovered from its log" in resumed.stderr
     summary = content(killed, folder.SUMMARY)
     assert summary["ending"] == "complete", summary["error"]
     (gap,) = summary["gaps"]
@@ -69,8 +75,9 @@ def test_JST_17_a_killed_run_goes_on(killed: Path) -> None:
     assert "was cut off at" in (killed / "killed" / folder.REPORT).read_text()
 
 
-def test_a_run_that_ended_is_not_resumed(killed: Path) -> None:
+def test_a_run_that_ended_is_not_resumed(killed: Path, resumed: subprocess.CompletedProcess[str]) -> None:
     """Neither is a folder without a run."""
+    assert resumed.returncode in (0, 1, 3), resumed.stderr
     again = plimsoll("resume", killed / "killed", cwd=killed)
     assert again.returncode == 2
     assert "came to its end" in again.stderr
@@ -130,8 +137,6 @@ def test_what_is_left_to_do(completed: list[str], phase: str, again: bool, left:
 def test_a_storage_is_found_where_it_is_mounted_now(tmp_path: Path) -> None:
     """After a restart a file system may be mounted elsewhere: it is known by its UUID."""
     with loop_device(tmp_path / "backing", 64) as device:
-        import subprocess
-
         subprocess.run(["mkfs.ext4", "-q", device], check=True)
         with mounted(device, tmp_path / "before") as place:
             (place / "test").mkdir()

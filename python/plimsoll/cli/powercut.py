@@ -62,15 +62,15 @@ def powercut(
         say(
             "warning: the witness is on this machine; its log must lie on storage that keeps its power, or it proves nothing"
         )
-    say(
-        f"run {places.run_name(work)}: about {size_mib} MiB in {place}; cut the power whenever you like, or stop with Ctrl-C"
-    )
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         native = _native.Powercut(json.dumps(work))
     except _native.ConfigError as error:
         stop_with(EXIT_USAGE, str(error))
     try:
+        say(
+            f"run {places.run_name(work)}: about {size_mib} MiB in {place}; cut the power whenever you like, or stop with Ctrl-C"
+        )
         carry_on(native, link, _show, lambda text: say(f"warning: {text}"))
     except WitnessError as error:
         _end(native, place, link)
@@ -137,9 +137,10 @@ def witness(
     except WitnessError as error:
         stop_with(EXIT_USAGE, str(error))
     open_to = "" if listener.is_private else ", open to everybody who reaches this address"
-    say(f"witness: listening at {listener.place}{open_to}; writing {log}")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        # Before it says that it listens: whoever waits for that may stop it at once.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        say(f"witness: listening at {listener.place}{open_to}; writing {log}")
         while True:
             ending = listener.hear_one()
             say(f"{ending['peer']}: {ending['lines']:,} acknowledgements, then {ending['why']}")

@@ -1,0 +1,33 @@
+"""Tests in another order: `make test SHUFFLE=7`.
+
+Tests are dealt to several processes, in an order that differs from run to run. A test that needs another one to have
+run before it fails only sometimes; shuffled within its file it fails soon. Files are kept together, since some share
+what took long to prepare.
+"""
+
+import random
+from collections.abc import MutableSequence
+from itertools import groupby
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", type=int, default=None, metavar="SEED", help="shuffle the tests of each file")
+
+
+def shuffle_within_files(items: MutableSequence[pytest.Item], seed: int) -> None:
+    """Shuffle `items` in place, those of one file among themselves."""
+    chance = random.Random(seed)
+    shuffled: list[pytest.Item] = []
+    for _, of_one_file in groupby(items, key=lambda item: item.path):
+        tests = list(of_one_file)
+        chance.shuffle(tests)
+        shuffled.extend(tests)
+    items[:] = shuffled
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        shuffle_within_files(items, seed)
