@@ -15,12 +15,12 @@ from typing import Any
 from plimsoll import config, duplicates, loads, planned_hosts, scenarios, stopping
 from plimsoll.blockdevices import check_names, is_device
 from plimsoll.limits import LimitError, parse_limit
-from plimsoll.modelled.possible import impossibilities
-from plimsoll.modelled.presets import CHANGES, changed_array, shipped_drives, wanted_array
-from plimsoll.modelled.storage import DATABASE_MIB_MAX, lacking_gb, modelled_storage
+from plimsoll.modelled.presets import CHANGES
+from plimsoll.modelled.storage import modelled_storage
+from plimsoll.modelled.target import target_array
 from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
 from plimsoll.sizing.located import LocatedFile, read_located
-from plimsoll.sizing.mistakes import InputError, nearest_names
+from plimsoll.sizing.mistakes import nearest_names
 
 MIB = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
@@ -257,7 +257,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> dict[str, A
         "workloads": _workloads(plan, collector),
         "phases": _phases(plan, collector),
     }
-    array = _modelled_array(plan, run["instances"], collector)
+    array = target_array(plan, run["instances"], collector)
     loads.mistakes_of_phases(plan, run["workloads"], collector)
     duplicates.share_leaves(plan, run["instances"], collector)
     names = [str(item["name"]) for item in plan["host"]]
@@ -381,48 +381,6 @@ def _path_of(target: dict[str, Any]) -> Path:
     if target.get("modelled"):
         return MODELLED_ROOT / str(target.get("name"))
     return Path(target.get("path") or ".").expanduser().absolute()
-
-
-def _modelled_array(
-    plan: dict[str, Any], instances: list[dict[str, Any]], collector: Collector
-) -> dict[str, Any] | None:
-    """The array a plan names in the place of a path, with what it cannot be."""
-    targets = plan["target"] or []
-    for index, target in enumerate(targets):
-        if target["path"] is None and target["modelled"] is None:
-            collector.add(("target", index, "path"), "is missing", "name the directory that is put to the test")
-        if target["modelled"] is None and target["changes"] is not None:
-            collector.add(("target", index, "changes"), "changes no modelled array", "name one with modelled = ...")
-        if target["modelled"] and target["path"]:
-            collector.add(("target", index, "path"), "is not used: the storage is modelled", "leave one of the two out")
-        if target["modelled"] and len(targets) > 1:
-            collector.add(("target", index, "modelled"), "stands beside other targets", "a modelled array stands alone")
-    if not targets or not targets[0]["modelled"]:
-        return None
-    for index, instance in enumerate(plan["instance"] or []):
-        if instance["backend"] == "raw_files":
-            collector.add(
-                ("instance", index, "backend"), "is raw_files, which no modelled array holds", 'write "engine"'
-            )
-        if (instance["database_size_mib"] or 0) > DATABASE_MIB_MAX:
-            message = f"is above {DATABASE_MIB_MAX}, the most on a modelled array"
-            collector.add(("instance", index, "database_size_mib"), message, "take more databases")
-    try:
-        array = changed_array(wanted_array(targets[0]["modelled"]), targets[0]["changes"] or {})
-    except InputError as error:
-        for mistake in error.mistakes:
-            where = f"{error.file_name}:{mistake.line} " if mistake.line else ""
-            collector.add(("target", 0, "modelled"), f"{where}`{mistake.where}` {mistake.message}", mistake.hint)
-        return None
-    found = list(impossibilities(array, shipped_drives() | {array["drive"]: array["drive_sheet"]}))
-    for key, message, hint in found:
-        collector.add(("target", 0, "changes", key), message, hint)
-    lacking = None if found else lacking_gb(array, instances)
-    if lacking:
-        needed, held = lacking
-        message = f"needs {needed:,.0f} GB with room for growth and logs, but the array holds {held:,.0f} GB"
-        collector.add(("instance",), message, "make the databases smaller, or use larger or more drives")
-    return array
 
 
 def _check_devices(plan: dict[str, Any], collector: Collector) -> None:

@@ -143,3 +143,19 @@ def test_more_than_an_array_holds_is_refused() -> None:
         plan_of_options(wanted)
     assert "the array holds 600 GB" in str(refusal.value)
     assert "raw_files" in str(refusal.value)
+
+
+def test_an_unknown_drive_among_the_changes_is_a_mistake_with_the_nearest_names() -> None:
+    """Naming a drive is the commonest what-if question, and misspelling one must not end in a traceback."""
+    for command in (["model", "nearline-raid6"], ["test", "performance", "--modelled", "nearline-raid6", "--dry-run"]):
+        done = CliRunner().invoke(app, [*command, "--change", "drive='nearline-7k2'"])
+        assert done.exit_code == 2, done.output
+        assert "`target[1].changes.drive`" in done.stderr
+        assert "did you mean `nearline-7k2-6tb`" in done.stderr
+
+
+def test_a_file_of_arrays_that_is_not_there_is_named() -> None:
+    """`cannot be read` without a name leaves a user guessing which of two files it was."""
+    done = CliRunner().invoke(app, ["model", "no-such-file.toml"])
+    assert done.exit_code == 2
+    assert "no-such-file.toml cannot be read" in done.stderr

@@ -237,3 +237,57 @@ def test_the_tuning_cycle_of_2007_ends_at_the_wanted_shares(tmp_path: Path) -> N
         assert summary["total"]["database_read"]["latency_ms_mean"] < 20, home.name
         assert summary["total"]["log_write"]["latency_ms_mean"] < 10, home.name
         assert summary["load"]["searches"], "the most was looked for, not assumed"
+
+
+IMPOSSIBLE = """
+kind = "study"
+schema_version = 1
+name = "impossible"
+rank_by = "iops"
+[light]
+array = "emc-vnxe3300"
+database_gb = 400
+volume_gb = 500
+sessions = 6
+[[variants]]
+name = "two drives"
+set = { "light.changes.sets" = [2] }
+[[variants]]
+name = "no such drive"
+set = { "light.changes.drive" = "cheetah" }
+[[variants]]
+name = "too large"
+set = { "light.volume_gb" = 2000 }
+[[variants]]
+name = "misspelt"
+set = { "light.array" = "emc-vnxe33", "light.sessions" = 8 }
+"""
+
+
+def test_impossible_variants_are_refused_at_once_each_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A study of an hour must not find out at its end that one of its arrays cannot be, nor tell one slip at a time."""
+    path = written(tmp_path, IMPOSSIBLE)
+    assert run_program(["study", str(path), "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    line_of = {line: number for number, line in enumerate(IMPOSSIBLE.splitlines(), 1)}
+    for text, words in (
+        ('rank_by = "iops"', "is not one of the known values"),
+        ('set = { "light.changes.sets" = [2] }', "variant two drives: light.changes.sets` has 2 drives"),
+        ('set = { "light.changes.drive" = "cheetah" }', "variant no such drive: light.changes.drive` is"),
+        ('set = { "light.volume_gb" = 2000 }', "the volumes on it ask for 8,320 GB"),
+        ('set = { "light.array" = "emc-vnxe33", "light.sessions" = 8 }', "did you mean `emc-vnxe3300`"),
+    ):
+        assert words in told
+        assert f"study.toml:{line_of[text]}: " in told, told
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_mistake_of_the_base_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A slip in the base is in every variant, and twenty times the same sentence hides the others."""
+    text = IMPOSSIBLE.replace('array = "emc-vnxe3300"', 'array = "emc-vnxe330"').replace('rank_by = "iops"\n', "")
+    assert run_program(["study", str(written(tmp_path, text)), "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert told.count('"emc-vnxe330", no preset') == 1
+    assert "study.toml:6: `light.array`" in told

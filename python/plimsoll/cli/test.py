@@ -66,11 +66,11 @@ def storage_options(path: Path | None, modelled: str | None, change: list[str]) 
 
 def filled_mib(target: dict[str, Any], databases: int) -> int:
     """The size of databases that fill the modelled array as far as a design does; anything if there is no such array."""
-    from plimsoll.modelled.presets import changed_array, wanted_array
+    from plimsoll.modelled.presets import described_array
     from plimsoll.modelled.storage import filling_mib
 
     try:
-        return filling_mib(changed_array(wanted_array(target["modelled"]), target.get("changes", {})), databases)
+        return filling_mib(described_array(target["modelled"], target.get("changes", {}))[0], databases)
     except (InputError, KeyError, TypeError):
         return 1024  # the plan's reader says what is wrong
 

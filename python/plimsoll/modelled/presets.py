@@ -230,7 +230,21 @@ def wanted_array(text: str) -> dict[str, Any]:
 
 
 def changed_array(array: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """An array with some of its figures replaced; another drive brings its own sheet."""
+    """An array with some of its figures replaced; another drive brings its own sheet, None where there is no such drive."""
     given = {key: value for key, value in changes.items() if value is not None}
-    sheet = shipped_drives().get(given["drive"]) if "drive" in given else array["drive_sheet"]
+    drive = given.get("drive", array["drive"])
+    sheet = array["drive_sheet"] if drive == array["drive"] else shipped_drives().get(drive)
     return array | given | {"drive_sheet": sheet}
+
+
+def described_array(text: str, changes: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
+    """The array a person names, changed as they want, and what it cannot be: key, message and hint of each.
+
+    Nothing may be simulated, nor a capacity asked, while there is something that cannot be.
+
+    Raises:
+        InputError: there is no such array.
+    """
+    array = changed_array(wanted_array(text), changes)
+    own = {array["drive"]: array["drive_sheet"]} if array["drive_sheet"] else {}
+    return array, list(impossibilities(array, shipped_drives() | own))

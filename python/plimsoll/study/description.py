@@ -113,17 +113,9 @@ def read_study(path: Path) -> Study:
     content = _top(document, collector)
     axes = _axes(document, content, collector)
     base = _base(document, content, path, collector)
-    collector.raise_if_any()
     named = _combinations(document, content, axes, collector)
+    variants = _variants(named, base, document, collector) if base else []
     collector.raise_if_any()
-    variants, mistakes = [], []
-    for name, settings in named:
-        try:
-            variants.append(_variant(name, settings, base, str(path)))
-        except InputError as error:
-            mistakes += [replace(item, line=0, where=f"variant {name}: {item.where}") for item in error.mistakes]
-    if mistakes:
-        raise InputError(str(path), mistakes)
     slugs = [variant.slug for variant in variants]
     repeated = [variant.name for variant in variants if slugs.count(variant.slug) > 1]
     if repeated:
@@ -207,6 +199,65 @@ def _combinations(
         hint = nearest_names(content["baseline"], names)
         collector.add(("baseline",), f'is "{content["baseline"]}", no variant', hint)
     return found
+
+
+def _variants(
+    named: list[tuple[str, dict[str, Any]]], base: dict[str, Any], document: LocatedFile, collector: Collector
+) -> list[Variant]:
+    """Every variant completed. A mistake goes to the line of the setting it comes from; one of the base is told once."""
+    variants = []
+    of_base = {(item.where, item.message) for item in _attempt("base", {}, base, document.name)[1]}
+    told = {(item.where, item.message) for item in collector.mistakes}
+    for name, settings in named:
+        variant, mistakes = _attempt(name, settings, base, document.name)
+        if variant is not None:
+            variants.append(variant)
+        for item in mistakes:
+            what = (item.where, item.message)
+            setting = None if what in of_base else _setting_of(item.where, settings)
+            if setting is None and what in told:
+                continue
+            told.add(what)
+            where = item.where if setting is None else f"variant {name}: {item.where}"
+            collector.mistakes.append(replace(item, line=_line_of(document, item.where, setting), where=where))
+    return variants
+
+
+def _attempt(
+    name: str, settings: dict[str, Any], base: dict[str, Any], file_name: str
+) -> tuple[Variant | None, tuple[Mistake, ...]]:
+    try:
+        return _variant(name, settings, base, file_name), ()
+    except InputError as error:
+        return None, error.mistakes
+
+
+def _setting_of(where: str, settings: dict[str, Any]) -> str | None:
+    """The path among a variant's settings that a mistake is about: the one that shares the longest beginning with it."""
+    parts = _parts(where)
+    alike = {
+        path: sum(1 for mine, theirs in zip(parts, _parts(path), strict=False) if theirs in (mine, "*"))
+        for path in settings
+    }
+    return max(alike, key=lambda path: alike[path], default=None) if any(alike.values()) else None
+
+
+def _line_of(document: LocatedFile, where: str, setting: str | None) -> int:
+    """The line of a setting, of an axis, or of the base."""
+    if setting is not None:
+        for index, variant in enumerate(document.data.get("variants", [])):
+            if setting in variant.get("set", {}):
+                return document.line_of(("variants", index, "set", setting))
+        for index, axis in enumerate(document.data.get("axes", [])):
+            if axis.get("key") == setting:
+                return document.line_of(("axes", index, "values"))
+    return document.line_of(tuple(_parts(where)))
+
+
+def _parts(where: str) -> list[str]:
+    """`target[1].path` and `plan.target.1.path` as the same words."""
+    parts = re.sub(r"\[(\d+)\]", r".\1", where).split(".")
+    return parts[1:] if parts[0] == "plan" else parts
 
 
 def _word(value: Any) -> str:

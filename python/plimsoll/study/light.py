@@ -19,9 +19,12 @@ from plimsoll.comparison.figures import LESS, MORE, NEITHER, Figure
 from plimsoll.config import QUALIFYING_CAPACITY_SHARE
 from plimsoll.modelled import workloads as work
 from plimsoll.modelled.description import array_description
-from plimsoll.modelled.presets import CHANGES, changed_array, wanted_array
+from plimsoll.modelled.possible import usable_gb
+from plimsoll.modelled.presets import CHANGES, changed_array, described_array, wanted_array
+from plimsoll.modelled.target import named_in
 from plimsoll.sizing.fields import Collector, Field, Flag, Number, Table, Text
 from plimsoll.sizing.located import LocatedFile
+from plimsoll.sizing.mistakes import InputError
 
 _MIX = {
     "read_bytes": Field(Number(512, 1e7), default=33_600.0, meaning="mean size of a database read"),
@@ -101,15 +104,36 @@ def complete_light(data: dict[str, Any], file_name: str) -> dict[str, Any]:
     if (light["users"] is None) != (light["iops_per_user"] is None):
         collector.add(("light", "users"), "and `iops_per_user` belong together", "write both or none of them")
     collector.raise_if_any()
-    for name in ("array", "log_array"):
-        if light[name]:
-            wanted_array(light[name])
-    if light["database_gb"] > light["volume_gb"]:
-        collector.add(("light", "database_gb"), "is more than the volume holds", "write a larger `volume_gb`")
-        collector.raise_if_any()
     for key in ("changes", "log_changes"):
         light[key] = {name: value for name, value in light[key].items() if value is not None}
+    _check_arrays(light, collector)
+    if light["database_gb"] > light["volume_gb"]:
+        collector.add(("light", "database_gb"), "is more than the volume holds", "write a larger `volume_gb`")
+    collector.raise_if_any()
     return light
+
+
+def _check_arrays(light: dict[str, Any], collector: Collector) -> None:
+    """What the two arrays cannot be, and whether the volumes go on them: told before the first variant is simulated."""
+    volumes, _ = _layout(light)
+    for name, changes in (("array", "changes"), ("log_array", "log_changes")):
+        if not light[name]:
+            continue
+        try:
+            array, found = described_array(light[name], light[changes])
+        except InputError as error:
+            for mistake in error.mistakes:
+                message = named_in(error, mistake.line, mistake.where, mistake.message)
+                collector.add(("light", name), message, mistake.hint)
+            continue
+        for key, message, hint in found:
+            collector.add(("light", changes, key), message, hint)
+        on_logs = name == "log_array"
+        here = [size_gb for title, size_gb in volumes if not light["log_array"] or title.startswith("log") == on_logs]
+        held = 0.0 if found else usable_gb(array, array["drive_sheet"])
+        if not found and sum(here) > held:
+            message = f"holds {held:,.0f} GB, but the volumes on it ask for {sum(here):,.0f} GB"
+            collector.add(("light", name), message, "make the volumes smaller, or use larger or more drives")
 
 
 def warnings_of(light: dict[str, Any]) -> list[str]:
