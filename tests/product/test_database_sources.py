@@ -94,7 +94,7 @@ def test_a_damaged_set_is_refused_before_anything_is_measured(saved: Path) -> No
     file = saved / "set/one/databases/database001.edb"
     sound = file.read_bytes()
     file.write_bytes(sound[:100_000] + bytes([sound[100_000] ^ 1]) + sound[100_001:])
-    plan = plan_file(saved, saved / "third", f'restore_from = "{saved / "set"}"')
+    plan = plan_file(saved, saved / "nowhere", f'restore_from = "{saved / "set"}"')
     result = plimsoll("run", plan, "--yes", cwd=saved)
     file.write_bytes(sound)
     assert result.returncode == 2
