@@ -1,8 +1,9 @@
-"""Tests in another order: `make test SHUFFLE=7`.
+"""Tests in another order and on other examples: `make test SHUFFLE=7`.
 
 Tests are dealt to several processes, in an order that differs from run to run. A test that needs another one to have
 run before it fails only sometimes; shuffled within its file it fails soon. Files are kept together, since some share
-what took long to prepare.
+what took long to prepare. Without it properties are tried on the same examples each time: what fails on one machine
+fails on the next.
 """
 
 import random
@@ -10,6 +11,7 @@ from collections.abc import MutableSequence
 from itertools import groupby
 
 import pytest
+from hypothesis import settings
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,6 +27,12 @@ def shuffle_within_files(items: MutableSequence[pytest.Item], seed: int) -> None
         chance.shuffle(tests)
         shuffled.extend(tests)
     items[:] = shuffled
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.register_profile("same examples", derandomize=True)
+    settings.register_profile("new examples")
+    settings.load_profile("same examples" if config.getoption("--shuffle") is None else "new examples")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

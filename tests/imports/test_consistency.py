@@ -88,3 +88,13 @@ def test_RPT_27_a_planted_contradiction_is_found(path: str) -> None:
     value, rules = PLANTED[path]
     found = sorted({finding.rule for finding in findings(_changed(path, value)) if finding.kind == CONTRADICTION})
     assert found == rules
+
+
+def test_samples_without_an_interval_are_not_counted() -> None:
+    """An interval of nothing is damage, not a reason to divide by it."""
+    report = copy.deepcopy(appendix_c())
+    begun = [event for event in report["test_log_events"] if event["event"] == "perf_logging_begins"]
+    assert begun
+    for event in begun:
+        event["interval_ms"] = 0
+    assert "sample_count" not in {finding.rule for finding in findings(report)}

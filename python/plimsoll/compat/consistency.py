@@ -357,7 +357,9 @@ def _times(report: dict[str, Any]) -> Iterator[Finding]:
             f"a stress test of {seconds / 3600:.0f} h was judged by the lenient limits; the usual rule takes the strict ones up to 6 h",
         )
     events = report.get("test_log_events") or []
-    intervals = [event["interval_ms"] for event in events if event["event"] == "perf_logging_begins"]
+    intervals = [
+        event["interval_ms"] for event in events if event["event"] == "perf_logging_begins" and event["interval_ms"]
+    ]
     counts = [event["samples"] for event in events if event["event"] == "samples_queried"]
     if seconds and intervals and counts:
         expected = seconds / (intervals[0] / 1000)
