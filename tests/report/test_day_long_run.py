@@ -6,10 +6,10 @@ import sys
 import time
 from pathlib import Path
 
-from plimsoll.report.script import script_bundle
 from synthetic import make_folder
 
 from plimsoll import folder
+from plimsoll.report.script import script_bundle
 
 SECONDS_MAX = 5.0
 BYTES_MAX = 10_000_000
