@@ -9,6 +9,7 @@ use plimsoll_io::{Buffer, Context, Durability, File, Files, Notify, OpenMode, Pu
 use crate::error::{EngineError, PageDamage, Result};
 use crate::flushmap::{FlushMap, flush_map_path, flush_map_path_of_device, open_flush_map, save_flush_map};
 use crate::header::{DatabaseHeader, DatabaseState};
+use crate::known_page::KnownPage;
 use crate::log::GENERATION_BYTES;
 use crate::page::PageView;
 use crate::page_class::{PageClass, classify, correct};
@@ -339,7 +340,7 @@ impl Database {
             .file
             .read(self.size.offset_of(page), buffer, self.label(purpose))
             .await?;
-        match self.check_page(page, &mut buffer, check_flush_type) {
+        match self.check_buffer(page, &mut buffer, 0, check_flush_type) {
             Ok(()) => {
                 self.count(|statistics| statistics.pages_read += 1);
                 Ok(buffer)
@@ -347,6 +348,29 @@ impl Database {
             Err(damage) => {
                 self.count(|statistics| statistics.refused += 1);
                 Err(self.damaged(page, damage))
+            }
+        }
+    }
+
+    /// Checks the page that begins at `position` of what was read. Where the disk vouches for it, that is what the check finds.
+    pub fn check_buffer(
+        &self,
+        page: PageNumber,
+        buffer: &mut Buffer,
+        position: usize,
+        check_flush_type: bool,
+    ) -> std::result::Result<(), PageDamage> {
+        match buffer
+            .vouch(position)
+            .and_then(|vouch| KnownPage::of(vouch, page))
+        {
+            Some(KnownPage::Empty) => Err(PageDamage::Uninitialized),
+            Some(KnownPage::Sound { flush_type }) => {
+                self.check_flush_type(page, flush_type, check_flush_type)
+            }
+            None => {
+                let bytes = &mut buffer[position..position + self.size.bytes()];
+                self.check_page(page, bytes, check_flush_type)
             }
         }
     }
@@ -370,7 +394,15 @@ impl Database {
         }
         let view = PageView::new(bytes, self.size);
         view.check_bounds()?;
-        let found = view.flush_type();
+        self.check_flush_type(page, view.flush_type(), check_flush_type)
+    }
+
+    fn check_flush_type(
+        &self,
+        page: PageNumber,
+        found: u8,
+        check_flush_type: bool,
+    ) -> std::result::Result<(), PageDamage> {
         let expected = self.flush_map.borrow().get(page);
         if check_flush_type && expected != 0 && found != expected {
             return Err(PageDamage::LostFlush { found, expected });

@@ -22,6 +22,7 @@ mod header;
 pub mod instance;
 pub mod jobs;
 mod key;
+mod known_page;
 pub mod log;
 mod logtime;
 pub mod page;

@@ -178,6 +178,11 @@ fn classify_sound(page: &[u8], page_number: PageNumber, checksum: u64) -> PageCl
     }
 }
 
+/// Whether a page whose correcting checksums are right under this number is classified as sound in that place.
+pub(crate) fn is_sound_under(page: &[u8], page_number: PageNumber) -> bool {
+    !has_old_checksum(page) && embedded_page_number(page).is_none_or(|found| found == page_number)
+}
+
 fn embedded_page_number(page: &[u8]) -> Option<PageNumber> {
     let is_large = PageSize::from_bytes(page.len() as u32).is_some_and(PageSize::is_large);
     is_large.then(|| u32_at(page, 64))

@@ -36,6 +36,8 @@ pub use self::sparse::PreparedContent;
 pub use self::writer::{PrepareError, WriteOptions, WriteReport, write_database};
 use crate::catalog::system::USER_PAGE_MIN;
 use crate::checksum::set_checksum;
+use crate::known_page::KnownPage;
+use crate::page::PREPARED_FLUSH_TYPE;
 use crate::{DatabaseHeader, PageNumber, PageSize, Table};
 
 /// Name of the prepared table.
@@ -154,6 +156,16 @@ impl PreparedDatabase {
                 None => bytes.fill(0),
             },
         }
+    }
+
+    /// What a check of page `page` would find, where that follows from its place.
+    pub(crate) fn known(&self, page: PageNumber) -> Option<KnownPage> {
+        Some(match self.layout.find(page)? {
+            (_, layout::Role::Free) => KnownPage::Empty,
+            _ => KnownPage::Sound {
+                flush_type: PREPARED_FLUSH_TYPE,
+            },
+        })
     }
 
     /// The header of the file as prepared: a clean database that belongs to no log stream yet.

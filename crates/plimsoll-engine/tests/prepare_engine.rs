@@ -9,6 +9,8 @@ use std::rc::Rc;
 use plimsoll_engine::PageSize;
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::deep::{DeepOptions, DeepReport, verify_deep};
+use plimsoll_engine::error::PageDamage;
+use plimsoll_engine::jobs::maintenance::{MaintenanceOptions, MaintenanceProgress, maintain};
 use plimsoll_engine::page::page_flags;
 use plimsoll_engine::prepare::{Extent, PageDelta, Plan, PreparedContent, PreparedDatabase};
 use plimsoll_engine::transaction::Commit;
@@ -165,4 +167,56 @@ fn a_hundred_thousand_changes_leave_a_database() {
     let average = outcome.coded_bytes / outcome.changed_pages;
     println!("{} pages changed, {average} bytes each", outcome.changed_pages);
     assert!(average <= 200, "{average} bytes for a changed page");
+}
+
+/// Maintenance believes what the sparse disk knows of its pages, and still finds the one that went bad there, among sound and free ones.
+#[test]
+fn maintenance_finds_a_bad_page_of_a_prepared_database() {
+    let size = PageSize::KIB_4;
+    let plan = Plan {
+        free_pages: 200,
+        ..Plan::new(size, Extent::Records(500), 4)
+    };
+    let database = Rc::new(PreparedDatabase::new(plan).unwrap());
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 4, MemoryOptions::ram());
+    disk.load_sparse(
+        database_path(1),
+        database.file_bytes(),
+        PreparedContent::sparse(&database),
+    );
+    let damaged = database.pages() / 3;
+    disk.corrupt(database_path(1), size.offset_of(damaged), |bytes| {
+        bytes[100..120].fill(0x55)
+    });
+    let setup = Setup {
+        size,
+        page_images: false,
+        ..Setup::default()
+    };
+    run_on(&clock, &disk, move |files, handle| async move {
+        let (instance, _) = open(&files, &handle, &setup, 4).await.unwrap();
+        let progress: Rc<MaintenanceProgress> = Rc::default();
+        let options = MaintenanceOptions {
+            read_bytes: 64 * 1024,
+            pause_ns: 1_000_000,
+        };
+        let job = handle.spawn(maintain(instance.clone(), 1, options, progress.clone()));
+        while progress.passes.get() == 0 {
+            handle.sleep(1_000_000).await;
+        }
+        progress.stop.set(true);
+        job.await.unwrap();
+        let found = progress.damaged.take();
+        assert!(
+            found
+                .iter()
+                .all(|found| *found == (damaged, PageDamage::Checksum)),
+            "{found:?}"
+        );
+        assert!(!found.is_empty());
+        assert!(progress.pages_checked.get() >= u64::from(database.pages()));
+        instance.close().await.unwrap();
+    })
+    .unwrap();
 }

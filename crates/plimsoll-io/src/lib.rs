@@ -32,7 +32,7 @@ mod throttled;
 mod transfer;
 mod uring;
 
-pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferHome};
+pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferHome, Promise, Vouch};
 pub use clock::{Clock, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, UtcAnchor};
 pub use counting::CountingAllocator;
 pub use disk::{

@@ -6,6 +6,8 @@
 
 use std::rc::Rc;
 
+use crate::Vouch;
+
 /// What a file holds where nobody has written.
 pub trait Content {
     /// Content is generated and kept in blocks of this many bytes, usually the page size.
@@ -14,6 +16,11 @@ pub trait Content {
     /// Writes the content at `offset` into `bytes`: always exactly one unit at a multiple of the unit.
     /// The same offset gives the same bytes for ever.
     fn fill(&self, offset: u64, bytes: &mut [u8]);
+
+    /// What is known of the unit at `offset` without making it.
+    fn vouch(&self, _offset: u64) -> Option<Vouch> {
+        None
+    }
 }
 
 /// A lossless coding of a written unit against the generated one.
@@ -26,6 +33,11 @@ pub trait Delta {
     /// # Panics
     /// When `coded` did not come from [`Delta::encode`] with the same generated unit.
     fn decode(&self, coded: &[u8], unit: &mut [u8]);
+
+    /// What is known of a written unit from its code alone.
+    fn vouch(&self, _coded: &[u8]) -> Option<Vouch> {
+        None
+    }
 }
 
 /// Generated content with the coding for what is written over it.

@@ -40,11 +40,10 @@ pub(super) async fn read_chunk(
         }
         let page = first + index;
         let at = index as usize * page_bytes;
-        let target = &mut bytes[at..at + page_bytes];
-        if let Err(damage) = judge(database, page, target)
-            && let Some(damage) = judge_alone(database, page, target, before, damage, purpose).await?
-        {
-            damaged.push((page, damage));
+        if let Err(damage) = judge(database, page, &mut bytes, at) {
+            let target = &mut bytes[at..at + page_bytes];
+            let judged = judge_alone(database, page, target, before, damage, purpose).await?;
+            damaged.extend(judged.map(|damage| (page, damage)));
         }
     }
     Ok(Chunk {
@@ -55,8 +54,13 @@ pub(super) async fn read_chunk(
 }
 
 /// Pages never written are no damage here.
-fn judge(database: &Database, page: PageNumber, bytes: &mut [u8]) -> std::result::Result<(), PageDamage> {
-    match database.check_page(page, bytes, true) {
+fn judge(
+    database: &Database,
+    page: PageNumber,
+    bytes: &mut Buffer,
+    position: usize,
+) -> std::result::Result<(), PageDamage> {
+    match database.check_buffer(page, bytes, position, true) {
         Err(PageDamage::Uninitialized) => Ok(()),
         judged => judged,
     }
@@ -73,7 +77,7 @@ async fn judge_alone(
     while database.was_written_since(page, before) {
         before = database.write_mark();
         let mut again = database.read_run(page, 1, purpose).await?;
-        match judge(database, page, &mut again) {
+        match judge(database, page, &mut again, 0) {
             Ok(()) => {
                 target.copy_from_slice(&again);
                 return Ok(None);

@@ -6,6 +6,9 @@ use std::borrow::Cow;
 use super::{PageMut, PageView, TAG_BYTES, field, node_flags};
 use crate::{PageNumber, PageSize};
 
+/// The flush type of a page written front to back: it is written for the first time.
+pub(crate) const PREPARED_FLUSH_TYPE: u8 = 1;
+
 /// A page being filled in key order.
 pub(crate) struct PageBuilder<'a> {
     bytes: &'a mut [u8],
@@ -15,7 +18,7 @@ pub(crate) struct PageBuilder<'a> {
 }
 
 impl<'a> PageBuilder<'a> {
-    /// Starts an empty page with flush type 1. `external` is the space header of a root, else the key prefix. Whatever was in
+    /// Starts an empty page. `external` is the space header of a root, else the key prefix. Whatever was in
     /// `bytes` is written over: by nodes, or by zeros where none comes.
     pub(crate) fn new(
         bytes: &'a mut [u8],
@@ -27,7 +30,7 @@ impl<'a> PageBuilder<'a> {
     ) -> Self {
         let mut formatted = PageMut::new(bytes, size);
         formatted.format_ends(page, object, flags, external);
-        formatted.set_flush_type(1);
+        formatted.set_flush_type(PREPARED_FLUSH_TYPE);
         Self {
             bytes,
             size,

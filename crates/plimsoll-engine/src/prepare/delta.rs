@@ -5,14 +5,15 @@
 //! the script gets wrong. The residue makes the coding exact whatever the page holds; the script only makes it short.
 //!
 //! ```text
-//! page code  = 0x00 residue | 0x01 page number, heading, ghosts, steps, residue
+//! page code  = 0x00 residue | kind page number, heading, ghosts, steps, residue
+//! kind       = 0x01 | 0x04 + flush type: a check would find the page sound and in its place
 //! heading    = database time, object, flags, neighbours, external header; each as its difference from the prepared page
 //! ghosts     = count, { place, number, version }: records no longer on the page whose bytes still lie in its free space
 //! steps      = count, { step }: the lines of the page in order, see `script.rs`
 //! residue    = the coding of `plimsoll_io::Runs` of the page against what the script gives, checksums aside
 //! ```
 //!
-//! Numbers are LEB128, signed ones zigzag. Code 0x01 is only used for pages whose checksums are right; they are computed, not kept.
+//! Numbers are LEB128, signed ones zigzag. Only pages whose checksums are right have a script; their checksums are computed, not kept.
 
 mod compose;
 mod ghosts;
@@ -21,18 +22,22 @@ mod script;
 
 use std::rc::Rc;
 
-use plimsoll_io::{Delta, Runs};
+use plimsoll_io::{Delta, Runs, Vouch};
 
 use self::compose::{Composer, Heading};
 use self::ghosts::Ghost;
 use self::numbers::{push_number, take_number};
 use super::PreparedDatabase;
 use crate::checksum::{SLOTS, page_checksums, set_checksum, stored_checksums};
+use crate::known_page::KnownPage;
 use crate::page::PageView;
+use crate::page_class::is_sound_under;
 use crate::{PageNumber, PageSize};
 
 const PLAIN: u8 = 0;
 const SCRIPTED: u8 = 1;
+const SOUND: u8 = 4;
+const FLUSH_TYPE_MASK: u8 = 3;
 
 /// The coding of changed pages of one prepared database.
 #[derive(Clone, Debug)]
@@ -57,7 +62,7 @@ impl PageDelta {
         view.check_structure().ok()?;
         let heading = Heading::of(&view)?;
         let mut coded = Vec::with_capacity(128);
-        coded.push(SCRIPTED);
+        coded.push(kind_of(&view, page));
         push_number(&mut coded, page.into());
         let mut composer = Composer::new(&self.database, generated, page, heading);
         composer.push_heading(&mut coded);
@@ -114,6 +119,22 @@ impl Delta for PageDelta {
             Some((&PLAIN, residue)) => Runs.decode(residue, unit),
             Some((_, scripted)) => self.decode_scripted(scripted, unit),
         }
+    }
+
+    fn vouch(&self, coded: &[u8]) -> Option<Vouch> {
+        let (kind, mut scripted) = coded.split_first()?;
+        let flush_type = kind & FLUSH_TYPE_MASK;
+        (kind & SOUND != 0)
+            .then(|| KnownPage::Sound { flush_type }.vouch(take_number(&mut scripted) as PageNumber))
+    }
+}
+
+/// The kind of code of a page with a sound structure and right checksums under this number.
+fn kind_of(view: &PageView<'_>, page: PageNumber) -> u8 {
+    if is_sound_under(view.bytes(), page) {
+        SOUND | view.flush_type()
+    } else {
+        SCRIPTED
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use plimsoll_io::{Content, Sparse};
+use plimsoll_io::{Content, Sparse, Vouch};
 
 use super::PreparedDatabase;
 use super::delta::PageDelta;
@@ -43,5 +43,11 @@ impl Content for PreparedContent {
             // Past the last page the format can number.
             Some(Err(_)) => bytes.fill(0),
         }
+    }
+
+    fn vouch(&self, offset: u64) -> Option<Vouch> {
+        let place = offset / self.unit_bytes() as u64;
+        let page = u32::try_from(place.checked_sub(1)?).ok()?;
+        self.database.known(page).map(|known| known.vouch(page))
     }
 }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use crate::sparse::Sparse;
+use crate::{Buffer, Promise, Vouch};
 
 /// Chunks per segment of the table.
 const SEGMENT_CHUNKS: usize = 256;
@@ -151,6 +152,17 @@ impl Layout {
         }
     }
 
+    fn vouch(&self, slot: &Slot, chunk: usize) -> Option<Vouch> {
+        let content = self.sparse.as_ref()?;
+        match slot {
+            Some(coded) => content.sparse.delta.vouch(coded),
+            None if self.offset_of(chunk) < content.length_bytes => {
+                content.sparse.content.vouch(self.offset_of(chunk))
+            }
+            None => None,
+        }
+    }
+
     fn offset_of(&self, chunk: usize) -> u64 {
         chunk as u64 * self.chunk_bytes as u64
     }
@@ -158,6 +170,29 @@ impl Layout {
 
 fn is_zero(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
+}
+
+/// Whole chunks of a sparse file as they were at one moment, to be made when somebody looks.
+struct Moment {
+    layout: Layout,
+    first: usize,
+    slots: Vec<Slot>,
+}
+
+impl Promise for Moment {
+    fn keep(&self, bytes: &mut [u8]) {
+        let units = bytes.chunks_exact_mut(self.layout.chunk_bytes);
+        for (index, (slot, unit)) in self.slots.iter().zip(units).enumerate() {
+            self.layout.whole(slot, self.first + index, unit);
+        }
+    }
+
+    fn vouch(&self, position: usize) -> Option<Vouch> {
+        let index = position / self.layout.chunk_bytes;
+        let is_start = position.is_multiple_of(self.layout.chunk_bytes);
+        let slot = self.slots.get(index).filter(|_| is_start)?;
+        self.layout.vouch(slot, self.first + index)
+    }
 }
 
 /// See the module text.
@@ -201,6 +236,22 @@ impl Chunks {
             let part = &mut bytes[piece.bytes.clone()];
             self.layout.read_slot(self.slot(piece.chunk), &piece, part);
         }
+    }
+
+    /// Reads into a buffer, at once or, where that costs more, when somebody looks at it: generated content is kept as a promise.
+    pub(crate) fn read_into(&self, offset: u64, buffer: &mut Buffer) {
+        let chunk_bytes = self.layout.chunk_bytes;
+        let is_whole = offset.is_multiple_of(chunk_bytes as u64) && buffer.len().is_multiple_of(chunk_bytes);
+        if self.layout.sparse.is_none() || !is_whole {
+            return self.read(offset, buffer);
+        }
+        let first = (offset / chunk_bytes as u64) as usize;
+        let chunks = first..first + buffer.len() / chunk_bytes;
+        buffer.promise(Box::new(Moment {
+            layout: self.layout.clone(),
+            first,
+            slots: chunks.map(|chunk| self.slot(chunk).clone()).collect(),
+        }));
     }
 
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {

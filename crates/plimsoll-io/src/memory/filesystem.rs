@@ -198,7 +198,7 @@ impl FileSystem {
         if inode.is_unreadable(offset, length) {
             return Err(error(Kind::Medium));
         }
-        inode.chunks.read(offset, &mut buffer);
+        inode.chunks.read_into(offset, &mut buffer);
         Ok(Answer::Buffer(buffer))
     }
 

@@ -1,10 +1,10 @@
 //! Files that are generated where nobody wrote, and kept as differences where somebody did.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Content, Delta, Durability, Loss, MemoryOptions, OpenMode, Random, Runs, Sparse, Tracking,
+    Buffer, Content, Delta, Durability, Loss, MemoryOptions, OpenMode, Random, Runs, Sparse, Tracking, Vouch,
 };
 
 use crate::rig::{Rig, label};
@@ -223,4 +223,93 @@ fn runs_are_lossless() {
         Runs.decode(&coded, &mut decoded);
         assert_eq!(decoded, written, "case {case}");
     }
+}
+
+/// Pages that count how often they are made and vouch for themselves by their place.
+#[derive(Default)]
+struct Watched(Cell<u64>);
+
+impl Content for Watched {
+    fn unit_bytes(&self) -> usize {
+        PAGE
+    }
+
+    fn fill(&self, offset: u64, bytes: &mut [u8]) {
+        self.0.set(self.0.get() + 1);
+        Pages.fill(offset, bytes);
+    }
+
+    fn vouch(&self, offset: u64) -> Option<Vouch> {
+        Some(Vouch(offset))
+    }
+}
+
+fn watched_rig() -> (Rig, plimsoll_io::File, Rc<Watched>) {
+    let rig = Rig::new(MemoryOptions::default());
+    let watched = Rc::new(Watched::default());
+    rig.disk
+        .load_sparse("big", 16 * PAGE as u64, Sparse::new(watched.clone()));
+    let files = rig.files.clone();
+    let file = rig.run(async move { files.open("big", OpenMode::Write, label()).await.unwrap() });
+    (rig, file, watched)
+}
+
+fn read_unseen(rig: &Rig, file: &plimsoll_io::File, page: usize, pages: usize) -> Buffer {
+    let pending = file.read((page * PAGE) as u64, Buffer::zeroed(pages * PAGE), label());
+    rig.run(pending).unwrap()
+}
+
+/// Pages that are read and not looked at are not made, which is most of what maintenance reads; looking makes them once.
+#[test]
+fn pages_are_made_when_somebody_looks() {
+    let (rig, file, watched) = watched_rig();
+    let mut buffer = read_unseen(&rig, &file, 3, 2);
+    assert_eq!((buffer.len(), watched.0.get()), (2 * PAGE, 0));
+    assert_eq!(buffer.vouch(PAGE), Some(Vouch(4 * PAGE as u64)));
+    assert_eq!(buffer.vouch(17), None, "there no page begins");
+    assert_eq!(buffer[PAGE..], page_at(4 * PAGE as u64)[..]);
+    assert_eq!(buffer[..PAGE], page_at(3 * PAGE as u64)[..]);
+    assert_eq!(watched.0.get(), 2, "each page once");
+    assert_eq!(buffer.vouch(0), Some(Vouch(3 * PAGE as u64)), "still as made");
+    buffer[5] = 0;
+    assert_eq!(buffer.vouch(0), None, "nobody vouches for what was changed");
+    assert_eq!(watched.0.get(), 2);
+}
+
+/// A read is of the moment it was done, however late somebody looks at it: what is written afterwards belongs to later reads.
+#[test]
+fn a_late_look_sees_what_was_read() {
+    let (rig, file, watched) = watched_rig();
+    rig.write(&file, PAGE as u64, &[7; PAGE], Durability::Volatile);
+    let made = watched.0.get();
+    let early = [read_unseen(&rig, &file, 0, 1), read_unseen(&rig, &file, 1, 1)];
+    rig.write(&file, 0, &[8; PAGE], Durability::Volatile);
+    rig.write(&file, PAGE as u64, &[9; PAGE], Durability::Volatile);
+    assert_eq!(early[0][..], page_at(0)[..]);
+    assert_eq!(early[1][..], [7; PAGE]);
+    assert_eq!(early[1].vouch(0), None, "the usual coding vouches for nothing");
+    assert_eq!(rig.read(&file, 0, PAGE), [8; PAGE]);
+    assert!(watched.0.get() > made);
+}
+
+/// Sharing, shortening and changing a promised buffer are ways of looking at it; the bytes are the same on each of them.
+#[test]
+fn every_way_to_the_bytes_keeps_the_promise() {
+    let (rig, file, _) = watched_rig();
+    let expected = page_at(PAGE as u64);
+    let mut shared = read_unseen(&rig, &file, 1, 1);
+    let sharer = shared.share();
+    assert_eq!((&shared[..], &sharer[..]), (&expected[..], &expected[..]));
+    let mut shortened = read_unseen(&rig, &file, 1, 1);
+    shortened.set_length(512);
+    assert_eq!((&shortened[..], shortened.vouch(0)), (&expected[..512], None));
+    let mut changed = read_unseen(&rig, &file, 1, 1);
+    changed[0] = !expected[0];
+    assert_eq!(changed[1..], expected[1..]);
+    rig.write(&file, 0, &read_unseen(&rig, &file, 1, 1), Durability::Volatile);
+    assert_eq!(
+        rig.read(&file, 0, PAGE),
+        expected,
+        "written from one to another place"
+    );
 }
