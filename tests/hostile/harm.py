@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -28,6 +30,8 @@ _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
 _LOAD_WORD, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
 _ALLOW, _ERRNO_EPERM = 0x7FFF0000, 0x00050001
 _IO_URING_SETUP = 425
+#: Nothing that waits for a frozen file system waits for longer.
+_FROZEN_S_MAX = 150
 
 
 class _Program(ctypes.Structure):
@@ -93,12 +97,19 @@ def clock_that_steps_back(home: Path) -> Path:
 
 @contextmanager
 def frozen(point: Path) -> Iterator[None]:
-    """No write to a file system returns while this lasts."""
-    subprocess.run(["fsfreeze", "--freeze", point], check=True, timeout=30)
+    """No write to a file system returns while this lasts. It thaws even if the test dies: nothing could remove it otherwise."""
+    watchdog = subprocess.Popen(
+        ["sh", "-c", 'sleep "$1"; fsfreeze --unfreeze "$2"', "sh", str(_FROZEN_S_MAX), point],
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )
     try:
+        subprocess.run(["fsfreeze", "--freeze", point], check=True, timeout=30)
         yield
     finally:
         subprocess.run(["fsfreeze", "--unfreeze", point], check=False, timeout=30)
+        os.killpg(watchdog.pid, signal.SIGKILL)
+        watchdog.wait()
 
 
 def wait_for(path: Path, words: str, seconds: float = 120) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import signal
 import subprocess
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from harm import (
     PLIMSOLL,
     SHORT,
     clock_that_steps_back,
+    file_system,
     forbid_io_uring,
+    frozen,
     mounted,
     plimsoll,
     wait_for,
@@ -218,3 +221,62 @@ def test_a_database_folder_that_is_a_link(tmp_path: Path) -> None:
     assert result.returncode == 2, result.stderr
     assert "symbolic link" in result.stderr
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+FROZEN_PLAN = """
+kind = "plan"
+schema_version = 1
+hung_after_ms = 1500
+io_method = "{method}"
+[[target]]
+name = "disk"
+path = "{path}"
+[[instance]]
+name = "one"
+database_size_mib = 64
+cache_mib_max = 4
+[[workload]]
+name = "mix"
+load = {{ sessions = 3 }}
+[[phase]]
+kind = "prepare"
+[[phase]]
+kind = "measure"
+duration_s = {seconds}
+[[phase]]
+kind = "stop"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["io_uring", "threads"])
+def test_an_io_that_never_returns(method: str, tmp_path: Path) -> None:
+    """A path that hangs is what people test storage for: it is said, and Ctrl-C gives them the run folder while it still hangs.
+
+    The process itself stays until the kernel gives its I/O back; nothing a program does can change that.
+    """
+    with file_system(tmp_path, 420) as disk:
+        plan = tmp_path / "plan.toml"
+        plan.write_text(FROZEN_PLAN.format(method=method, path=disk / "here", seconds=600))
+        run = tmp_path / "run"
+        command = [*PLIMSOLL, "run", str(plan), "--yes", "--out", str(run)]
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        try:
+            wait_for(run / folder.EVENTS, "measure started")
+            with frozen(disk):
+                wait_for(run / folder.EVENTS, "has not completed for more than 1500 ms", seconds=30)
+                process.send_signal(signal.SIGINT)
+                wait_for(run / folder.REPORT, "</html>", seconds=90)
+                assert "result" in (run / folder.VERDICT).read_text()
+                assert (run / folder.SAMPLES).exists()
+                assert outcome_of(run)["ending"] == "interrupted"
+        finally:
+            _, errors = process.communicate(timeout=60)
+        assert process.returncode == 4, errors
+        assert "the next run recovers them" in (run / folder.EVENTS).read_text()
+        plan.write_text(FROZEN_PLAN.format(method=method, path=disk / "here", seconds=2))
+        again = plimsoll("run", plan, "--yes", "--quiet", "--out", tmp_path / "again", cwd=tmp_path)
+        assert again.returncode in ENDED, again.stderr
+        assert "it will be recovered from its log" in again.stderr

@@ -2,10 +2,12 @@
 //!
 //! The run has a thread of its own that never touches Python. Every wait here gives the interpreter free, wakes each
 //! 50 ms and lets Python look for signals, so Ctrl-C is noticed whatever the disk does.
+//!
+//! The outcome comes through a channel and the thread is not joined: where an I/O never returns, the kernel holds the thread that
+//! asked for it until it does, also after everything that the thread had to say.
 
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::time::Duration;
 
 use plimsoll_measure::{Row, column_buffers};
@@ -28,7 +30,7 @@ pub struct Run {
 }
 
 struct State {
-    thread: Option<JoinHandle<Result<RunOutcome, RunError>>>,
+    ended: Receiver<Result<RunOutcome, RunError>>,
     result: Option<Result<String, RunError>>,
 }
 
@@ -43,9 +45,13 @@ impl Run {
         let stop = StopSignal::default();
         let output = Output { samples, events };
         let signal = stop.clone();
-        let thread = std::thread::Builder::new()
+        let (ending, ended) = sync_channel(1);
+        std::thread::Builder::new()
             .name("plimsoll-run".into())
-            .spawn(move || execute_live(spec, output, signal))
+            .spawn(move || {
+                // Nobody listens any more when the interpreter has dropped the run.
+                let _ = ending.send(execute_live(spec, output, signal));
+            })
             .map_err(|error| {
                 PlimsollError::new_err(format!("no thread could be started for the run: {error}"))
             })?;
@@ -53,10 +59,7 @@ impl Run {
             stop,
             samples: Mutex::new(sample_rows),
             events: Mutex::new(event_lines),
-            state: Mutex::new(State {
-                thread: Some(thread),
-                result: None,
-            }),
+            state: Mutex::new(State { ended, result: None }),
         })
     }
 
@@ -104,7 +107,7 @@ impl Run {
     /// How the run ended, as JSON; waits for the end.
     fn outcome(&self, py: Python<'_>) -> PyResult<String> {
         loop {
-            let finished = py.detach(|| self.wait_a_little());
+            let finished = py.detach(|| self.is_over_within(WAKE_EVERY));
             py.check_signals()?;
             if finished {
                 let state = self.state.lock().expect("no panic happens under this lock");
@@ -118,40 +121,32 @@ impl Run {
 impl Run {
     fn take_rows(&self, wait: Duration) -> Result<Vec<Row>, RecvTimeoutError> {
         let samples = self.samples.lock().expect("no panic happens under this lock");
-        // A run that was stopped may leave its end of the channel open: its thread tells that it is over.
         let mut rows = match samples.recv_timeout(wait) {
-            Err(RecvTimeoutError::Timeout) if self.is_over() => return Err(RecvTimeoutError::Disconnected),
+            // A run that was stopped may leave its end of the channel open: its outcome tells that it is over.
+            Err(RecvTimeoutError::Timeout) if self.is_over_within(Duration::ZERO) => {
+                samples.try_recv().map_err(|_| RecvTimeoutError::Disconnected)?
+            }
             received => received?,
         };
         rows.extend(samples.try_iter().flatten());
         Ok(rows)
     }
 
-    fn is_over(&self) -> bool {
-        let state = self.state.lock().expect("no panic happens under this lock");
-        state.result.is_some() || state.thread.as_ref().is_none_or(JoinHandle::is_finished)
-    }
-
-    /// Whether the run has ended; looks for at most [`WAKE_EVERY`].
-    fn wait_a_little(&self) -> bool {
+    /// Whether the run has ended; looks for as long as told.
+    fn is_over_within(&self, wait: Duration) -> bool {
         let mut state = self.state.lock().expect("no panic happens under this lock");
         if state.result.is_some() {
             return true;
         }
-        if state.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
-            drop(state);
-            std::thread::sleep(WAKE_EVERY);
-            return false;
-        }
-        let joined = state.thread.take().map(JoinHandle::join);
-        state.result = Some(match joined {
-            Some(Ok(outcome)) => outcome.and_then(|outcome| {
-                serde_json::to_string(&outcome).map_err(|error| RunError::Engine(error.to_string()))
-            }),
-            _ => Err(RunError::Engine(
-                "the run's thread broke down; this is a fault of Plimsoll".into(),
-            )),
-        });
+        let broken = "the run's thread broke down; this is a fault of Plimsoll";
+        let ended = match state.ended.recv_timeout(wait) {
+            Err(RecvTimeoutError::Timeout) => return false,
+            Err(RecvTimeoutError::Disconnected) => Err(RunError::Engine(broken.into())),
+            Ok(ended) => ended,
+        };
+        let written =
+            |outcome| serde_json::to_string(&outcome).map_err(|error| RunError::Engine(error.to_string()));
+        state.result = Some(ended.and_then(written));
         true
     }
 }
