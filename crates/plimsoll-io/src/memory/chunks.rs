@@ -1,11 +1,12 @@
 //! The bytes of one file: a sparse table of reference-counted chunks, copied when shared.
 //!
 //! Copying a whole table shares every chunk, so a crash image costs little more than what differs. A chunk nobody wrote
-//! is absent: it reads as zero, or as the generated content of a sparse file, whose written chunks are kept coded.
+//! is absent: it reads as zero, or as the generated content of a sparse file, whose written chunks are kept as their codes.
 
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::codes::Codes;
 use crate::sparse::Sparse;
 use crate::{Buffer, Promise, Vouch};
 
@@ -99,19 +100,25 @@ impl Layout {
         match (&self.sparse, slot) {
             (None, None) => bytes.fill(0),
             (None, Some(chunk)) => bytes.copy_from_slice(&chunk[piece.within.clone()]),
-            (Some(_), _) if bytes.len() == self.chunk_bytes => self.whole(slot, piece.chunk, bytes),
-            (Some(_), _) => {
-                let mut whole = vec![0; self.chunk_bytes];
-                self.whole(slot, piece.chunk, &mut whole);
-                bytes.copy_from_slice(&whole[piece.within.clone()]);
-            }
+            (Some(_), slot) => self.read_code(slot.as_deref(), piece, bytes),
         }
+    }
+
+    /// Reads a part of one chunk of a sparse file.
+    fn read_code(&self, code: Option<&[u8]>, piece: &Piece, bytes: &mut [u8]) {
+        if bytes.len() == self.chunk_bytes {
+            return self.whole(code, piece.chunk, bytes);
+        }
+        let mut whole = vec![0; self.chunk_bytes];
+        self.whole(code, piece.chunk, &mut whole);
+        bytes.copy_from_slice(&whole[piece.within.clone()]);
     }
 
     /// Writes a part of one chunk.
     pub(crate) fn write_slot(&self, slot: &mut Slot, piece: &Piece, bytes: &[u8]) {
         if let Some(generated) = &self.sparse {
-            self.write_sparse(generated, slot, piece, bytes);
+            let code = self.code(generated, slot.as_deref(), piece, bytes);
+            *slot = (!code.is_empty()).then(|| Rc::from(code));
         } else if let Some(chunk) = slot.as_mut().and_then(Rc::get_mut) {
             chunk[piece.within.clone()].copy_from_slice(bytes);
         } else if bytes.len() == self.chunk_bytes {
@@ -127,28 +134,27 @@ impl Layout {
         }
     }
 
-    fn write_sparse(&self, content: &Generated, slot: &mut Slot, piece: &Piece, bytes: &[u8]) {
+    /// The code of a chunk with this code once these bytes are written to it.
+    fn code(&self, content: &Generated, code: Option<&[u8]>, piece: &Piece, bytes: &[u8]) -> Vec<u8> {
         let delta = &content.sparse.delta;
         let mut generated = vec![0; self.chunk_bytes];
         content.fill(self.offset_of(piece.chunk), &mut generated);
-        let coded = if bytes.len() == self.chunk_bytes {
-            delta.encode(&generated, bytes)
-        } else {
-            let mut written = generated.clone();
-            if let Some(coded) = slot {
-                delta.decode(coded, &mut written);
-            }
-            written[piece.within.clone()].copy_from_slice(bytes);
-            delta.encode(&generated, &written)
-        };
-        *slot = (!coded.is_empty()).then(|| Rc::from(coded));
+        if bytes.len() == self.chunk_bytes {
+            return delta.encode(&generated, bytes);
+        }
+        let mut written = generated.clone();
+        if let Some(code) = code {
+            delta.decode(code, &mut written);
+        }
+        written[piece.within.clone()].copy_from_slice(bytes);
+        delta.encode(&generated, &written)
     }
 
-    fn whole(&self, slot: &Slot, chunk: usize, bytes: &mut [u8]) {
+    fn whole(&self, code: Option<&[u8]>, chunk: usize, bytes: &mut [u8]) {
         let content = self.sparse.as_ref().expect("only sparse files come here");
         content.fill(self.offset_of(chunk), bytes);
-        if let Some(coded) = slot {
-            content.sparse.delta.decode(coded, bytes);
+        if let Some(code) = code {
+            content.sparse.delta.decode(code, bytes);
         }
     }
 
@@ -183,7 +189,7 @@ impl Promise for Moment {
     fn keep(&self, bytes: &mut [u8]) {
         let units = bytes.chunks_exact_mut(self.layout.chunk_bytes);
         for (index, (slot, unit)) in self.slots.iter().zip(units).enumerate() {
-            self.layout.whole(slot, self.first + index, unit);
+            self.layout.whole(slot.as_deref(), self.first + index, unit);
         }
     }
 
@@ -195,46 +201,61 @@ impl Promise for Moment {
     }
 }
 
+/// The table of a file.
+#[derive(Clone)]
+enum Table {
+    /// Chunks as they are.
+    Plain(Vec<Option<Rc<Segment>>>),
+    /// The codes of a sparse file's chunks.
+    Coded(Codes),
+}
+
 /// See the module text.
 #[derive(Clone)]
 pub(crate) struct Chunks {
     layout: Layout,
-    segments: Vec<Option<Rc<Segment>>>,
+    table: Table,
 }
 
 impl Chunks {
     pub(crate) fn new(layout: Layout) -> Self {
-        Self {
-            layout,
-            segments: Vec::new(),
-        }
+        let table = match layout.sparse {
+            None => Table::Plain(Vec::new()),
+            Some(_) => Table::Coded(Codes::default()),
+        };
+        Self { layout, table }
     }
 
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    pub(crate) fn slot(&self, chunk: usize) -> &Slot {
-        match self.segments.get(chunk / SEGMENT_CHUNKS) {
-            Some(Some(segment)) => &segment.0[chunk % SEGMENT_CHUNKS],
-            _ => &None,
+    /// One chunk as it is kept.
+    pub(crate) fn slot(&self, chunk: usize) -> Slot {
+        match &self.table {
+            Table::Plain(segments) => plain_slot(segments, chunk).clone(),
+            Table::Coded(codes) => codes.get(chunk).map(Rc::from),
         }
     }
 
-    pub(crate) fn slot_mut(&mut self, chunk: usize) -> &mut Slot {
-        let index = chunk / SEGMENT_CHUNKS;
-        if index >= self.segments.len() {
-            self.segments.resize(index + 1, None);
+    /// Keeps a chunk as it was kept elsewhere.
+    pub(crate) fn set_slot(&mut self, chunk: usize, slot: Slot) {
+        match &mut self.table {
+            Table::Plain(segments) => *plain_slot_mut(segments, chunk) = slot,
+            Table::Coded(codes) => codes.set(chunk, slot.as_deref().unwrap_or_default()),
         }
-        let segment =
-            self.segments[index].get_or_insert_with(|| Rc::new(Segment(std::array::from_fn(|_| None))));
-        &mut Rc::make_mut(segment).0[chunk % SEGMENT_CHUNKS]
     }
 
     pub(crate) fn read(&self, offset: u64, bytes: &mut [u8]) {
         for piece in self.layout.pieces(offset, bytes.len()) {
             let part = &mut bytes[piece.bytes.clone()];
-            self.layout.read_slot(self.slot(piece.chunk), &piece, part);
+            match &self.table {
+                Table::Plain(segments) => {
+                    let slot = plain_slot(segments, piece.chunk);
+                    self.layout.read_slot(slot, &piece, part);
+                }
+                Table::Coded(codes) => self.layout.read_code(codes.get(piece.chunk), &piece, part),
+            }
         }
     }
 
@@ -250,29 +271,43 @@ impl Chunks {
         buffer.promise(Box::new(Moment {
             layout: self.layout.clone(),
             first,
-            slots: chunks.map(|chunk| self.slot(chunk).clone()).collect(),
+            slots: chunks.map(|chunk| self.slot(chunk)).collect(),
         }));
     }
 
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
-        let layout = self.layout.clone();
-        for piece in layout.pieces(offset, bytes.len()) {
+        for piece in self.layout.pieces(offset, bytes.len()) {
             let part = &bytes[piece.bytes.clone()];
-            layout.write_slot(self.slot_mut(piece.chunk), &piece, part);
+            match (&mut self.table, &self.layout.sparse) {
+                (Table::Coded(codes), Some(content)) => {
+                    let code = self.layout.code(content, codes.get(piece.chunk), &piece, part);
+                    codes.set(piece.chunk, &code);
+                }
+                (Table::Plain(segments), _) => {
+                    let slot = plain_slot_mut(segments, piece.chunk);
+                    self.layout.write_slot(slot, &piece, part);
+                }
+                (Table::Coded(_), None) => unreachable!("only sparse files are coded"),
+            }
         }
     }
 
     /// Forgets everything from `length_bytes` on, so that a later extension reads as zero.
     pub(crate) fn truncate(&mut self, length_bytes: u64) {
-        let layout = self.layout.clone();
-        let whole = length_bytes.div_ceil(layout.chunk_bytes as u64) as usize;
-        self.segments.truncate(whole.div_ceil(SEGMENT_CHUNKS));
-        for chunk in whole..self.segments.len() * SEGMENT_CHUNKS {
-            if self.slot(chunk).is_some() {
-                *self.slot_mut(chunk) = None;
+        let chunk_bytes = self.layout.chunk_bytes as u64;
+        let whole = length_bytes.div_ceil(chunk_bytes) as usize;
+        match &mut self.table {
+            Table::Plain(segments) => {
+                segments.truncate(whole.div_ceil(SEGMENT_CHUNKS));
+                for chunk in whole..segments.len() * SEGMENT_CHUNKS {
+                    if plain_slot(segments, chunk).is_some() {
+                        *plain_slot_mut(segments, chunk) = None;
+                    }
+                }
             }
+            Table::Coded(codes) => codes.truncate(whole),
         }
-        let tail = whole as u64 * layout.chunk_bytes as u64 - length_bytes;
+        let tail = whole as u64 * chunk_bytes - length_bytes;
         if tail > 0 && whole > 0 && self.slot(whole - 1).is_some() {
             self.write(length_bytes, &vec![0; tail as usize]);
         }
@@ -280,8 +315,31 @@ impl Chunks {
 
     /// Bytes held in chunks: what the file costs in memory, without the table.
     pub(crate) fn stored_bytes(&self) -> u64 {
-        let segments = self.segments.iter().flatten();
-        let slots = segments.flat_map(|segment| segment.0.iter().flatten());
-        slots.map(|chunk| chunk.len() as u64).sum()
+        match &self.table {
+            Table::Plain(segments) => {
+                let slots = segments
+                    .iter()
+                    .flatten()
+                    .flat_map(|segment| segment.0.iter().flatten());
+                slots.map(|chunk| chunk.len() as u64).sum()
+            }
+            Table::Coded(codes) => codes.stored_bytes(),
+        }
     }
+}
+
+fn plain_slot(segments: &[Option<Rc<Segment>>], chunk: usize) -> &Slot {
+    match segments.get(chunk / SEGMENT_CHUNKS) {
+        Some(Some(segment)) => &segment.0[chunk % SEGMENT_CHUNKS],
+        _ => &None,
+    }
+}
+
+fn plain_slot_mut(segments: &mut Vec<Option<Rc<Segment>>>, chunk: usize) -> &mut Slot {
+    let index = chunk / SEGMENT_CHUNKS;
+    if index >= segments.len() {
+        segments.resize(index + 1, None);
+    }
+    let segment = segments[index].get_or_insert_with(|| Rc::new(Segment(std::array::from_fn(|_| None))));
+    &mut Rc::make_mut(segment).0[chunk % SEGMENT_CHUNKS]
 }

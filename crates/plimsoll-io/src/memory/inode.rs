@@ -118,8 +118,10 @@ impl Inode {
         let replayed = keeping == Keeping::Volatile || !self.changes.is_empty();
         if keeping != Keeping::Untracked && replayed {
             for piece in self.chunks.layout().pieces(offset, bytes.len()) {
-                let present = self.chunks.slot(piece.chunk).clone();
-                self.before.entry(piece.chunk).or_insert(present);
+                let chunks = &self.chunks;
+                self.before
+                    .entry(piece.chunk)
+                    .or_insert_with(|| chunks.slot(piece.chunk));
             }
             self.push(ChangeKind::Write {
                 offset,
@@ -181,7 +183,7 @@ impl Inode {
     pub(crate) fn stable_chunks(&self) -> Chunks {
         let mut stable = self.chunks.clone();
         for (chunk, slot) in &self.before {
-            *stable.slot_mut(*chunk) = slot.clone();
+            stable.set_slot(*chunk, slot.clone());
         }
         stable
     }

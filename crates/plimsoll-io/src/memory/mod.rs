@@ -12,6 +12,7 @@
 
 mod access;
 mod chunks;
+mod codes;
 mod crash;
 mod faults;
 mod faulty;
