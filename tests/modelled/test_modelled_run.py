@@ -159,3 +159,40 @@ def test_a_file_of_arrays_that_is_not_there_is_named() -> None:
     done = CliRunner().invoke(app, ["model", "no-such-file.toml"])
     assert done.exit_code == 2
     assert "no-such-file.toml cannot be read" in done.stderr
+
+
+def test_HA_04_a_drive_that_fails_while_measured_is_rebuilt_and_told(tmp_path: Path) -> None:
+    """The failure comes after the warm-up, the spare is filled meanwhile, and terminal and report say how far it is."""
+    change = ["spare_count=1", "faults=[{what='drive fails', number=2, after_s=5}]"]
+    modelled(tmp_path / "run", "emc-vnxe3300", *(word for item in change for word in ("--change", item)))
+    outcome = json.loads((tmp_path / "run/outcome.json").read_text(encoding="utf-8"))
+    by_kind = {phase["kind"]: phase["array"] for phase in outcome["phases"]}
+    assert by_kind["warm_up"]["rebuilds"] == []
+    rebuild = by_kind["measure"]["rebuilds"][0]
+    assert rebuild["duration_s"] == pytest.approx(15 - 5, abs=0.1)
+    assert 0 < rebuild["share"] < 0.01
+    page = (tmp_path / "run/report.html").read_text(encoding="utf-8")
+    assert "drive 2 fails 5 s into the measurement" in page
+    assert "A spare was filled to" in page
+
+
+def test_a_pass_on_burst_credits_is_too_close_to_call(tmp_path: Path) -> None:
+    """A volume that lives on credits passes for an hour and fails from then on; a prediction of a pass would sell it."""
+    verdict = modelled(tmp_path / "run", "cloud-volume")
+    assert verdict["prediction"]["result"] == TOO_CLOSE
+    assert any("lived on burst credits" in reason for reason in verdict["prediction"]["reasons"])
+
+
+def test_MON_02_the_report_shows_the_hosts_counts_below_the_arrays(emc: Path) -> None:
+    """An administrator compares the two by eye: they stand one below the other, and every figure has its source beside it."""
+    page = (emc / "report.html").read_text(encoding="utf-8")
+    row_of = {
+        name: [float(text.replace(",", "")) for text in re.findall(r"<td[^>]*>([\d,.]+)</td>", row)]
+        for name in ("Together", "Host")
+        for row in re.findall(rf"<tr[^>]*><t[dh][^>]*>{name}</t[dh]>(.*?)</tr>", page, re.DOTALL)
+    }
+    array, host = row_of["Together"], row_of["Host"]
+    assert array[0] == pytest.approx(host[0], rel=0.02)
+    # File headers and log generations written in advance are in the array's sum alone.
+    assert host[1] < array[1] < 1.08 * host[1]
+    assert "EMC VNXe3300 ESRP report, Tables 2 to 4" in page

@@ -146,3 +146,17 @@ def test_a_latency_nobody_reaches_is_told() -> None:
     light = (study.variants[0].light or {}) | {"at_latency_ms": 0.2, "warm_up_s": 2, "measure_s": 5}
     with pytest.raises(LightError, match=r"of 0.2 is not reached: 1 to"):
         simulated(light, 1)
+
+
+def test_SIM_07_failures_cost_what_they_must() -> None:
+    """Degraded is slower than whole, rebuilding slower than degraded, a lost path costs little, a lost cache lets writes wait."""
+    _, found = shortened("failures", (80, 40))
+    iops = {name: figures["database_iops"] for name, figures in found.items()}
+    assert iops["all is well"] > 1.1 * iops["a drive has failed"]
+    assert iops["a drive has failed"] > iops["a spare is filled at 20 MB/s"] > iops["a spare is filled at 60 MB/s"]
+    assert iops["a path is lost"] == pytest.approx(iops["all is well"], rel=0.05)
+    writes = {name: figures["total_database_write_latency_ms_mean"] for name, figures in found.items()}
+    assert writes["the cache has no protection"] > 5 * writes["all is well"]
+    assert writes["a controller has failed"] > 5 * writes["all is well"]
+    # Every variant names how busy its stages were, so that the first to give way is known.
+    assert all(0 < figures["drives_busy_percent"] <= 100 for figures in found.values())

@@ -21,7 +21,9 @@ use std::collections::VecDeque;
 use plimsoll_io::Nanos;
 
 pub use counters::{IoCounters, MemberCounters};
-pub use report::{ArrayReport, DriveReport, LinkReport, MemberReport, StageUse, VolumeReport};
+pub use report::{
+    ArrayReport, CapReport, DriveReport, LinkReport, MemberReport, RebuildReport, StageUse, VolumeReport,
+};
 
 use crate::agenda::{Agenda, Event};
 use crate::cache::{DirtyRows, Prefetcher, Recent};
@@ -104,7 +106,6 @@ struct Set {
     group: u32,
     drive_first: u32,
     element_bytes: u64,
-    spare_count: u32,
     rebuild_bytes_per_second: f64,
     rows_end: u64,
     dirty: DirtyRows,
@@ -187,6 +188,8 @@ pub struct Array {
     fetches_free: Vec<u32>,
     pieces: Vec<Piece>,
     parts: Vec<(u32, u64, u32)>,
+    /// Spares left, by group: its sets share them.
+    spare_counts: Vec<u32>,
     faults: Vec<TimedFault>,
     rebuilds: Vec<RebuildProgress>,
     counting_since: Nanos,

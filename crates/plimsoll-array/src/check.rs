@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::raid::usable_drives;
-use crate::spec::{ArraySpec, DriveKind, GroupSpec, PageOrder, RaidLevel};
+use crate::spec::{ArraySpec, DriveKind, Fault, GroupSpec, PageOrder, RaidLevel};
 
 /// One thing that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub fn check(spec: &ArraySpec) -> Result<(), SpecErrors> {
         pools(spec, &mut found);
     }
     path(spec, &mut found);
+    faults(spec, &mut found);
     if found.0.is_empty() {
         Ok(())
     } else {
@@ -319,6 +320,33 @@ fn path(spec: &ArraySpec, found: &mut Found) {
             "path.cap",
             "lets nothing pass or bursts below its base",
             hint,
+        );
+    }
+}
+
+/// What breaks has to be there.
+fn faults(spec: &ArraySpec, found: &mut Found) {
+    for (index, timed) in spec.faults.iter().enumerate() {
+        let is_there = match timed.fault {
+            Fault::DriveFails { group, drive } => {
+                let group = spec.groups.get(group as usize);
+                group.is_some_and(|group| drive < group.sets.iter().sum())
+            }
+            Fault::LinkFails { link } | Fault::LinkReturns { link } => link < spec.path.link_count,
+            Fault::ControllerFails { member, controller } => {
+                let member = spec.members.get(member as usize);
+                member.is_some_and(|member| controller < member.controller_count)
+            }
+            Fault::CacheLost { member } | Fault::CacheReturns { member } => {
+                (member as usize) < spec.members.len()
+            }
+        };
+        let place = format!("faults[{index}]");
+        found.unless(
+            is_there,
+            place,
+            "names what is not there",
+            "everything is counted from 0",
         );
     }
 }

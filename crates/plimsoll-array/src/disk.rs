@@ -96,7 +96,13 @@ impl<D: Disk> ModelledDisk<D> {
 
     /// Lets something break or return now.
     pub fn break_now(&self, fault: Fault) {
-        self.state.borrow_mut().array.break_at(self.clock.now(), fault);
+        self.break_after(0, fault);
+    }
+
+    /// Lets something break or return so long after now.
+    pub fn break_after(&self, delay_ns: Nanos, fault: Fault) {
+        let at_ns = self.clock.now() + delay_ns;
+        self.state.borrow_mut().array.break_at(at_ns, fault);
     }
 
     /// The disk that keeps the bytes.

@@ -17,8 +17,8 @@ pub mod source;
 pub mod spec;
 
 pub use array::{
-    Array, ArrayReport, Completed, DriveReport, Happening, IoCounters, LinkReport, MemberCounters,
-    MemberReport, Request, StageUse, VolumeReport,
+    Array, ArrayReport, CapReport, Completed, DriveReport, Happening, IoCounters, LinkReport, MemberCounters,
+    MemberReport, RebuildReport, Request, StageUse, VolumeReport,
 };
 pub use check::{SpecError, SpecErrors, check, usable_bytes};
 pub use disk::ModelledDisk;

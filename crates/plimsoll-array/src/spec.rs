@@ -206,7 +206,7 @@ pub struct GroupSpec {
     pub level: RaidLevel,
     /// Drives of each set; one set except for RAID 50.
     pub sets: Vec<u32>,
-    /// Drives that wait to replace a failed one.
+    /// Drives that wait to replace a failed one, of whichever set.
     pub spare_count: u32,
     /// Consecutive bytes on one drive.
     pub element_bytes: u64,

@@ -2,7 +2,7 @@
 
 mod support;
 
-use plimsoll_array::spec::{CapSpec, PageOrder, PathPolicy, PoolSpec, RaidLevel};
+use plimsoll_array::spec::{CapSpec, Fault, PageOrder, PathPolicy, PoolSpec, RaidLevel, TimedFault};
 use plimsoll_array::{ArraySpec, check};
 use support::*;
 
@@ -217,6 +217,32 @@ fn a_capped_volume_spends_its_credits() {
     check_near(rate(0, 9), 3_000.0, 0.01);
     // Credits last 27,000 / (3,000 - 300) = 10 s.
     check_near(rate(12, 20), 300.0, 0.01);
+
+    // A cap that holds everything back is the first bottleneck, by name, and tells what is left of its credits: whoever
+    // sees busy links instead would buy links.
+    let report = |warm_up_s: u64, measure_s: u64| {
+        let streams = vec![random_reads(90 * GB, 16, 0.0)];
+        run(&simulation(spec.clone(), streams, warm_up_s, measure_s)).array
+    };
+    for (warm_up_s, measure_s, credits_left) in [(0, 5, 27_000.0 - 5.0 * 2_700.0), (12, 20, 0.0)] {
+        let report = report(warm_up_s, measure_s);
+        assert_eq!(report.stages[0].stage, "cap");
+        check_near(report.stages[0].utilisation, 1.0, 0.01);
+        let cap = report.cap.expect("the volume is capped");
+        assert!((cap.credit_count - credits_left).abs() < 300.0, "{cap:?}");
+    }
+}
+
+/// A host that takes data in more slowly than its links bring it is a stage of its own.
+#[test]
+fn a_slow_host_is_the_first_bottleneck() {
+    let mut spec = array(ssd(1.5), RaidLevel::Raid0, &[4]);
+    spec.path.link_count = 4;
+    spec.path.link_bytes_per_second = 500e6;
+    spec.path.host_bytes_per_second = Some(200e6);
+    let outcome = run(&simulation(spec, vec![random_reads(90 * GB, 32, 0.0)], 1, 4));
+    check_near(outcome.classes[0].bytes_per_second, 200e6, 0.01);
+    assert_eq!(outcome.array.stages[0].stage, "host");
 }
 
 /// The policies of a path: in turn over all, one at a time, or the least busy.
@@ -264,6 +290,20 @@ fn impossible_arrays_are_refused_with_every_mistake() {
         ]
     );
     assert!(errors.0.iter().all(|error| !error.hint.is_empty()));
+
+    let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[7]);
+    spec.faults = [
+        Fault::LinkFails { link: 99 },
+        Fault::DriveFails { group: 0, drive: 7 },
+        Fault::ControllerFails {
+            member: 1,
+            controller: 0,
+        },
+    ]
+    .map(|fault| TimedFault { at_ns: 0, fault })
+    .to_vec();
+    let errors = check(&spec).expect_err("none of these is there");
+    assert_eq!(errors.0.len(), 3, "{errors}");
 
     let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[7]);
     spec.volumes[0].capacity_bytes = 4_000 * GB;

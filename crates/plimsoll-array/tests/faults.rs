@@ -64,6 +64,34 @@ fn rebuilds_end_and_mirrors_end_sooner() {
     assert!(raid10 < raid5, "{raid10} against {raid5}");
 }
 
+/// Two sets of one group share their spares: with one spare only the first loss is rebuilt, and the report tells how far it is.
+#[test]
+fn sets_of_a_group_share_their_spares() {
+    let rebuilds = |spare_count: u32| {
+        let mut spec = array(hdd(15_000.0), RaidLevel::Raid50, &[5, 5]);
+        spec.groups[0].spare_count = spare_count;
+        spec.groups[0].rebuild_bytes_per_second = 50e6;
+        spec.faults = [0, 5]
+            .map(|drive| TimedFault {
+                at_ns: SECOND,
+                fault: Fault::DriveFails { group: 0, drive },
+            })
+            .to_vec();
+        let mut array = build(&spec, 1);
+        array.next(11 * SECOND);
+        array.report().rebuilds
+    };
+    assert_eq!(
+        (rebuilds(1).len(), rebuilds(2).len(), rebuilds(0).len()),
+        (1, 2, 0)
+    );
+    let one = &rebuilds(1)[0];
+    check_near(one.duration_s, 10.0, 0.01);
+    // Ten seconds at 50 MB/s of a drive's whole capacity.
+    let capacity = hdd(15_000.0).capacity_bytes as f64;
+    check_near(one.share, 500e6 / capacity, 0.05);
+}
+
 /// One loss too many is told, not hidden: requests to the set fail and others go on.
 #[test]
 fn losing_more_than_the_redundancy_bears_loses_data() {

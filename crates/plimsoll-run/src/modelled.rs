@@ -3,12 +3,14 @@
 //! Prepared databases are kept sparsely, so that preparing takes no time and a terabyte little memory. The array counts
 //! anew at the beginning of each phase, and what it counted is part of the phase's result. Same spec, same bytes.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use serde::Deserialize;
 
-use plimsoll_array::{Array, ArrayReport, ArraySpec, ModelledDisk};
+use plimsoll_array::spec::TimedFault;
+use plimsoll_array::{Array, ArrayReport, ArraySpec, ModelledDisk, check};
 use plimsoll_engine::prepare::PreparedContent;
 use plimsoll_io::{Clock, MemoryDisk, MemoryOptions, Nanos, Random};
 
@@ -18,7 +20,7 @@ use crate::outcome::RunOutcome;
 use crate::processors::Processors;
 use crate::run::{Storage, execute_on};
 use crate::setting::{Output, StopSignal};
-use crate::spec::{BackendKind, RunSpec};
+use crate::spec::{BackendKind, PhaseAction, RunSpec};
 
 /// The storage of a modelled run.
 #[derive(Clone, Debug, Deserialize)]
@@ -32,6 +34,8 @@ pub struct ModelledSpec {
     pub processor_count: u32,
     /// How long a transaction occupies one of them.
     pub transaction_processor_ns: Nanos,
+    /// What breaks or returns, by the time since measuring began.
+    pub faults_while_measuring: Vec<TimedFault>,
 }
 
 /// A directory and its volume.
@@ -47,18 +51,29 @@ pub struct PlaceSpec {
 /// Storage that can tell what it did in a phase.
 pub trait PhaseWatch {
     /// A phase begins: count anew.
-    fn begin(&self);
+    fn begin(&self, phase: &PhaseAction);
     /// What was counted since.
     fn report(&self) -> ArrayReport;
 }
 
-impl PhaseWatch for ModelledDisk<Rc<MemoryDisk>> {
-    fn begin(&self) {
-        self.reset_counters();
+/// The modelled disk, with what breaks once measuring has begun and has not been set going yet.
+struct Watched {
+    disk: Rc<ModelledDisk<Rc<MemoryDisk>>>,
+    faults: RefCell<Vec<TimedFault>>,
+}
+
+impl PhaseWatch for Watched {
+    fn begin(&self, phase: &PhaseAction) {
+        self.disk.reset_counters();
+        if phase.is_measured() {
+            for timed in self.faults.take() {
+                self.disk.break_after(timed.at_ns, timed.fault);
+            }
+        }
     }
 
     fn report(&self) -> ArrayReport {
-        ModelledDisk::report(self)
+        self.disk.report()
     }
 }
 
@@ -76,6 +91,9 @@ pub fn execute_modelled(
     let random = Random::from_seed(spec.seed);
     let memory = MemoryDisk::new(clock.clone(), random.child("memory"), MemoryOptions::ram());
     load_databases(&memory, &mut spec)?;
+    let mut checked = modelled.array.clone();
+    checked.faults.extend(&modelled.faults_while_measuring);
+    check(&checked).map_err(|errors| RunError::Spec(errors.to_string()))?;
     let array = Array::new(&modelled.array, &random.child("array"))
         .map_err(|errors| RunError::Spec(errors.to_string()))?;
     let places = modelled.places.iter();
@@ -83,8 +101,12 @@ pub fn execute_modelled(
         .map(|place| (place.directory.clone(), place.volume))
         .collect();
     let disk = Rc::new(ModelledDisk::new(memory, clock.clone(), array, folders));
+    let watched = Watched {
+        disk: disk.clone(),
+        faults: RefCell::new(modelled.faults_while_measuring.clone()),
+    };
     let storage = Storage {
-        watch: Some(disk.clone()),
+        watch: Some(Rc::new(watched)),
         processors: Processors::new(modelled.processor_count, modelled.transaction_processor_ns),
         disk,
     };

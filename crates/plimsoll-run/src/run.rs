@@ -257,7 +257,7 @@ fn enter_phase(stage: &mut Stage, sampler: &Sampler, course: &mut Course, number
     sampler.close_sample();
     course.begin_phase(stage, number as u32);
     if let Some(array) = &course.array {
-        array.begin();
+        array.begin(&phase.action);
     }
     let anchor: Anchor = stage.setting.clock().anchor().into();
     course.anchors.push(anchor);

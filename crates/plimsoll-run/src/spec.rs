@@ -354,6 +354,18 @@ impl PhaseAction {
             PhaseAction::Checksum { .. } => "checksum",
         }
     }
+
+    /// Whether it is one of those a test is made for, and not only leads up to them or ends them.
+    pub fn is_measured(&self) -> bool {
+        matches!(
+            self,
+            PhaseAction::Measure { .. }
+                | PhaseAction::Search { .. }
+                | PhaseAction::Backup { .. }
+                | PhaseAction::Recover {}
+                | PhaseAction::Checksum { .. }
+        )
+    }
 }
 
 impl RunSpec {

@@ -12,6 +12,7 @@ from plimsoll import config
 from plimsoll.cli.refusal import refuse
 from plimsoll.cli.test import storage_options
 from plimsoll.modelled.band import band_percent, nearest_point
+from plimsoll.modelled.burst import burst_s, bursts, without_credits
 from plimsoll.modelled.formula import formula_iops
 from plimsoll.modelled.presets import shipped_arrays
 from plimsoll.modelled.words import WARNING, array_title
@@ -54,15 +55,21 @@ def model(
             ]
         )
     described = _described(array, change or [], databases, size_mib, edition)
-    from plimsoll.modelled.light import iops_at_limit, run_light, sweep
+    from plimsoll.modelled.light import Point, iops_at_limit, run_light, sweep
 
-    points = [run_light(described, databases, sessions, edition, size_mib)] if sessions else None
-    points = points or sweep(described, databases, edition, size_mib)
+    def curve(of: dict[str, Any]) -> list[Point]:
+        if sessions:
+            return [run_light(of, databases, sessions, edition, size_mib)]
+        return sweep(of, databases, edition, size_mib)
+
+    points = curve(without_credits(described) if bursts(described) else described)
+    burst = curve(described) if bursts(described) else []
     found = {
         "modelled": True,
         "array": array_title(described),
         "points": [asdict(point) for point in points],
         "iops_at_20_ms": iops_at_limit(points),
+        "burst": {"points": [asdict(point) for point in burst], "lasts_s": burst_s(described)} if burst else None,
         "formula_iops": formula_iops(described, points[-1].reads_per_s / points[-1].iops),
         "band_percent": band_percent("database_iops"),
         "nearest_validated_point": nearest_point(described),
@@ -86,21 +93,47 @@ def _described(array: str, change: list[str], databases: int, size_mib: int | No
 
 
 def _lines(found: dict[str, Any]) -> list[str]:
-    lines = [WARNING + ".", found["array"], "", "sessions/db     IOPS  reads ms  writes ms   log ms  busiest stage"]
-    for point in found["points"]:
-        lines.append(
-            f"{point['sessions']:>11} {point['iops']:>8,.0f} {point['read_ms']:>9.2f} {point['write_ms']:>10.2f} "
-            f"{point['log_write_ms']:>8.2f}  {point['busiest']}, {point['utilisation']:.0%}"
-        )
-    band, limit, formula = found["band_percent"], found["iops_at_20_ms"], found["formula_iops"]
-    lines.append("")
-    if limit is not None:
-        lines.append(f"database IOPS at reads of 20 ms: {limit:,.0f}, within {band:.0f} % either way")
-    else:
-        lines.append("the curve does not reach reads of 20 ms")
+    points, burst = found["points"], found["burst"]
+    lines = [WARNING + ".", found["array"], ""]
+    if burst:
+        lines.append("in the long run, when the burst credits are used up:")
+    lines += _curve(points)
+    if burst:
+        minutes = burst["lasts_s"] / 60
+        lines += [
+            "",
+            f"as long as full credits last, {minutes:,.0f} minutes at the highest rate:",
+            *_curve(burst["points"]),
+        ]
+    lines += ["", _limit_sentence(found)]
+    formula = found["formula_iops"]
     lines.append(f"planner's formula: {formula:,.0f}" if formula else "planner's formula: no rule for these drives")
     nearest = found["nearest_validated_point"]
     lines.append(
         f"nearest validated point: {nearest['id']}, {nearest['how']}, IOPS off by {nearest['error_percent']:+.1f} %"
     )
     return lines
+
+
+def _curve(points: list[dict[str, Any]]) -> list[str]:
+    rows = ["sessions/db     IOPS  reads ms  writes ms   log ms  busiest stage"]
+    for point in points:
+        rows.append(
+            f"{point['sessions']:>11} {point['iops']:>8,.0f} {point['read_ms']:>9.2f} {point['write_ms']:>10.2f} "
+            f"{point['log_write_ms']:>8.2f}  {point['busiest']}, {point['utilisation']:.0%}"
+        )
+    return rows
+
+
+def _limit_sentence(found: dict[str, Any]) -> str:
+    """Where the limit is met, or why that cannot be said."""
+    from plimsoll.modelled.light import LIMIT_MS
+
+    points, limit, within = found["points"], found["iops_at_20_ms"], f"within {found['band_percent']:.0f} % either way"
+    if limit is not None:
+        return f"database IOPS at reads of 20 ms: {limit:,.0f}, {within}"
+    if len(points) == 1 and points[0]["sessions"] > 1:
+        return f"rates are {within}; leave --sessions out for the rate at reads of 20 ms"
+    if points[0]["read_ms"] > LIMIT_MS:
+        return f"reads take more than 20 ms even with a single session for each database; rates are {within}"
+    return f"reads stay below 20 ms, where more sessions bring nothing more: {points[-1]['iops']:,.0f} database IOPS, {within}"

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from plimsoll.modelled.presets import DATA_FOLDER, shipped_arrays
+from plimsoll.modelled.papers import read_points
+from plimsoll.modelled.presets import shipped_arrays
+from plimsoll.modelled.sourced import DATA_FOLDER
 
 RESULTS = DATA_FOLDER / "papers_results.json"
 #: What figures of a summary are called in the papers.
@@ -65,22 +67,23 @@ def nearest_point(array: Mapping[str, Any]) -> dict[str, Any]:
     """
     points = [row for row in paper_results() if row["metric"] == "iops"]
     presets = shipped_arrays()
+    published = {point["id"]: point for point in read_points()}
 
     def unlikeness(row: dict[str, Any]) -> tuple[Any, ...]:
-        other = presets[row["array"]]
+        other, point = presets[row["array"]], published[row["id"]]
         mine, theirs = array["drive_sheet"], other["drive_sheet"]
-        drives = sum(other["sets"]) * other["member_count"]
+        drives = sum(other["sets"]) * (point["member_count"] or other["member_count"])
         return (
             row["array"] != array["name"],
             ("rotation_rpm" in mine) != ("rotation_rpm" in theirs),
             abs(mine.get("rotation_rpm", 0) - theirs.get("rotation_rpm", 0)),
-            other["level"] != array["level"],
+            (point["level"] or other["level"]) != array["level"],
             abs(drives - sum(array["sets"]) * array["member_count"]),
         )
 
     row = min(points, key=unlikeness)
     same = row["array"] == array["name"]
-    how = "the same array" if same else f"another array ({presets[row['array']]['title']})"
+    how = "the same array" if same else f"another array ({published[row['id']]['title']})"
     if same and array["drive"] != presets[row["array"]]["drive"]:
         how = "the same box with other drives"
     return {"id": row["id"], "array": row["array"], "error_percent": row["error_percent"], "how": how}

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plimsoll.modelled.presets import LEVELS, shipped_drives
+from plimsoll.modelled.faults import timed_faults
+from plimsoll.modelled.presets import LEVELS, POLICIES, shipped_drives
 
 NS_PER_US, NS_PER_MS, NS_PER_S = 1_000, 1_000_000, 1_000_000_000
 KIB, MIB, GB = 1024, 1024 * 1024, 1_000_000_000
 
 
-def array_description(array: dict[str, Any], volumes: Sequence[tuple[str, float]]) -> dict[str, Any]:
+def array_description(
+    array: dict[str, Any], volumes: Sequence[tuple[str, float]], measuring_from_s: float | None = None
+) -> dict[str, Any]:
     """The array with these volumes.
 
     Args:
         array: a preset or an array of the same fields.
         volumes: name and size in decimal GB, from the outer rim inward.
+        measuring_from_s: when measuring begins; None where the faults of the measurement are told apart from the array.
 
     Returns:
         What the door takes as `array`.
@@ -44,10 +48,7 @@ def array_description(array: dict[str, Any], volumes: Sequence[tuple[str, float]
             for name, size_gb in volumes
         ],
         "path": _path(array),
-        "faults": [
-            {"at_ns": 0, "fault": {"drive_fails": {"group": 0, "drive": drive}}}
-            for drive in range(int(array.get("failed_drive_count") or 0))
-        ],
+        "faults": timed_faults(array) + ([] if measuring_from_s is None else timed_faults(array, measuring_from_s)),
     }
 
 
@@ -149,9 +150,9 @@ def _path(array: dict[str, Any]) -> dict[str, Any]:
         "link_count": int(array["link_count"]),
         "link_bytes_per_second": array["link_mb_per_s"] * 1e6,
         "link_latency_ns": int(array["link_latency_ms"] * NS_PER_MS),
-        "host_bytes_per_second": None,
+        "host_bytes_per_second": array["host_mb_per_s"] * 1e6 if array.get("host_mb_per_s") else None,
         "host_latency_ns": int(array["host_latency_ms"] * NS_PER_MS),
-        "policy": "round_robin",
-        "path_timeout_ns": NS_PER_S,
+        "policy": POLICIES[array.get("path_policy") or "round robin"],
+        "path_timeout_ns": int((1 if array.get("path_timeout_s") is None else array["path_timeout_s"]) * NS_PER_S),
         "cap": cap,
     }

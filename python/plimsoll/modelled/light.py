@@ -18,7 +18,7 @@ from typing import Any
 
 from plimsoll import _native, config
 from plimsoll.modelled.description import GB, NS_PER_US, array_description
-from plimsoll.modelled.presets import DATA_FOLDER
+from plimsoll.modelled.sourced import DATA_FOLDER
 from plimsoll.modelled.storage import TRANSACTION_PROCESSOR_US, filling_mib, volumes_of
 from plimsoll.modelled.workloads import BURST_PAGES, LOG_BYTES, Place, scan
 
@@ -84,7 +84,7 @@ def light_spec(
             read_bytes = config.INSTANCE_DEFAULTS["maintenance_read_kib"] * 1024
             streams.append(scan("maintenance", place, read_bytes, 1, habits["maintenance_throttle_ms"]))
     return {
-        "array": array_description(array, volumes_of(instances)),
+        "array": array_description(array, volumes_of(instances), warm_up_s),
         "streams": streams,
         "seed": 1,
         "warm_up_ns": int(warm_up_s * 10**9),

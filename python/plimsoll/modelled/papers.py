@@ -12,13 +12,15 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from plimsoll import _native
 from plimsoll.modelled import workloads as work
 from plimsoll.modelled.description import KIB, array_description
-from plimsoll.modelled.presets import DATA_FOLDER, READERS, array_preset
+from plimsoll.modelled.presets import array_preset
+from plimsoll.modelled.sourced import DATA_FOLDER, READERS
 from plimsoll.modelled.workloads import Mix, Place
 from plimsoll.sizing.fields import Field, Flag, Number, Tables, Text, check_file
 from plimsoll.sizing.located import read_located
@@ -34,6 +36,8 @@ _FIGURE = {
 _POINT = {
     "id": Field(Text(), required=True, meaning="the name of the point"),
     "array": Field(Text(), required=True, meaning="a preset"),
+    "level": Field(Text(), meaning="its RAID level, where it is not the preset's"),
+    "member_count": Field(Number(1, 64, whole=True), meaning="its boxes, where they are not the preset's"),
     "title": Field(Text(), required=True, meaning="what it is"),
     "source": Field(Text(), required=True, meaning="where it was published"),
     "figures": Field(Tables(_FIGURE, 1, "metric"), required=True, meaning="what was published"),
@@ -57,6 +61,7 @@ class Result:
     fitted: bool
 
 
+@cache
 def read_points() -> list[dict[str, Any]]:
     """The published points."""
     fields = {

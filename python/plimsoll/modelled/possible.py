@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from plimsoll.modelled.faults import impossible_faults
+from plimsoll.modelled.links import shipped_links
 from plimsoll.sizing.mistakes import nearest_names
 
 #: Fewest drives of a set, and whether their number must be even.
@@ -48,6 +50,10 @@ def impossibilities(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iter
     failed = array.get("failed_drive_count") or 0
     if sets and failed > sum(sets):
         yield "failed_drive_count", f"is {failed}, but there are {sum(sets)} drives", "fail fewer drives"
+    link = array.get("link")
+    if link is not None and link not in shipped_links():
+        yield "link", f'is "{link}", no link', nearest_names(link, shipped_links())
+    yield from impossible_faults(array)
 
 
 def _impossible_sets(level: str | None, sets: list[int]) -> Iterator[tuple[str, str, str]]:

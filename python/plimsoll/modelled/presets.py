@@ -11,12 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from plimsoll.modelled.faults import FAULT
+from plimsoll.modelled.likeness import by_figure
+from plimsoll.modelled.links import shipped_links
 from plimsoll.modelled.possible import impossibilities
-from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
+from plimsoll.modelled.sourced import DATA_FOLDER, Shipped, collect_sourced, read_sourced
+from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Tables, Text
 from plimsoll.sizing.located import LocatedFile, read_located
 from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
 
-DATA_FOLDER = Path(__file__).parent.parent / "data"
 SHIPPED_DRIVES = DATA_FOLDER / "modelled_drives.toml"
 SHIPPED_ARRAYS = DATA_FOLDER / "modelled_arrays.toml"
 
@@ -24,10 +27,7 @@ LEVELS = {
     "RAID 0": "raid0", "RAID 1": "raid1", "RAID 5": "raid5", "RAID 6": "raid6", "RAID 10": "raid10",
     "RAID 50": "raid50",
 }  # fmt: skip
-READERS = {"plan": "plimsoll run", "requirements": "plimsoll size", "papers": "plimsoll papers"}
-
-#: Checked by `_check_sources`, which knows the names its keys may have.
-_SOURCES = Field(Table({}), required=True, meaning="where each figure is from, by its key or by several with commas")
+POLICIES = {"round robin": "round_robin", "least busy": "least_busy", "one at a time": "failover"}
 
 
 def _need(minimum: float, maximum: float, meaning: str, whole: bool = False) -> Field:
@@ -100,6 +100,14 @@ _ARRAY = {
     "link_mb_per_s": _need(0.001, 1e6, "payload of a link in each direction"),
     "link_latency_ms": _need(0, 10000, "latency one way"),
     "host_latency_ms": _need(0, 10000, "latency of the host's own storage stack"),
+    "link": Field(Text(), meaning="a link by its name, which states rate and latency where they are not written"),
+    "path_policy": Field(
+        Text(tuple(POLICIES)), default="round robin", meaning="how the host chooses among links: " + ", ".join(POLICIES)
+    ),
+    "path_timeout_s": Field(Number(0, 3600), default=1, meaning="how long a request on a lost path waits before another is tried"),
+    "host_mb_per_s": Field(
+        Number(0.001, 1e6), meaning="rate at which the host itself takes data in, over all links; no limit if left out"
+    ),
     "cap_iops": Field(Number(1, 1e9), meaning="requests per second in the long run, for a capped volume"),
     "cap_burst_iops": Field(Number(1, 1e9), meaning="requests per second while there are credits"),
     "cap_credits": Field(Number(0, 1e12), meaning="credits saved up at most"),
@@ -110,13 +118,13 @@ _ARRAY = {
     "failed_drive_count": Field(
         Number(0, 100, whole=True), default=0, meaning="drives of the first group that have failed from the start"
     ),
+    "faults": Field(Tables(FAULT), default=[], meaning="what else breaks or returns, and when"),
 }  # fmt: skip
 #: What a plan may change of an array: every figure but its name, none of them required.
 CHANGES = {key: replace(field, required=False, default=None) for key, field in _ARRAY.items() if key != "name"}
 
 
-#: Keys that say what somebody wants, not what a thing is.
-_UNSOURCED = ("name", "title", "sources", "failed_drive_count", "reserve_share")
+_DRIVES = {"hard_drives": _HARD_DRIVE, "flash_drives": _FLASH_DRIVE}
 
 
 def read_drives(path: Path) -> dict[str, dict[str, Any]]:
@@ -125,66 +133,55 @@ def read_drives(path: Path) -> dict[str, dict[str, Any]]:
     Raises:
         InputError: every mistake of the file.
     """
-    lists = {"hard_drives": _HARD_DRIVE, "flash_drives": _FLASH_DRIVE}
-    document = read_located(path)
-    collector = Collector(document)
-    content = _read(document, collector, "modelled_drives", lists)
-    collector.raise_if_any()
-    return {row["name"]: row for key in lists for row in content[key]}
+    content = read_sourced(path, "modelled_drives", _DRIVES)
+    return {row["name"]: row for key in _DRIVES for row in content[key]}
 
 
 def read_arrays(path: Path) -> dict[str, dict[str, Any]]:
-    """The arrays of a file, by name; each has its drive's figures under `drive_sheet`. A file may hold drives of its own.
+    """The arrays of a file, by name; each has its drive's figures under `drive_sheet`.
+
+    A file may hold drives of its own, and say of an array or drive only what is other than in one that is known.
 
     Raises:
         InputError: every mistake of the file.
     """
-    document = read_located(path)
+    document = _with_links(read_located(path))
     collector = Collector(document)
-    lists = {"arrays": _ARRAY, "hard_drives": _HARD_DRIVE, "flash_drives": _FLASH_DRIVE}
-    content = _read(document, collector, "modelled_arrays", lists)
-    drives = shipped_drives() | {row["name"]: row for key in ("hard_drives", "flash_drives") for row in content[key]}
+    lists = {"arrays": _ARRAY, **_DRIVES}
+    shipped: Shipped = {
+        "arrays": shipped_arrays,
+        "hard_drives": lambda: {name: row for name, row in shipped_drives().items() if "rotation_rpm" in row},
+        "flash_drives": lambda: {name: row for name, row in shipped_drives().items() if "die_count" in row},
+    }
+    content = collect_sourced(document, collector, "modelled_arrays", lists, shipped)
+    drives = shipped_drives() | {row["name"]: row for key in _DRIVES for row in content[key]}
+    strangers = {mistake.where.removesuffix(".like") for mistake in collector.mistakes}
     for index, row in enumerate(content["arrays"]):
+        if f"arrays[{index + 1}]" in strangers:
+            continue
         for key, message, hint in impossibilities(row, drives):
             collector.add(("arrays", index, key), message, hint)
     collector.raise_if_any()
     return {row["name"]: row | {"drive_sheet": drives[row["drive"]]} for row in content["arrays"]}
 
 
-def _read(document: LocatedFile, collector: Collector, kind: str, lists: dict[str, dict[str, Field]]) -> dict[str, Any]:
-    require_kind(document, (kind,), READERS)
-    _check_sources(document, collector, lists)
-    fields: dict[str, Field] = {"name": Field(Text(), required=True, meaning="what the file holds")}
-    for key, row in lists.items():
-        fields[key] = Field(Tables(row, unique="name"), default=[], meaning="one table for each")
-    # The sources have been looked at by their own rules, so the fields need not know them.
-    stripped = {
-        key: [{name: item for name, item in row.items() if name != "sources"} for row in value]
-        if key in lists and isinstance(value, list) and all(isinstance(row, dict) for row in value)
-        else value
-        for key, value in document.data.items()
-    }
-    collector.document = LocatedFile(document.name, stripped, document.lines)
-    return collector.top(fields)
+def _with_links(document: LocatedFile) -> LocatedFile:
+    """The file with the figures of every link that is named, before those of a `like` could stand in their place."""
+    rows = document.data.get("arrays")
+    if not isinstance(rows, list) or not any(isinstance(row, dict) and "link" in row for row in rows):
+        return document
+    written = [row | _link_figures(row) if isinstance(row, dict) else row for row in rows]
+    return LocatedFile(document.name, document.data | {"arrays": written}, document.lines)
 
 
-def _check_sources(document: LocatedFile, collector: Collector, lists: dict[str, dict[str, Field]]) -> None:
-    """Every figure has exactly one source, and every source belongs to a figure."""
-    for key, fields in lists.items():
-        rows = document.data.get(key, [])
-        for index, row in enumerate(rows if isinstance(rows, list) else []):
-            sources = row.get("sources") if isinstance(row, dict) else None
-            if not isinstance(sources, dict):
-                collector.add((key, index, "sources"), "is missing", _SOURCES.meaning)
-                continue
-            named = [name.strip() for names in sources for name in names.split(",")]
-            for name in named:
-                if name not in fields:
-                    collector.add((key, index, "sources"), f"names `{name}`, no figure of this table")
-            for name in row:
-                if name not in _UNSOURCED and name in fields and name not in named:
-                    hint = f'add {name} = "..." to its sources, beginning with "assumed" if it is'
-                    collector.add((key, index, name), "has no source", hint)
+def _link_figures(row: dict[str, Any]) -> dict[str, Any]:
+    """Rate and latency of the link that is named, as far as they are not written, with their sources."""
+    link = shipped_links().get(row["link"]) if isinstance(row.get("link"), str) else None
+    figures = {key: link[key] for key in ("link_mb_per_s", "link_latency_ms") if link and row.get(key) is None}
+    sources = row.get("sources", {})
+    if not figures or link is None or not isinstance(sources, dict):
+        return figures
+    return figures | {"sources": sources | {key: link["sources"][key] for key in figures}}
 
 
 @cache
@@ -232,9 +229,14 @@ def wanted_array(text: str) -> dict[str, Any]:
 def changed_array(array: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """An array with some of its figures replaced; another drive brings its own sheet, None where there is no such drive."""
     given = {key: value for key, value in changes.items() if value is not None}
+    if not given:
+        return array
     drive = given.get("drive", array["drive"])
     sheet = array["drive_sheet"] if drive == array["drive"] else shipped_drives().get(drive)
-    return array | given | {"drive_sheet": sheet}
+    sources = by_figure(array.get("sources") or {}) | dict.fromkeys(given, "changed by the plan")
+    figures = {key: value for key, value in _link_figures(given).items() if key != "sources"}
+    sources |= dict.fromkeys(figures, f"that of the link {given.get('link')}")
+    return array | given | figures | {"drive_sheet": sheet, "sources": sources}
 
 
 def described_array(text: str, changes: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:

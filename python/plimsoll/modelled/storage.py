@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from plimsoll.modelled.description import GB, NS_PER_US, array_description
+from plimsoll.modelled.faults import timed_faults
 from plimsoll.modelled.possible import usable_gb
 
 #: Volume over databases: the published tests reserved a quarter for growth.
@@ -59,4 +60,5 @@ def modelled_storage(array: dict[str, Any], instances: list[dict[str, Any]]) -> 
         "places": places,
         "processor_count": PROCESSOR_COUNT,
         "transaction_processor_ns": TRANSACTION_PROCESSOR_US * NS_PER_US,
+        "faults_while_measuring": timed_faults(array, 0.0),
     }

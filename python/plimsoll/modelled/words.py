@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from plimsoll.modelled.faults import fault_words
 from plimsoll.modelled.formula import formula_iops
 
 MARK = "MODELLED"
@@ -19,13 +20,28 @@ def array_title(array: dict[str, Any]) -> str:
     boxes = f", {array['member_count']} boxes" if array["member_count"] > 1 else ""
     failed = array.get("failed_drive_count") or 0
     broken = f", {failed} failed" if failed else ""
-    return f"{array['title']}: {sets} x {array['drive_sheet']['name']}, {array['level']}{boxes}{broken}"
+    faults = "".join(f", {words}" for words in fault_words(array))
+    return f"{array['title']}: {sets} x {array['drive_sheet']['name']}, {array['level']}{boxes}{broken}{faults}"
 
 
 def bottleneck(report: dict[str, Any]) -> str:
     """The stage that would give way first."""
     first = report["stages"][0]
     return f"the busiest stage is {first['stage']}, at work {first['utilisation']:.0%} of the time"
+
+
+def rebuild_sentences(report: dict[str, Any]) -> list[str]:
+    """How far spares are filled: what a degraded array is waiting for."""
+    sentences = []
+    for row in report.get("rebuilds") or []:
+        took = f"{row['duration_s'] / 3600:,.1f} h" if row["duration_s"] >= 3600 else f"{row['duration_s']:,.0f} s"
+        if row["share"] >= 1:
+            sentences.append(f"a spare was filled in {took}")
+            continue
+        rate = row["share"] / row["duration_s"] if row["duration_s"] else 0
+        rest = f", the rest would take {(1 - row['share']) / rate / 3600:,.1f} h more at this rate" if rate else ""
+        sentences.append(f"a spare was filled to {row['share']:.1%} in {took}{rest}")
+    return sentences
 
 
 def formula_sentence(array: dict[str, Any], total: dict[str, Any]) -> str:
@@ -53,4 +69,5 @@ def lines_of(judgement: dict[str, Any], summary: dict[str, Any], prediction: dic
     ]
     if summary.get("array"):
         lines.append(f"  {bottleneck(summary['array'])}")
+        lines += [f"  {sentence}" for sentence in rebuild_sentences(summary["array"])]
     return lines

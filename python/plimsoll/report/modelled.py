@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from plimsoll.modelled.words import MARK, array_title, bottleneck, formula_sentence
+from plimsoll.modelled.burst import lived_on_credits
+from plimsoll.modelled.faults import fault_words
+from plimsoll.modelled.words import MARK, array_title, bottleneck, formula_sentence, rebuild_sentences
 from plimsoll.report.tables import Table
 
 _NOT_FIGURES = ("name", "title", "sources", "drive_sheet")
@@ -50,15 +52,20 @@ def _array(array: dict[str, Any]) -> Table:
     source_of = {name.strip(): text for names, text in sources.items() for name in names.split(",")}
     rows = []
     for key, value in array.items():
-        if key not in _NOT_FIGURES and value is not None:
-            rows.append([key.replace("_", " "), ", ".join(map(str, value)) if isinstance(value, list) else value])
+        if key not in _NOT_FIGURES and value is not None and value != []:
+            shown = fault_words(array) if key == "faults" else value
+            rows.append([key.replace("_", " "), ", ".join(map(str, shown)) if isinstance(shown, list) else shown])
             rows[-1].append(source_of.get(key, ""))
     return Table(f"{MARK}: the array as described", ["Figure", "Value", "Source"], rows)
 
 
 def _stages(report: dict[str, Any]) -> Table:
     rows = [[stage["stage"].capitalize(), 100 * stage["utilisation"]] for stage in report["stages"]]
-    return Table(f"{MARK}: stages", ["Stage", "At work (%)"], rows, f"First to give way: {bottleneck(report)}.")
+    sentences = [f"First to give way: {bottleneck(report)}", *rebuild_sentences(report)]
+    borrowed = lived_on_credits(report)
+    sentences += [borrowed] if borrowed else []
+    note = " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
+    return Table(f"{MARK}: stages", ["Stage", "At work (%)"], rows, note)
 
 
 def _volumes(report: dict[str, Any], summary: dict[str, Any]) -> Table:
@@ -67,13 +74,33 @@ def _volumes(report: dict[str, Any], summary: dict[str, Any]) -> Table:
     sums: list[Any] = ["Together", *(sum(volume[key] for volume in report["volumes"]) for key in keys)]
     sums[3] = sums[4] = None
     headings = ["Volume", "Reads", "Writes", "Read, mean (ms)", "Write, mean (ms)", "Bytes read", "Bytes written"]
+    hosts = _as_the_host_counted(summary["total"])
     seconds = summary["window"]["seconds"]
-    host = sum(summary["total"][key]["count"] for key in ("database_read", "database_write", "log_write"))
     note = (
-        f"As the array counted in {seconds:.0f} s. The host counted {host:,} page reads, page writes and log writes; the "
-        "array's figures hold maintenance and log reads too."
+        f"As the array counted in {seconds:.0f} s, beside what the host counted of page reads and writes, log reads and writes and "
+        "maintenance. The array counts file headers and log generations written in advance too, and each side what was on its way when "
+        "counting began."
     )
-    return Table(f"{MARK}: counted by the array, by volume", headings, [*rows, sums], note, has_total=True)
+    return Table(f"{MARK}: counted by the array, by volume", headings, [*rows, sums, hosts], note)
+
+
+#: What the host counts by itself, reads and writes.
+_HOST_READS = ("database_read", "maintenance", "log_read", "log_replication")
+_HOST_WRITES = ("database_write", "log_write")
+
+
+def _as_the_host_counted(total: dict[str, Any]) -> list[Any]:
+    """The host's own counts in the columns of the array's."""
+    counts, latencies, sizes = [], [], []
+    for names in (_HOST_READS, _HOST_WRITES):
+        found = [total[name] for name in names if total.get(name)]
+        count = sum(item["count"] for item in found)
+        counts.append(count)
+        latencies.append(
+            sum(item["count"] * (item["latency_ms_mean"] or 0.0) for item in found) / count if count else None
+        )
+        sizes.append(int(sum(item["count"] * (item["bytes_mean"] or 0.0) for item in found)))
+    return ["Host", *counts, *latencies, *sizes]
 
 
 def _members(report: dict[str, Any]) -> Table:

@@ -61,12 +61,18 @@ LIGHT_FIELDS = {
     "measure_s": Field(Number(1, 864_000, whole=True), default=150, meaning="simulated seconds measured"),
 }
 
+#: How busy the stages of an array are, by the model's names for them.
+STAGE_FIGURES = {
+    stage: Figure(f"{stage.replace(' ', '_')}_busy_percent", f"{stage.capitalize()} at work", "%", NEITHER)
+    for stage in ("drives", "controllers", "links to the array", "links to the host", "host", "cap")
+}
 OWN_FIGURES = (
     Figure("headroom", "Headroom: database IOPS carried by those required", "", MORE),
     Figure("required_iops", "Database IOPS required", "1/s", NEITHER),
     Figure("read_latency_ms_at_required", "Database read latency at the required rate", "ms", LESS),
     Figure("maintenance_per_s", "Maintenance reads", "1/s", MORE),
     Figure("sessions", "Sessions", "", NEITHER),
+    *STAGE_FIGURES.values(),
 )
 #: The model's classes and ours.
 _RATES = {
@@ -218,6 +224,7 @@ def _at(light: dict[str, Any], sessions: int, seed: int) -> dict[str, float]:
     found |= {name: rows[kind]["latency_ms_mean"] for kind, name in _LATENCIES.items() if kind in rows}
     found["database_iops"] = found["total_database_read_per_s"] + found.get("total_database_write_per_s", 0.0)
     found["sessions"] = float(sessions)
+    found |= {STAGE_FIGURES[row["stage"]].name: 100 * row["utilisation"] for row in outcome["array"]["stages"]}
     return found
 
 
@@ -242,7 +249,8 @@ def _layout(light: dict[str, Any]) -> tuple[list[tuple[str, float]], list[work.P
 
 def _array(light: dict[str, Any]) -> dict[str, Any]:
     volumes, _ = _layout(light)
-    description = array_description(changed_array(wanted_array(light["array"]), light["changes"]), volumes)
+    array = changed_array(wanted_array(light["array"]), light["changes"])
+    description = array_description(array, volumes, light["warm_up_s"])
     if not light["log_array"]:
         return description
     log = array_description(changed_array(wanted_array(light["log_array"]), light["log_changes"]), [])

@@ -12,7 +12,7 @@ from plimsoll.report.charts import COLOURS, LIMIT_COLOUR, Chart, finished
 from plimsoll.report.page import Chapter
 from plimsoll.report.sheet import Sheet, render_sheet
 from plimsoll.report.tables import Table, shown
-from plimsoll.study.words import MODELLED, basis_words, sentences, title_of, warnings_of
+from plimsoll.study.words import MODELLED, basis_words, busiest_stage, sentences, title_of, warnings_of
 
 CHARTS_MAX = 5
 _CURVES = ("database_iops", "total_database_read_latency_ms_mean")
@@ -62,9 +62,12 @@ def _ranking(found: dict[str, Any], titles: dict[str, str]) -> Table:
                 *compared,
                 above["word"] if above else None,
                 basis_words(figure["sides"][index]),
+                busiest_stage(found, index),
             ]
         )
-    headings = ["Variant", titles.get(found["rank_by"], found["rank_by"]), f"Factor against {found['baseline']}", "95 % of the factor", "In a word", "Against the one above", "Confidence from"]  # fmt: skip
+    headings = ["Variant", titles.get(found["rank_by"], found["rank_by"]), f"Factor against {found['baseline']}", "95 % of the factor", "In a word", "Against the one above", "Confidence from", "Busiest stage"]  # fmt: skip
+    if not any(row[-1] for row in rows):
+        headings, rows = headings[:-1], [row[:-1] for row in rows]
     return Table("Variants from the best to the worst", headings, rows, MODELLED if found["modelled"] else "")
 
 

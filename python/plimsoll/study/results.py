@@ -15,6 +15,7 @@ from plimsoll.comparison.compare import difference, estimate_of, value_row
 from plimsoll.comparison.differences import is_modelled
 from plimsoll.comparison.figures import FIGURES, LESS, Figure
 from plimsoll.comparison.sides import ComparisonError, Side, read_run
+from plimsoll.modelled.band import band_percent
 from plimsoll.study.description import Study, Variant
 from plimsoll.study.light import OWN_FIGURES, warnings_of
 
@@ -22,6 +23,14 @@ SCHEMA_VERSION = 1
 #: Mean read latency at which the published tests end: how far an axis may go is read off there.
 LATENCY_MS_MAX = 20.0
 ALL_FIGURES = (*FIGURES, *OWN_FIGURES)
+#: Figures of which the model's error is known, and what they are called there.
+BANDED = {
+    "database_iops": "database_iops",
+    "headroom": "database_iops",
+    "total_database_read_latency_ms_mean": "database_read",
+    "total_database_write_latency_ms_mean": "database_write",
+    "total_log_write_latency_ms_mean": "log_write",
+}
 _READ_LATENCY = "total_database_read_latency_ms_mean"
 
 
@@ -85,8 +94,16 @@ def judged(study: Study, home: Path) -> dict[str, Any]:
         ],
         "figures": figures,
         "ranking": ranked,
+        "model_band_percent": _model_band(rank_by, states),
         "axis": _axis(study, figures),
     }
+
+
+def _model_band(figure: str, states: list[dict[str, Any]]) -> float | None:
+    """How far the model itself may be off in a figure; None where everything was measured, or nobody published that figure."""
+    if figure not in BANDED or not any(state["modelled"] for state in states):
+        return None
+    return band_percent(BANDED[figure])
 
 
 def _state(study: Study, home: Path, variant: Variant) -> dict[str, Any]:

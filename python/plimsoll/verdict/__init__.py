@@ -47,7 +47,7 @@ def judge(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, 
     headline = _headline(result, hindrances)
     prediction = None
     if plan["judgement"].get("modelled"):
-        prediction = predict(plan, checks)
+        prediction = predict(plan, checks, summary)
         if summary["ending"] == "complete":
             result = RESULTS_BY_PREDICTION[prediction["result"]]
             reasons = prediction["reasons"] or [f"within limits, the error band included, at {throughput}"]

@@ -12,17 +12,21 @@ from typing import Any
 from plimsoll import config
 from plimsoll.limits import parse_limit
 from plimsoll.modelled.band import PAPER_METRICS, band_percent, nearest_point
+from plimsoll.modelled.burst import lived_on_credits
 from plimsoll.verdict.checks import NOT_EVALUATED, PASS
 
 PREDICTED_PASS, PREDICTED_FAIL, TOO_CLOSE = "predicted pass", "predicted fail", "too close to call"
 
 
-def predict(plan: dict[str, Any], checks: list[dict[str, Any]]) -> dict[str, Any]:
+def predict(
+    plan: dict[str, Any], checks: list[dict[str, Any]], summary: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """What the checks of a modelled run predict.
 
     Args:
         plan: the completed plan; its `judgement.modelled` is the array.
         checks: as in the verdict; each gets `predicted` and `band_percent`.
+        summary: for what the array counted: a rate paid for with burst credits predicts no pass.
 
     Returns:
         `result`, `reasons`, and the nearest validated point.
@@ -31,10 +35,11 @@ def predict(plan: dict[str, Any], checks: list[dict[str, Any]]) -> dict[str, Any
         check["predicted"], check["band_percent"] = _predicted(check)
     worst = [check for check in checks if check["predicted"] == PREDICTED_FAIL]
     close = [check for check in checks if check["predicted"] == TOO_CLOSE]
-    result = PREDICTED_FAIL if worst else TOO_CLOSE if close else PREDICTED_PASS
+    borrowed = lived_on_credits((summary or {}).get("array"))
+    result = PREDICTED_FAIL if worst else TOO_CLOSE if close or borrowed else PREDICTED_PASS
     return {
         "result": result,
-        "reasons": [_sentence(check) for check in worst + close],
+        "reasons": [_sentence(check) for check in worst + close] + ([borrowed] if borrowed else []),
         "band_percent": {
             name: band_percent(name) for name in ("database_iops", "database_read", "database_write", "log_write")
         },

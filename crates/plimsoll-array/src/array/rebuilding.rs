@@ -12,10 +12,11 @@ impl Array {
         let lost = (0..set.layout.drive_count).find(|slot| set.slots.state(*slot) == MemberState::Lost);
         let Some(slot) = lost else { return };
         let is_busy = set.rebuild.is_some();
-        if is_busy || set.is_lost || set.spare_count == 0 || set.rebuild_bytes_per_second <= 0.0 {
+        let spare_count = &mut self.spare_counts[set.group as usize];
+        if is_busy || set.is_lost || *spare_count == 0 || set.rebuild_bytes_per_second <= 0.0 {
             return;
         }
-        set.spare_count -= 1;
+        *spare_count -= 1;
         set.slots.change(slot, MemberState::Filling { next_row: 0 });
         let rate = set.rebuild_bytes_per_second;
         set.rebuild = Some(Rebuild::new(

@@ -20,6 +20,10 @@ pub struct ArrayReport {
     pub drives: Vec<DriveReport>,
     /// By link.
     pub links: Vec<LinkReport>,
+    /// The provider's cap; `None` where there is none.
+    pub cap: Option<CapReport>,
+    /// Spares that were or are being filled since the array began, the ended ones first.
+    pub rebuilds: Vec<RebuildReport>,
     /// How busy each stage was, the busiest first: the first bottleneck.
     pub stages: Vec<StageUse>,
 }
@@ -95,10 +99,34 @@ pub struct LinkReport {
     pub request_count: u64,
 }
 
+/// A provider's cap.
+#[derive(Clone, Debug, Serialize)]
+pub struct CapReport {
+    /// Share of the time it held requests back or let one through.
+    pub utilisation: f64,
+    /// Requests per second in the long run.
+    pub base_per_second: f64,
+    /// Credits left, one for each request above the base rate.
+    pub credit_count: f64,
+    /// Credits saved up at most.
+    pub credit_count_max: f64,
+}
+
+/// One spare being filled.
+#[derive(Clone, Debug, Serialize)]
+pub struct RebuildReport {
+    /// When it began, from the beginning of the simulation.
+    pub started_s: f64,
+    /// How long it took, or has taken so far.
+    pub duration_s: f64,
+    /// Share of the rows that are whole again.
+    pub share: f64,
+}
+
 /// How busy one stage was.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageUse {
-    /// Drives, controllers, links to the array, links to the host.
+    /// Drives, controllers, links to the array, links to the host; the host and the cap where they limit.
     pub stage: &'static str,
     /// Mean share of the time, over the stage's servers.
     pub utilisation: f64,
@@ -182,10 +210,33 @@ impl Array {
             members: members.collect(),
             drives: drives.collect(),
             links: links.collect(),
+            cap: self.links.cap_use(self.now).map(|cap| CapReport {
+                utilisation: share(cap.busy_ns).min(1.0),
+                base_per_second: cap.spec.operations_per_second,
+                credit_count: cap.credit_count,
+                credit_count_max: cap.spec.credit_count_max,
+            }),
+            rebuilds: self.rebuild_reports(),
             stages: Vec::new(),
         };
         report.stages = self.stages(&report, share);
         report
+    }
+
+    fn rebuild_reports(&self) -> Vec<RebuildReport> {
+        let seconds = |ns: Nanos| ns as f64 / 1e9;
+        let ended = self.rebuilds.iter().map(|progress| RebuildReport {
+            started_s: seconds(progress.started),
+            duration_s: seconds(progress.finished.unwrap_or(self.now) - progress.started),
+            share: 1.0,
+        });
+        let running = self.sets.iter().filter_map(|set| set.rebuild.as_ref());
+        let running = running.map(|rebuild| RebuildReport {
+            started_s: seconds(rebuild.progress.started),
+            duration_s: seconds(self.now - rebuild.progress.started),
+            share: rebuild.next_row as f64 / rebuild.rows_end.max(1) as f64,
+        });
+        ended.chain(running).collect()
     }
 
     fn stages(&self, report: &ArrayReport, share: impl Fn(Nanos) -> f64) -> Vec<StageUse> {
@@ -210,6 +261,12 @@ impl Array {
             stage("links to the array", mean(to_array, report.links.len())),
             stage("links to the host", mean(to_host, report.links.len())),
         ];
+        stages.extend(
+            self.links
+                .host_busy_ns()
+                .map(|busy_ns| stage("host", share(busy_ns))),
+        );
+        stages.extend(report.cap.as_ref().map(|cap| stage("cap", cap.utilisation)));
         stages.sort_by(|left, right| right.utilisation.total_cmp(&left.utilisation));
         stages
     }

@@ -31,6 +31,7 @@ pub(crate) struct Links {
     ns_per_byte: f64,
     host_ns_per_byte: f64,
     host_free_at: Nanos,
+    host_busy_ns: Nanos,
     latency_ns: Nanos,
     timeout_ns: Nanos,
     turn: Vec<u32>,
@@ -42,6 +43,15 @@ struct Cap {
     credits: f64,
     updated_ns: f64,
     free_at_ns: f64,
+    busy_ns: f64,
+}
+
+/// How a cap was used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CapUse {
+    pub(crate) busy_ns: Nanos,
+    pub(crate) credit_count: f64,
+    pub(crate) spec: CapSpec,
 }
 
 impl Links {
@@ -60,6 +70,7 @@ impl Links {
             ns_per_byte: 1e9 / spec.link_bytes_per_second,
             host_ns_per_byte: spec.host_bytes_per_second.map_or(0.0, |rate| 1e9 / rate),
             host_free_at: 0,
+            host_busy_ns: 0,
             latency_ns: spec.link_latency_ns,
             timeout_ns: spec.path_timeout_ns,
             // Volumes have sessions of their own, which begin at different links.
@@ -69,6 +80,7 @@ impl Links {
                 credits: spec.credit_count_max,
                 updated_ns: 0.0,
                 free_at_ns: 0.0,
+                busy_ns: 0.0,
             }),
         }
     }
@@ -115,8 +127,9 @@ impl Links {
         link.bytes[way as usize] += u64::from(bytes);
         if way == Way::ToHost && self.host_ns_per_byte > 0.0 {
             // The host takes data in while it arrives, one link's after the other's.
-            self.host_free_at =
-                self.host_free_at.max(start) + (f64::from(bytes) * self.host_ns_per_byte) as Nanos;
+            let taking_in_ns = (f64::from(bytes) * self.host_ns_per_byte) as Nanos;
+            self.host_free_at = self.host_free_at.max(start) + taking_in_ns;
+            self.host_busy_ns += taking_in_ns;
             end = end.max(self.host_free_at);
         }
         end + self.latency_ns
@@ -151,6 +164,24 @@ impl Links {
         for link in &mut self.links {
             (link.busy_ns, link.bytes, link.request_count) = ([0; 2], [0; 2], 0);
         }
+        self.host_busy_ns = 0;
+        if let Some(cap) = &mut self.cap {
+            cap.busy_ns = 0.0;
+        }
+    }
+
+    /// How long the host itself took data in, where it limits.
+    pub(crate) fn host_busy_ns(&self) -> Option<Nanos> {
+        (self.host_ns_per_byte > 0.0).then_some(self.host_busy_ns)
+    }
+
+    /// How the cap was used, and what is saved up by now.
+    pub(crate) fn cap_use(&self, now: Nanos) -> Option<CapUse> {
+        self.cap.as_ref().map(|cap| CapUse {
+            busy_ns: cap.busy_ns as Nanos,
+            credit_count: cap.credits_at(now as f64),
+            spec: cap.spec,
+        })
     }
 
     /// Busy time and bytes of each link, to the array and to the host, and its requests.
@@ -162,14 +193,20 @@ impl Links {
 }
 
 impl Cap {
+    fn credits_at(&self, at_ns: f64) -> f64 {
+        let elapsed_s = (at_ns - self.updated_ns).max(0.0) / NANOS_PER_SECOND as f64;
+        let earned = elapsed_s * self.spec.operations_per_second;
+        (self.credits + earned).min(self.spec.credit_count_max.max(1.0))
+    }
+
     /// A request costs a credit. Credits come in at the base rate; while there are some, only the burst rate holds back.
     fn admit(&mut self, now: Nanos, bytes: u32) -> Nanos {
         let mut start_ns = self.free_at_ns.max(now as f64);
-        let elapsed_s = (start_ns - self.updated_ns) / NANOS_PER_SECOND as f64;
-        let earned = elapsed_s * self.spec.operations_per_second;
-        self.credits = (self.credits + earned).min(self.spec.credit_count_max.max(1.0));
+        self.credits = self.credits_at(start_ns);
         if self.credits < 1.0 {
-            start_ns += (1.0 - self.credits) / self.spec.operations_per_second * NANOS_PER_SECOND as f64;
+            let wait_ns = (1.0 - self.credits) / self.spec.operations_per_second * NANOS_PER_SECOND as f64;
+            start_ns += wait_ns;
+            self.busy_ns += wait_ns;
             self.credits = 1.0;
         }
         self.credits -= 1.0;
@@ -177,6 +214,7 @@ impl Cap {
         let bytes_s = f64::from(bytes) / self.spec.bytes_per_second;
         let share_s = (1.0 / self.spec.burst_operations_per_second).max(bytes_s);
         self.free_at_ns = start_ns + share_s * NANOS_PER_SECOND as f64;
+        self.busy_ns += share_s * NANOS_PER_SECOND as f64;
         start_ns.ceil() as Nanos
     }
 }
