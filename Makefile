@@ -59,6 +59,7 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 	model::every_page_size_and_both_framings_agree_with_the_model \
 	engine_leaves::recovery_leaves_sound_files engine_leaves::a_clean_stop_leaves_a_sound_database \
 	every_sync_matters::with_every_sync_done_nothing_is_lost_and_every_sync_is_known \
+	hard_times::hundreds_of_hard_times \
 	trust::abandoned::an_abandoned_operation_has_happened_or_not_and_nobody_hangs \
 	trust::torn_pages::with_images_no_tear_loses_anything_even_on_the_largest_pages \
 	trust::torn_pages::without_images_a_disk_that_writes_whole_pages_loses_nothing

@@ -12,6 +12,14 @@ BUGS = (
         "maintenance_finds_a_page_that_went_bad_on_disk",
     ),
     Bug(
+        "a lost write is not noticed",
+        "database.rs",
+        "if check_flush_type && expected != 0 && found != expected {",
+        "if !PLANTED && check_flush_type && expected != 0 && found != expected {",
+        "hard_times",
+        "nothing_damaged_is_returned_and_nothing_sound_is_lost_in_hard_times",
+    ),
+    Bug(
         "the scatter of a prepared index is no permutation",
         "prepare/permutation.rs",
         "while at >= self.count {",

@@ -14,13 +14,14 @@ from __future__ import annotations
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class Campaign:
         self.log = home / "witness.log"
 
     @contextmanager
-    def _witness(self) -> Iterator[str]:
+    def witness(self) -> Iterator[str]:
         """A witness with a log of its own for one machine under test."""
         self.log.unlink(missing_ok=True)
         opened = WitnessLog(self.log)
@@ -58,6 +59,10 @@ class Campaign:
         try:
             yield listener.place
         finally:
+            # Whoever was interrupted before any work called must not wait for it: then this call is the one that is heard.
+            with suppress(OSError):
+                host, port = listener.place.rsplit(":", 1)
+                socket.create_connection((host, int(port)), timeout=5).close()
             thread.join()
             listener.close()
             opened.close()
@@ -65,7 +70,7 @@ class Campaign:
     def cut(self, made: Machine) -> None:
         """One power cut."""
         made.start()
-        with self._witness() as address:
+        with self.witness() as address:
             said = work_until_cut(made, address, self.log, self.random.uniform(0.05, WORK_S_MAX))
         made.power_on()
         made.start()
@@ -84,7 +89,7 @@ class Campaign:
     def snapshot(self, made: Machine) -> None:
         """One copy under load; the work is then stopped and its files removed."""
         made.start()
-        with self._witness() as address:
+        with self.witness() as address:
             found = snapshot_under_load(made, address, self.log)
         self._count(made.kind, "snapshots", found)
         made.start()

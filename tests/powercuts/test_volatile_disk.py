@@ -38,19 +38,21 @@ def test_an_honest_disk_passes(tmp_path: Path, kind: str) -> None:
     assert found["figures"]["acknowledged_commits"] > 50  # type: ignore[index]
 
 
-def test_a_disk_that_drops_flushes_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+def test_a_disk_that_drops_flushes_is_named(tmp_path: Path, kind: str) -> None:
     """The lie that costs the most: everything of the last moments is gone, though it was said to be safe."""
-    found = cut_and_audit(tmp_path, "ext4", "drops_flushes", 2)
+    found = cut_and_audit(tmp_path, kind, "drops_flushes", 2)
     assert found["result"] == "fail", found
     assert "drops_flushes" in names(found), found
     assert "reorders" not in names(found), found
 
 
-def test_a_disk_that_tears_4_kib_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+def test_a_disk_that_tears_4_kib_is_named(tmp_path: Path, kind: str) -> None:
     """It says that its sectors have 4 KiB; nothing acknowledged may be lost all the same, because the engine does not rely on it."""
     seen: set[str] = set()
     for seed in range(3, 9):
-        found = cut_and_audit(tmp_path / str(seed), "ext4", "tears", seed)
+        found = cut_and_audit(tmp_path / str(seed), kind, "tears", seed)
         assert found["result"] in ("fail", "pass"), found
         seen |= names(found)
         assert seen <= {"tears_4k"}, found
@@ -59,10 +61,11 @@ def test_a_disk_that_tears_4_kib_is_named(tmp_path: Path) -> None:
     pytest.fail("six cuts without a torn block")
 
 
-def test_a_disk_that_reorders_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+def test_a_disk_that_reorders_is_named(tmp_path: Path, kind: str) -> None:
     """Single writes are gone and later ones are there; the file system itself may be the first victim, so more than one cut is made."""
     for seed in range(4, 10):
-        found = cut_and_audit(tmp_path / str(seed), "ext4", "reorders", seed)
+        found = cut_and_audit(tmp_path / str(seed), kind, "reorders", seed)
         if "reorders" in names(found):
             assert found["result"] == "fail"
             return

@@ -1,0 +1,137 @@
+//! Hard times: the storage is slow, hangs, fails, fills up, forgets, misplaces, flips and loses sectors while the engine works on it, over several
+//! rounds with power cuts and further cuts of the recovery. Afterwards the storage behaves and the auditor reads everything.
+//!
+//! The promises: where nothing was damaged, every acknowledged commit is there and nothing else; where something was, each row is what was
+//! committed, or refused with an error. What a world does is a list of parts (`script.rs`), and a world that breaks a promise is reduced to the
+//! parts it needs for that (`shrink.rs`).
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod books;
+mod judge;
+mod script;
+mod shrink;
+mod world;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use plimsoll_io::{Effect, FaultRule, OperationKind, Purpose};
+use script::{Part, Script};
+use shrink::shrink;
+use support::first_seed;
+
+/// Every effect that a disk can have on its user, except those that are power cuts or lies about flushes.
+const EFFECTS: [&str; 12] = [
+    "delay",
+    "fail",
+    "fail_partly",
+    "flip_on_read",
+    "flip_stored",
+    "hang",
+    "lose_sector",
+    "lose_write",
+    "misdirect_to_other_file",
+    "misdirect_within_file",
+    "slow",
+    "tear_write",
+];
+
+/// A failing script is tried so often at most while it is made smaller.
+const TRIES_MAX: u64 = 400;
+
+/// What a script met; a broken promise is told with the smallest script that still breaks one.
+fn met_by(script: &Script) -> BTreeMap<&'static str, u64> {
+    let run = |script: &Script| catch_unwind(AssertUnwindSafe(|| world::run(script)));
+    let broken = match run(script) {
+        Ok(met) => return met,
+        Err(broken) => broken,
+    };
+    println!("seed {} breaks a promise; making it smaller", script.seed);
+    let parts = shrink(&script.parts, TRIES_MAX, |parts| {
+        run(&script.with(parts)).is_err()
+    });
+    println!(
+        "seed {}: {} of {} parts are enough:",
+        script.seed,
+        parts.len(),
+        script.parts.len()
+    );
+    parts.iter().for_each(|part| println!("  {part:?}"));
+    std::panic::resume_unwind(broken)
+}
+
+fn swarm(first: u64, worlds: u64) {
+    let mut met = BTreeMap::<&str, u64>::new();
+    for seed in first..first + worlds {
+        for (name, count) in met_by(&Script::drawn(seed)) {
+            *met.entry(name).or_default() += count;
+        }
+    }
+    for (name, count) in &met {
+        println!("  {count:>8} {name}");
+    }
+    let wanted = EFFECTS.iter().chain(&world::FATES);
+    let missing: Vec<_> = wanted.filter(|name| !met.contains_key(**name)).collect();
+    assert!(
+        missing.is_empty(),
+        "never met, so nothing is shown about it: {missing:?}"
+    );
+}
+
+#[test]
+fn nothing_damaged_is_returned_and_nothing_sound_is_lost_in_hard_times() {
+    swarm(1, 60);
+}
+
+#[test]
+#[ignore = "slow: `make simulate SEED=n` and `make slow`"]
+fn hundreds_of_hard_times() {
+    swarm(first_seed(1_000), 600);
+}
+
+/// A disk that lies about flushes is more than the engine can bear, so such worlds break a promise: the reduction must find out why.
+fn world_on_a_lying_disk(seed: u64) -> Script {
+    let mut script = Script::drawn(seed);
+    script.parts.retain(|part| !matches!(part, Part::Fault { .. }));
+    let lie = FaultRule::new(Effect::SkipSync)
+        .with_kind(OperationKind::Write)
+        .with_purpose(Purpose::LogWrite);
+    script.parts.push(Part::Fault { round: 0, rule: lie });
+    script
+}
+
+/// Why it matters: a world of some hundred parts that fails once in a million tells nobody what is wrong.
+#[test]
+fn a_world_that_breaks_a_promise_is_reduced_to_what_it_needs() {
+    let breaks = |script: &Script| catch_unwind(AssertUnwindSafe(|| world::run(script))).is_err();
+    let broken = (1..40).map(world_on_a_lying_disk).find(breaks);
+    let script = broken.expect("a disk that lies about flushes loses something");
+    assert!(
+        script.parts.len() > 100,
+        "{} parts are no task",
+        script.parts.len()
+    );
+    let parts = shrink(&script.parts, TRIES_MAX, |parts| breaks(&script.with(parts)));
+    println!("{parts:#?}");
+    assert!(parts.len() <= 6, "{} parts are left", parts.len());
+    assert!(breaks(&script.with(&parts)), "what is left does it again");
+    assert!(
+        parts.iter().any(|part| matches!(part, Part::Fault { .. })),
+        "without the lie nothing is lost"
+    );
+}
+
+#[test]
+fn a_reduction_leaves_only_what_is_needed() {
+    let needs = |parts: &[u32]| [3, 47, 48, 99].iter().all(|part| parts.contains(part));
+    let all: Vec<u32> = (0..100).collect();
+    assert_eq!(shrink(&all, 10_000, needs), [3, 47, 48, 99]);
+    assert_eq!(shrink(&all, 10_000, |_| true), [] as [u32; 0]);
+    let halves = shrink(&all, 12, needs);
+    assert!(
+        halves.len() < 100 && needs(&halves),
+        "what it has by then is a success"
+    );
+}
