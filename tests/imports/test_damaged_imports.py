@@ -157,7 +157,7 @@ def test_an_xml_bomb_costs_nothing(content: bytes, word: str) -> None:
     with pytest.raises(InputError) as found:
         parse_xml("bomb.xml", content)
     assert word in str(found.value)
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 5
 
 
 @pytest.mark.parametrize("piece", [b"<!--", b"<![", b"<?", b"<a ", b"<", b"&#", b"<td>", b"</", b"<script", b"a"])
