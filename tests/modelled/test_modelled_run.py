@@ -161,7 +161,7 @@ def test_a_file_of_arrays_that_is_not_there_is_named() -> None:
     assert "no-such-file.toml cannot be read" in done.stderr
 
 
-def test_HA_04_a_drive_that_fails_while_measured_is_rebuilt_and_told(tmp_path: Path) -> None:
+def test_HA_04_a_drive_that_fails_while_measured_is_rebuilt_and_told(emc: Path, tmp_path: Path) -> None:
     """The failure comes after the warm-up, the spare is filled meanwhile, and terminal and report say how far it is."""
     change = ["spare_count=1", "faults=[{what='drive fails', number=2, after_s=5}]"]
     modelled(tmp_path / "run", "emc-vnxe3300", *(word for item in change for word in ("--change", item)))
@@ -171,6 +171,14 @@ def test_HA_04_a_drive_that_fails_while_measured_is_rebuilt_and_told(tmp_path: P
     rebuild = by_kind["measure"]["rebuilds"][0]
     assert rebuild["duration_s"] == pytest.approx(15 - 5, abs=0.1)
     assert 0 < rebuild["share"] < 0.01
+    # Databases that did not fill the array as those of the healthy one do would be short-stroked and faster.
+    sizes = [
+        json.loads((folder / "plan.json").read_text(encoding="utf-8"))["run"]["instances"][0]["databases"][0][
+            "size_bytes"
+        ]
+        for folder in (tmp_path / "run", emc)
+    ]
+    assert sizes[0] == sizes[1]
     page = (tmp_path / "run/report.html").read_text(encoding="utf-8")
     assert "drive 2 fails 5 s into the measurement" in page
     assert "A spare was filled to" in page

@@ -66,13 +66,18 @@ def storage_options(path: Path | None, modelled: str | None, change: list[str]) 
 
 def filled_mib(target: dict[str, Any], databases: int) -> int:
     """The size of databases that fill the modelled array as far as a design does; anything if there is no such array."""
-    from plimsoll.modelled.presets import described_array
+    from plimsoll.modelled.presets import CHANGES, described_array
     from plimsoll.modelled.storage import filling_mib
+    from plimsoll.sizing.fields import Collector
+    from plimsoll.sizing.located import LocatedFile
 
+    collector = Collector(LocatedFile("options", {}, {}))
+    changes = collector.table(target.get("changes", {}), CHANGES, ())
     try:
-        return filling_mib(described_array(target["modelled"], target.get("changes", {}))[0], databases)
-    except (InputError, KeyError, TypeError):
+        array, impossible = described_array(target["modelled"], changes)
+    except InputError:
         return 1024  # the plan's reader says what is wrong
+    return 1024 if impossible or collector.mistakes else filling_mib(array, databases)
 
 
 @test.command("performance", context_settings={"help_option_names": ["-h", "--help"]})
