@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_engine::PageSize;
 use plimsoll_engine::btree::Tree;
@@ -83,12 +84,12 @@ impl Field {
 ///
 /// # Errors
 /// When the size is impossible.
-pub fn prepared_2010(bytes: u64) -> std::result::Result<Rc<PreparedDatabase>, PlanError> {
+pub fn prepared_2010(bytes: u64) -> std::result::Result<Arc<PreparedDatabase>, PlanError> {
     let plan = Plan {
         secondary: Secondary::Absent,
         ..Plan::new(PageSize::KIB_32, Extent::Bytes(bytes), 1)
     };
-    PreparedDatabase::new(plan).map(Rc::new)
+    PreparedDatabase::new(plan).map(Arc::new)
 }
 
 /// The tree of the records, by the database's own catalog.

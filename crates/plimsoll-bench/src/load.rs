@@ -5,6 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::error::{EngineError, Result};
@@ -32,7 +33,7 @@ pub enum Pace {
 pub struct Load {
     instance: Rc<Instance>,
     handle: Handle,
-    prepared: Rc<PreparedDatabase>,
+    prepared: Arc<PreparedDatabase>,
     tree: Tree,
     population: RefCell<Population>,
     done: Cell<u64>,
@@ -45,7 +46,7 @@ impl Load {
     pub fn new(
         instance: Rc<Instance>,
         handle: Handle,
-        prepared: Rc<PreparedDatabase>,
+        prepared: Arc<PreparedDatabase>,
         tree: Tree,
     ) -> Rc<Load> {
         Rc::new(Load {

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::instance::{Instance, InstanceOptions};
@@ -93,7 +94,7 @@ fn main() -> Outcome<()> {
         database: wishes.database,
         ..Plan::new(wishes.size, Extent::Records(wishes.records), wishes.seed)
     };
-    let prepared = Rc::new(PreparedDatabase::new(plan)?);
+    let prepared = Arc::new(PreparedDatabase::new(plan)?);
     let clock = Rc::new(Clock::real());
     let disk_options = RealDiskOptions {
         caching: Caching::AllowBuffered,
@@ -123,7 +124,7 @@ fn messages() -> Table {
 
 async fn change(
     wishes: Wishes,
-    prepared: Rc<PreparedDatabase>,
+    prepared: Arc<PreparedDatabase>,
     files: Files,
     handle: Handle,
 ) -> Outcome<String> {

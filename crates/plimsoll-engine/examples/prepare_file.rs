@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_engine::PageSize;
 use plimsoll_engine::prepare::{
@@ -40,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if long_values.every > 0 {
         plan.long_values = Some(long_values);
     }
-    let database = Rc::new(PreparedDatabase::new(plan)?);
+    let database = Arc::new(PreparedDatabase::new(plan)?);
     let (report, method, poll_ns_p99) = write(path, database.clone(), options)?;
     println!(
         "{{\"pages\": {}, \"records\": {}, \"bytes\": {}, \"seconds\": {}, \"method\": \"{}\", \"poll_us_p99\": {}}}",
@@ -56,7 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn write(
     path: PathBuf,
-    database: Rc<PreparedDatabase>,
+    database: Arc<PreparedDatabase>,
     options: WriteOptions,
 ) -> Result<(WriteReport, String, u64), Box<dyn std::error::Error>> {
     let clock = Rc::new(Clock::real());

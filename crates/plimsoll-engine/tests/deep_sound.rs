@@ -4,6 +4,7 @@
 mod golden;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_engine::PageSize;
 use plimsoll_engine::deep::{DeepOptions, DeepReport, verify_deep};
@@ -24,7 +25,7 @@ fn check(place: impl FnOnce(&MemoryDisk)) -> DeepReport {
 }
 
 fn check_prepared(plan: Plan) -> DeepReport {
-    let database = Rc::new(PreparedDatabase::new(plan).unwrap());
+    let database = Arc::new(PreparedDatabase::new(plan).unwrap());
     check(|disk| {
         disk.load_sparse(
             "/db.edb",

@@ -1,14 +1,14 @@
 //! A simulated terabyte lives on this coding: it must give back every written page exactly, and it must be short for the
 //! pages a workload writes, or the simulation does not fit into memory.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_engine::page::{PageMut, PageView, page_flags};
 use plimsoll_engine::prepare::{Extent, LongValues, PageDelta, Plan, PreparedDatabase};
 use plimsoll_engine::{PageSize, set_checksum};
 use plimsoll_io::{Delta, Random};
 
-fn database(size: PageSize, records: u64) -> Rc<PreparedDatabase> {
+fn database(size: PageSize, records: u64) -> Arc<PreparedDatabase> {
     let plan = Plan {
         long_values: Some(LongValues {
             every: 5,
@@ -16,7 +16,7 @@ fn database(size: PageSize, records: u64) -> Rc<PreparedDatabase> {
         }),
         ..Plan::new(size, Extent::Records(records), 3)
     };
-    Rc::new(PreparedDatabase::new(plan).unwrap())
+    Arc::new(PreparedDatabase::new(plan).unwrap())
 }
 
 fn page_of(database: &PreparedDatabase, page: u32) -> Vec<u8> {
@@ -46,7 +46,7 @@ fn finish(page: u32, bytes: &mut [u8], size: PageSize, random: &mut Random) {
     set_checksum(bytes, page);
 }
 
-fn check(database: &Rc<PreparedDatabase>, generated: &[u8], written: &[u8]) -> usize {
+fn check(database: &Arc<PreparedDatabase>, generated: &[u8], written: &[u8]) -> usize {
     let delta = PageDelta::new(database.clone());
     let coded = delta.encode(generated, written);
     let mut decoded = generated.to_vec();
@@ -62,7 +62,7 @@ struct Totals {
 }
 
 /// Replaces, deletes and inserts on random leaves, coding each page after every few changes.
-fn run_workload(database: &Rc<PreparedDatabase>, seed: u64, delete_share: f64) -> Totals {
+fn run_workload(database: &Arc<PreparedDatabase>, seed: u64, delete_share: f64) -> Totals {
     let size = database.page_size();
     let mut random = Random::from_seed(seed);
     let mut totals = Totals {

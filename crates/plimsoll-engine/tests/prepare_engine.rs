@@ -5,6 +5,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_engine::PageSize;
 use plimsoll_engine::btree::Tree;
@@ -48,7 +49,7 @@ fn change_at_random(size: PageSize, records: u64, changes: u64, seed: u64) -> Ou
         branch_fill_percent: 10,
         ..Plan::new(size, Extent::Records(records), seed)
     };
-    let database = Rc::new(PreparedDatabase::new(plan).unwrap());
+    let database = Arc::new(PreparedDatabase::new(plan).unwrap());
     let setup = Setup {
         size,
         cache_frames: 256,
@@ -130,7 +131,7 @@ fn change_at_random(size: PageSize, records: u64, changes: u64, seed: u64) -> Ou
 }
 
 /// How many pages differ from the prepared ones, and what keeping them takes.
-fn coded(database: &Rc<PreparedDatabase>, file: &[u8]) -> (usize, usize) {
+fn coded(database: &Arc<PreparedDatabase>, file: &[u8]) -> (usize, usize) {
     let delta = PageDelta::new(database.clone());
     let mut generated = vec![0; database.page_size().bytes()];
     let (mut pages, mut bytes) = (0, 0);
@@ -177,7 +178,7 @@ fn maintenance_finds_a_bad_page_of_a_prepared_database() {
         free_pages: 200,
         ..Plan::new(size, Extent::Records(500), 4)
     };
-    let database = Rc::new(PreparedDatabase::new(plan).unwrap());
+    let database = Arc::new(PreparedDatabase::new(plan).unwrap());
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 4, MemoryOptions::ram());
     disk.load_sparse(

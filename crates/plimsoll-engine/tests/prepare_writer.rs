@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_engine::prepare::{
     Extent, LongValues, Plan, PrepareError, PreparedContent, PreparedDatabase, WriteOptions, WriteReport,
@@ -17,7 +18,7 @@ use plimsoll_io::{
 
 const PATH: &str = "/db/one.edb";
 
-fn database(size: PageSize) -> Rc<PreparedDatabase> {
+fn database(size: PageSize) -> Arc<PreparedDatabase> {
     let plan = Plan {
         long_values: Some(LongValues {
             every: 9,
@@ -26,7 +27,7 @@ fn database(size: PageSize) -> Rc<PreparedDatabase> {
         free_pages: 20,
         ..Plan::new(size, Extent::Records(900), 21)
     };
-    Rc::new(PreparedDatabase::new(plan).unwrap())
+    Arc::new(PreparedDatabase::new(plan).unwrap())
 }
 
 fn disk(options: MemoryOptions) -> Rc<MemoryDisk> {
@@ -37,7 +38,7 @@ fn disk(options: MemoryOptions) -> Rc<MemoryDisk> {
 
 fn write(
     disk: &Rc<MemoryDisk>,
-    database: &Rc<PreparedDatabase>,
+    database: &Arc<PreparedDatabase>,
     options: WriteOptions,
 ) -> Result<WriteReport, PrepareError> {
     let executor = Executor::new(disk.clock().clone(), disk.clone());

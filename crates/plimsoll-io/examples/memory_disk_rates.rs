@@ -4,6 +4,7 @@
 //! `cargo run --release -p plimsoll-io --example memory_disk_rates`
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 use plimsoll_io::{
@@ -107,7 +108,7 @@ fn sparse_memory() {
     const CHANGED: usize = 160;
     let clock = Rc::new(Clock::simulated());
     let disk = MemoryDisk::new(clock.clone(), Random::from_seed(1), MemoryOptions::ram());
-    disk.load_sparse("database", 1 << 40, Sparse::new(Rc::new(Pages)));
+    disk.load_sparse("database", 1 << 40, Sparse::new(Arc::new(Pages)));
     let executor = Executor::new(clock, disk.clone());
     let file = open(&executor, &disk, "database");
     let before = resident_bytes();

@@ -52,8 +52,8 @@ pub use link::{
     SimulatedNetwork,
 };
 pub use memory::{
-    AfterLook, Effect, FaultRule, Filter, Latency, LatencyPlan, LatencyRule, Loss, MemoryDisk, MemoryOptions,
-    Stage, TraceEntry, Tracking,
+    AfterLook, Coding, Effect, FaultRule, Filter, Latency, LatencyPlan, LatencyRule, Loss, MemoryDisk,
+    MemoryOptions, Stage, TraceEntry, Tracking,
 };
 pub use posix::Caching;
 pub use probe::{Probe, ProbedDevice, ProbedDirectIo, ProbedFileSystem, ProbedMethod, probe};

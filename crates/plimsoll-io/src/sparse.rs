@@ -4,12 +4,12 @@
 //! generated content, so that a database of a terabyte under load fits into memory. Both work in units, usually pages.
 //! The coding must be lossless: a benchmark that returned approximate pages would measure its own mistakes.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::Vouch;
 
-/// What a file holds where nobody has written.
-pub trait Content {
+/// What a file holds where nobody has written. It may be asked by several threads.
+pub trait Content: Send + Sync {
     /// Content is generated and kept in blocks of this many bytes, usually the page size.
     fn unit_bytes(&self) -> usize;
 
@@ -23,8 +23,8 @@ pub trait Content {
     }
 }
 
-/// A lossless coding of a written unit against the generated one.
-pub trait Delta {
+/// A lossless coding of a written unit against the generated one. Several threads may use it.
+pub trait Delta: Send + Sync {
     /// The written unit, coded. An empty result means "exactly as generated".
     fn encode(&self, generated: &[u8], written: &[u8]) -> Vec<u8>;
 
@@ -44,17 +44,17 @@ pub trait Delta {
 #[derive(Clone)]
 pub struct Sparse {
     /// Where unwritten bytes come from.
-    pub content: Rc<dyn Content>,
+    pub content: Arc<dyn Content>,
     /// How written units are kept.
-    pub delta: Rc<dyn Delta>,
+    pub delta: Arc<dyn Delta>,
 }
 
 impl Sparse {
     /// Content with the default coding, [`Runs`].
-    pub fn new(content: Rc<dyn Content>) -> Self {
+    pub fn new(content: Arc<dyn Content>) -> Self {
         Self {
             content,
-            delta: Rc::new(Runs),
+            delta: Arc::new(Runs),
         }
     }
 }

@@ -6,13 +6,14 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
 use plimsoll_array::spec::TimedFault;
 use plimsoll_array::{Array, ArrayReport, ArraySpec, ModelledDisk, check};
 use plimsoll_engine::prepare::PreparedContent;
-use plimsoll_io::{Clock, MemoryDisk, MemoryOptions, Nanos, Random};
+use plimsoll_io::{Clock, Coding, MemoryDisk, MemoryOptions, Nanos, Random};
 
 use crate::RunError;
 use crate::backend::prepared_database;
@@ -89,7 +90,11 @@ pub fn execute_modelled(
 ) -> Result<RunOutcome, RunError> {
     let clock = Rc::new(Clock::simulated());
     let random = Random::from_seed(spec.seed);
-    let memory = MemoryDisk::new(clock.clone(), random.child("memory"), MemoryOptions::ram());
+    let options = MemoryOptions {
+        coding: Coding::Ahead,
+        ..MemoryOptions::ram()
+    };
+    let memory = MemoryDisk::new(clock.clone(), random.child("memory"), options);
     load_databases(&memory, &mut spec)?;
     let mut checked = modelled.array.clone();
     checked.faults.extend(&modelled.faults_while_measuring);
@@ -126,7 +131,7 @@ fn load_databases(memory: &MemoryDisk, spec: &mut RunSpec) -> Result<(), RunErro
         memory.create_directory(&instance.directory);
         memory.create_directory(&instance.log_directory);
         for position in 0..instance.databases.len() {
-            let prepared = Rc::new(prepared_database(&spec.instances[number], position)?);
+            let prepared = Arc::new(prepared_database(&spec.instances[number], position)?);
             let path = spec.instances[number].database_path(position);
             memory.load_sparse(path, prepared.file_bytes(), PreparedContent::sparse(&prepared));
             spec.instances[number].databases[position].existing_records = Some(prepared.records());

@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_bench::arguments::Arguments;
 use plimsoll_bench::field::{Field, MIX_2010, SESSIONS_2010, prepared_2010, record_tree};
@@ -103,7 +104,7 @@ fn main() -> Result<(), String> {
 }
 
 /// Everything takes `page_ns` but log writes, which a battery-backed cache takes at once.
-fn disk_with(setting: Setting, prepared: &Rc<PreparedDatabase>, page_ns: u64) -> Rc<MemoryDisk> {
+fn disk_with(setting: Setting, prepared: &Arc<PreparedDatabase>, page_ns: u64) -> Rc<MemoryDisk> {
     let log_latency = Latency::Constant(NANOS_PER_MILLISECOND);
     let options = MemoryOptions {
         chunk_bytes: 32 * 1024,
@@ -129,7 +130,7 @@ fn run_on<T: 'static, F: Future<Output = T> + 'static>(
 
 async fn generate(
     setting: Setting,
-    prepared: Rc<PreparedDatabase>,
+    prepared: Arc<PreparedDatabase>,
     files: Files,
     handle: Handle,
     disk: Rc<MemoryDisk>,

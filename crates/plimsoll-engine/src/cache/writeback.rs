@@ -211,10 +211,12 @@ impl Writeback {
     async fn write_run(&self, database: &Database, run: &[Rc<Frame>]) -> Result<()> {
         // Whatever changes a page after its copy lies behind this.
         let resume_at = self.log.tip();
-        let (buffer, taken) = match run {
+        let (mut buffer, taken) = match run {
             [frame] => self.share_page(database, frame),
             _ => self.copy_run(database, run).await,
         };
+        // Held until the end, so that the disk knows that nobody changes what it was given and need not copy it to keep it.
+        let _held = buffer.share();
         if taken.versions.is_empty() {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! Whoever believes a vouch looks no further, so a wrong one would hide damage: what is vouched for is compared with what looking finds.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_io::{Content, Delta, Random, Vouch};
 
@@ -35,7 +35,7 @@ fn check(vouch: Option<Vouch>, bytes: &[u8], size: PageSize, page: PageNumber) -
     vouch.is_some_and(|vouch| KnownPage::of(vouch, page).is_some())
 }
 
-fn database(size: PageSize) -> Rc<PreparedDatabase> {
+fn database(size: PageSize) -> Arc<PreparedDatabase> {
     let plan = Plan {
         long_values: Some(LongValues {
             every: 5,
@@ -44,7 +44,7 @@ fn database(size: PageSize) -> Rc<PreparedDatabase> {
         free_pages: 40,
         ..Plan::new(size, Extent::Records(800), 3)
     };
-    Rc::new(PreparedDatabase::new(plan).unwrap())
+    Arc::new(PreparedDatabase::new(plan).unwrap())
 }
 
 /// Every page of a prepared database is what is said of it, and something is said of all but those of the catalog.

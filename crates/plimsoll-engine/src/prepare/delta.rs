@@ -20,7 +20,7 @@ mod ghosts;
 mod numbers;
 mod script;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_io::{Delta, Runs, Vouch};
 
@@ -42,12 +42,12 @@ const FLUSH_TYPE_MASK: u8 = 3;
 /// The coding of changed pages of one prepared database.
 #[derive(Clone, Debug)]
 pub struct PageDelta {
-    database: Rc<PreparedDatabase>,
+    database: Arc<PreparedDatabase>,
 }
 
 impl PageDelta {
     /// The coding for pages of `database`.
-    pub fn new(database: Rc<PreparedDatabase>) -> Self {
+    pub fn new(database: Arc<PreparedDatabase>) -> Self {
         Self { database }
     }
 

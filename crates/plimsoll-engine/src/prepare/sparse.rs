@@ -1,6 +1,6 @@
 //! A prepared database as the content of a sparse file: a disk in memory holds it without storing it.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_io::{Content, Sparse, Vouch};
 
@@ -10,22 +10,22 @@ use super::delta::PageDelta;
 /// The whole file, headers included.
 #[derive(Clone, Debug)]
 pub struct PreparedContent {
-    database: Rc<PreparedDatabase>,
+    database: Arc<PreparedDatabase>,
     header: Vec<u8>,
 }
 
 impl PreparedContent {
     /// The content of the database's file.
-    pub fn new(database: Rc<PreparedDatabase>) -> Self {
+    pub fn new(database: Arc<PreparedDatabase>) -> Self {
         let header = database.header_page();
         Self { database, header }
     }
 
     /// The content with its page-aware coding of what is written over it.
-    pub fn sparse(database: &Rc<PreparedDatabase>) -> Sparse {
+    pub fn sparse(database: &Arc<PreparedDatabase>) -> Sparse {
         Sparse {
-            content: Rc::new(Self::new(database.clone())),
-            delta: Rc::new(PageDelta::new(database.clone())),
+            content: Arc::new(Self::new(database.clone())),
+            delta: Arc::new(PageDelta::new(database.clone())),
         }
     }
 }

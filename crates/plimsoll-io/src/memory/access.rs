@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::MemoryDisk;
 use super::chunks::{Chunks, Layout};
 use super::faults::FaultRule;
 use super::inode::{Inode, InodeRef, SECTOR_BYTES};
 use super::names::normal;
 use super::trace::TraceEntry;
+use super::{Coding, MemoryDisk};
 use crate::sparse::Sparse;
 use crate::{Durability, Nanos};
 
@@ -34,7 +34,10 @@ impl MemoryDisk {
     /// # Panics
     /// When the length is not a whole number of the content's units.
     pub fn load_sparse(&self, path: impl AsRef<Path>, length_bytes: u64, sparse: Sparse) {
-        let chunks = Chunks::new(Layout::sparse(sparse, length_bytes));
+        let mut chunks = Chunks::new(Layout::sparse(sparse, length_bytes));
+        if self.options.coding == Coding::Ahead {
+            chunks.code_ahead();
+        }
         self.place(path.as_ref(), Inode::settled(chunks, length_bytes));
     }
 

@@ -6,7 +6,8 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::codes::Codes;
+use super::coded::Coded;
+use super::generated::Generated;
 use crate::sparse::Sparse;
 use crate::{Buffer, Promise, Vouch};
 
@@ -24,23 +25,6 @@ struct Segment([Slot; SEGMENT_CHUNKS]);
 pub(crate) struct Layout {
     pub(crate) chunk_bytes: usize,
     sparse: Option<Generated>,
-}
-
-/// Generated content, zero from `length_bytes` on: what a file is extended by is new, whatever the content would say.
-#[derive(Clone)]
-struct Generated {
-    sparse: Sparse,
-    length_bytes: u64,
-}
-
-impl Generated {
-    fn fill(&self, offset: u64, unit: &mut [u8]) {
-        if offset < self.length_bytes {
-            self.sparse.content.fill(offset, unit);
-        } else {
-            unit.fill(0);
-        }
-    }
 }
 
 /// A piece of a transfer that lies in one chunk.
@@ -61,14 +45,10 @@ impl Layout {
     }
 
     pub(crate) fn sparse(sparse: Sparse, length_bytes: u64) -> Self {
-        let chunk_bytes = sparse.content.unit_bytes();
-        assert!(
-            length_bytes.is_multiple_of(chunk_bytes as u64),
-            "generated content is a whole number of units"
-        );
+        let content = Generated::new(sparse, length_bytes);
         Self {
-            chunk_bytes,
-            sparse: Some(Generated { sparse, length_bytes }),
+            chunk_bytes: content.unit_bytes(),
+            sparse: Some(content),
         }
     }
 
@@ -100,24 +80,14 @@ impl Layout {
         match (&self.sparse, slot) {
             (None, None) => bytes.fill(0),
             (None, Some(chunk)) => bytes.copy_from_slice(&chunk[piece.within.clone()]),
-            (Some(_), slot) => self.read_code(slot.as_deref(), piece, bytes),
+            (Some(content), slot) => read_code(content, slot.as_deref(), piece, bytes),
         }
-    }
-
-    /// Reads a part of one chunk of a sparse file.
-    fn read_code(&self, code: Option<&[u8]>, piece: &Piece, bytes: &mut [u8]) {
-        if bytes.len() == self.chunk_bytes {
-            return self.whole(code, piece.chunk, bytes);
-        }
-        let mut whole = vec![0; self.chunk_bytes];
-        self.whole(code, piece.chunk, &mut whole);
-        bytes.copy_from_slice(&whole[piece.within.clone()]);
     }
 
     /// Writes a part of one chunk.
     pub(crate) fn write_slot(&self, slot: &mut Slot, piece: &Piece, bytes: &[u8]) {
-        if let Some(generated) = &self.sparse {
-            let code = self.code(generated, slot.as_deref(), piece, bytes);
+        if let Some(content) = &self.sparse {
+            let code = content.code_part(piece.chunk, slot.as_deref(), piece.within.clone(), bytes);
             *slot = (!code.is_empty()).then(|| Rc::from(code));
         } else if let Some(chunk) = slot.as_mut().and_then(Rc::get_mut) {
             chunk[piece.within.clone()].copy_from_slice(bytes);
@@ -133,45 +103,16 @@ impl Layout {
             *slot = Some(chunk);
         }
     }
+}
 
-    /// The code of a chunk with this code once these bytes are written to it.
-    fn code(&self, content: &Generated, code: Option<&[u8]>, piece: &Piece, bytes: &[u8]) -> Vec<u8> {
-        let delta = &content.sparse.delta;
-        let mut generated = vec![0; self.chunk_bytes];
-        content.fill(self.offset_of(piece.chunk), &mut generated);
-        if bytes.len() == self.chunk_bytes {
-            return delta.encode(&generated, bytes);
-        }
-        let mut written = generated.clone();
-        if let Some(code) = code {
-            delta.decode(code, &mut written);
-        }
-        written[piece.within.clone()].copy_from_slice(bytes);
-        delta.encode(&generated, &written)
+/// Reads a part of one chunk of a sparse file.
+fn read_code(content: &Generated, code: Option<&[u8]>, piece: &Piece, bytes: &mut [u8]) {
+    if bytes.len() == content.unit_bytes() {
+        return content.read(piece.chunk, code, bytes);
     }
-
-    fn whole(&self, code: Option<&[u8]>, chunk: usize, bytes: &mut [u8]) {
-        let content = self.sparse.as_ref().expect("only sparse files come here");
-        content.fill(self.offset_of(chunk), bytes);
-        if let Some(code) = code {
-            content.sparse.delta.decode(code, bytes);
-        }
-    }
-
-    fn vouch(&self, slot: &Slot, chunk: usize) -> Option<Vouch> {
-        let content = self.sparse.as_ref()?;
-        match slot {
-            Some(coded) => content.sparse.delta.vouch(coded),
-            None if self.offset_of(chunk) < content.length_bytes => {
-                content.sparse.content.vouch(self.offset_of(chunk))
-            }
-            None => None,
-        }
-    }
-
-    fn offset_of(&self, chunk: usize) -> u64 {
-        chunk as u64 * self.chunk_bytes as u64
-    }
+    let mut whole = vec![0; content.unit_bytes()];
+    content.read(piece.chunk, code, &mut whole);
+    bytes.copy_from_slice(&whole[piece.within.clone()]);
 }
 
 fn is_zero(bytes: &[u8]) -> bool {
@@ -180,24 +121,25 @@ fn is_zero(bytes: &[u8]) -> bool {
 
 /// Whole chunks of a sparse file as they were at one moment, to be made when somebody looks.
 struct Moment {
-    layout: Layout,
+    content: Generated,
     first: usize,
     slots: Vec<Slot>,
 }
 
 impl Promise for Moment {
     fn keep(&self, bytes: &mut [u8]) {
-        let units = bytes.chunks_exact_mut(self.layout.chunk_bytes);
+        let units = bytes.chunks_exact_mut(self.content.unit_bytes());
         for (index, (slot, unit)) in self.slots.iter().zip(units).enumerate() {
-            self.layout.whole(slot.as_deref(), self.first + index, unit);
+            self.content.read(self.first + index, slot.as_deref(), unit);
         }
     }
 
     fn vouch(&self, position: usize) -> Option<Vouch> {
-        let index = position / self.layout.chunk_bytes;
-        let is_start = position.is_multiple_of(self.layout.chunk_bytes);
+        let unit_bytes = self.content.unit_bytes();
+        let index = position / unit_bytes;
+        let is_start = position.is_multiple_of(unit_bytes);
         let slot = self.slots.get(index).filter(|_| is_start)?;
-        self.layout.vouch(slot, self.first + index)
+        self.content.vouch(self.first + index, slot.as_deref())
     }
 }
 
@@ -207,7 +149,7 @@ enum Table {
     /// Chunks as they are.
     Plain(Vec<Option<Rc<Segment>>>),
     /// The codes of a sparse file's chunks.
-    Coded(Codes),
+    Coded(Coded),
 }
 
 /// See the module text.
@@ -219,11 +161,18 @@ pub(crate) struct Chunks {
 
 impl Chunks {
     pub(crate) fn new(layout: Layout) -> Self {
-        let table = match layout.sparse {
+        let table = match &layout.sparse {
             None => Table::Plain(Vec::new()),
-            Some(_) => Table::Coded(Codes::default()),
+            Some(content) => Table::Coded(Coded::new(content.clone())),
         };
         Self { layout, table }
+    }
+
+    /// Lets a second thread code what is written to a sparse file.
+    pub(crate) fn code_ahead(&mut self) {
+        if let Table::Coded(coded) = &mut self.table {
+            coded.code_ahead();
+        }
     }
 
     pub(crate) fn layout(&self) -> &Layout {
@@ -234,7 +183,7 @@ impl Chunks {
     pub(crate) fn slot(&self, chunk: usize) -> Slot {
         match &self.table {
             Table::Plain(segments) => plain_slot(segments, chunk).clone(),
-            Table::Coded(codes) => codes.get(chunk).map(Rc::from),
+            Table::Coded(coded) => coded.with_code(chunk, |code| code.map(Rc::from)),
         }
     }
 
@@ -242,7 +191,7 @@ impl Chunks {
     pub(crate) fn set_slot(&mut self, chunk: usize, slot: Slot) {
         match &mut self.table {
             Table::Plain(segments) => *plain_slot_mut(segments, chunk) = slot,
-            Table::Coded(codes) => codes.set(chunk, slot.as_deref().unwrap_or_default()),
+            Table::Coded(coded) => coded.set(chunk, slot.as_deref().unwrap_or_default()),
         }
     }
 
@@ -254,7 +203,9 @@ impl Chunks {
                     let slot = plain_slot(segments, piece.chunk);
                     self.layout.read_slot(slot, &piece, part);
                 }
-                Table::Coded(codes) => self.layout.read_code(codes.get(piece.chunk), &piece, part),
+                Table::Coded(coded) => {
+                    coded.with_code(piece.chunk, |code| read_code(coded.content(), code, &piece, part));
+                }
             }
         }
     }
@@ -263,13 +214,13 @@ impl Chunks {
     pub(crate) fn read_into(&self, offset: u64, buffer: &mut Buffer) {
         let chunk_bytes = self.layout.chunk_bytes;
         let is_whole = offset.is_multiple_of(chunk_bytes as u64) && buffer.len().is_multiple_of(chunk_bytes);
-        if self.layout.sparse.is_none() || !is_whole {
+        let Some(content) = self.layout.sparse.as_ref().filter(|_| is_whole) else {
             return self.read(offset, buffer);
-        }
+        };
         let first = (offset / chunk_bytes as u64) as usize;
         let chunks = first..first + buffer.len() / chunk_bytes;
         buffer.promise(Box::new(Moment {
-            layout: self.layout.clone(),
+            content: content.clone(),
             first,
             slots: chunks.map(|chunk| self.slot(chunk)).collect(),
         }));
@@ -278,17 +229,28 @@ impl Chunks {
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
         for piece in self.layout.pieces(offset, bytes.len()) {
             let part = &bytes[piece.bytes.clone()];
-            match (&mut self.table, &self.layout.sparse) {
-                (Table::Coded(codes), Some(content)) => {
-                    let code = self.layout.code(content, codes.get(piece.chunk), &piece, part);
-                    codes.set(piece.chunk, &code);
-                }
-                (Table::Plain(segments), _) => {
+            match &mut self.table {
+                Table::Plain(segments) => {
                     let slot = plain_slot_mut(segments, piece.chunk);
                     self.layout.write_slot(slot, &piece, part);
                 }
-                (Table::Coded(_), None) => unreachable!("only sparse files are coded"),
+                Table::Coded(coded) => coded.write(piece.chunk, piece.within.clone(), part),
             }
+        }
+    }
+
+    /// Writes a buffer. One that is shared, so that nobody changes it, may be kept until another thread has coded it.
+    pub(crate) fn write_buffer(&mut self, offset: u64, buffer: &mut Buffer) {
+        let chunk_bytes = self.layout.chunk_bytes;
+        let is_whole = offset.is_multiple_of(chunk_bytes as u64) && buffer.len().is_multiple_of(chunk_bytes);
+        match &mut self.table {
+            Table::Coded(coded) if coded.is_ahead() && is_whole && buffer.is_shared() => {
+                let first = (offset / chunk_bytes as u64) as usize;
+                for index in 0..buffer.len() / chunk_bytes {
+                    coded.write_shared(first + index, buffer.share(), index * chunk_bytes);
+                }
+            }
+            _ => self.write(offset, buffer),
         }
     }
 
@@ -305,7 +267,7 @@ impl Chunks {
                     }
                 }
             }
-            Table::Coded(codes) => codes.truncate(whole),
+            Table::Coded(coded) => coded.truncate(whole),
         }
         let tail = whole as u64 * chunk_bytes - length_bytes;
         if tail > 0 && whole > 0 && self.slot(whole - 1).is_some() {
@@ -323,7 +285,7 @@ impl Chunks {
                     .flat_map(|segment| segment.0.iter().flatten());
                 slots.map(|chunk| chunk.len() as u64).sum()
             }
-            Table::Coded(codes) => codes.stored_bytes(),
+            Table::Coded(coded) => coded.stored_bytes(),
         }
     }
 }

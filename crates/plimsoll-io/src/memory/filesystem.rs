@@ -206,13 +206,12 @@ impl FileSystem {
         &mut self,
         file: FileId,
         offset: u64,
-        buffer: Buffer,
+        mut buffer: Buffer,
         durability: Durability,
     ) -> Result<Answer, DiskError> {
         let inode = self.check_write(file, offset, buffer.len() as u64)?;
-        inode
-            .borrow_mut()
-            .write(offset, &buffer, self.keeping(durability));
+        let keeping = self.keeping(durability);
+        inode.borrow_mut().write_buffer(offset, &mut buffer, keeping);
         Ok(Answer::Buffer(buffer))
     }
 

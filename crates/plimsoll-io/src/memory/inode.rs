@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use super::chunks::{Chunks, Layout, Slot};
+use crate::Buffer;
 
 /// Medium errors are kept per sector of this size.
 pub(crate) const SECTOR_BYTES: u64 = 512;
@@ -111,25 +112,41 @@ impl Inode {
 
     /// Writes, growing the file where needed.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8], keeping: Keeping) {
-        let end = offset + bytes.len() as u64;
+        self.keep_before(offset, bytes, keeping);
+        self.chunks.write(offset, bytes);
+        self.note_written(offset, offset + bytes.len() as u64, keeping);
+    }
+
+    /// The same from a buffer, which may be kept while it is shared.
+    pub(crate) fn write_buffer(&mut self, offset: u64, buffer: &mut Buffer, keeping: Keeping) {
+        self.keep_before(offset, buffer, keeping);
+        self.chunks.write_buffer(offset, buffer);
+        self.note_written(offset, offset + buffer.len() as u64, keeping);
+    }
+
+    /// Keeps what a write may have to give back after a power cut.
+    fn keep_before(&mut self, offset: u64, bytes: &[u8], keeping: Keeping) {
         if keeping == Keeping::Through {
-            self.extend(end, keeping);
+            self.extend(offset + bytes.len() as u64, keeping);
         }
         let replayed = keeping == Keeping::Volatile || !self.changes.is_empty();
-        if keeping != Keeping::Untracked && replayed {
-            for piece in self.chunks.layout().pieces(offset, bytes.len()) {
-                let chunks = &self.chunks;
-                self.before
-                    .entry(piece.chunk)
-                    .or_insert_with(|| chunks.slot(piece.chunk));
-            }
-            self.push(ChangeKind::Write {
-                offset,
-                bytes: Rc::from(bytes),
-                certain: keeping != Keeping::Volatile,
-            });
+        if keeping == Keeping::Untracked || !replayed {
+            return;
         }
-        self.chunks.write(offset, bytes);
+        for piece in self.chunks.layout().pieces(offset, bytes.len()) {
+            let chunks = &self.chunks;
+            self.before
+                .entry(piece.chunk)
+                .or_insert_with(|| chunks.slot(piece.chunk));
+        }
+        self.push(ChangeKind::Write {
+            offset,
+            bytes: Rc::from(bytes),
+            certain: keeping != Keeping::Volatile,
+        });
+    }
+
+    fn note_written(&mut self, offset: u64, end: u64, keeping: Keeping) {
         self.length_bytes = self.length_bytes.max(end);
         if keeping == Keeping::Stable || keeping == Keeping::Untracked {
             self.stable_length_bytes = self.stable_length_bytes.max(end);

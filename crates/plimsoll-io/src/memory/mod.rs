@@ -11,12 +11,15 @@
 //! submitted, and no more. The caller's randomness decides everything that is left to chance.
 
 mod access;
+mod ahead;
 mod chunks;
+mod coded;
 mod codes;
 mod crash;
 mod faults;
 mod faulty;
 mod filesystem;
+mod generated;
 mod inode;
 mod latency;
 mod names;
@@ -33,7 +36,7 @@ use std::time::Duration;
 pub use crash::Loss;
 pub use faults::{Effect, FaultRule, Filter};
 pub use latency::{Latency, LatencyPlan, LatencyRule};
-pub use options::{MemoryOptions, Tracking};
+pub use options::{Coding, MemoryOptions, Tracking};
 pub use power::AfterLook;
 pub use trace::{Stage, TraceEntry};
 

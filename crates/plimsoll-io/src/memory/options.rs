@@ -22,6 +22,17 @@ pub struct MemoryOptions {
     pub tracking: Tracking,
     /// How many recent operations are remembered for debugging.
     pub trace_operations: usize,
+    /// Who codes what is written over generated content.
+    pub coding: Coding,
+}
+
+/// Who codes what is written over generated content. The result is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// The thread that writes.
+    AtOnce,
+    /// A second thread for each file, if there is a processor for it: worth it where most of a run is such writes.
+    Ahead,
 }
 
 /// Which changes a power cut may undo.
@@ -47,6 +58,7 @@ impl Default for MemoryOptions {
             latency: LatencyPlan::of(Latency::Constant(100_000)),
             tracking: Tracking::VolatileCache,
             trace_operations: 0,
+            coding: Coding::AtOnce,
         }
     }
 }

@@ -180,7 +180,8 @@ impl<J: Send + 'static, R: Send + 'static> Crew<J, R> {
     }
 }
 
-fn block_signals() {
+/// Leaves all signals to the main thread.
+pub(crate) fn block_signals() {
     // SAFETY: the set is initialised by sigfillset before it is used, and both calls only touch this thread.
     unsafe {
         let mut all = std::mem::zeroed();

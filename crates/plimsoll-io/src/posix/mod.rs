@@ -15,7 +15,7 @@ mod tests;
 mod wakeup;
 
 pub(crate) use chore::{Chore, ChoreAnswer, ChoreDone, do_chore};
-pub(crate) use crew::Crew;
+pub(crate) use crew::{Crew, block_signals};
 pub(crate) use geometry::Geometry;
 pub(crate) use mounts::Mount;
 pub use open::Caching;

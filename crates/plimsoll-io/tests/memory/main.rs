@@ -9,3 +9,4 @@ mod latency;
 mod model;
 mod rig;
 mod sparse;
+mod sparse_ahead;

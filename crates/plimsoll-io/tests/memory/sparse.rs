@@ -1,7 +1,8 @@
 //! Files that are generated where nobody wrote, and kept as differences where somebody did.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_io::{
     Buffer, Content, Delta, Durability, Loss, MemoryOptions, OpenMode, Random, Runs, Sparse, Tracking, Vouch,
@@ -38,7 +39,7 @@ fn page_at(offset: u64) -> Vec<u8> {
 fn sparse_rig(length_bytes: u64, options: MemoryOptions) -> (Rig, plimsoll_io::File) {
     let rig = Rig::new(options);
     rig.disk
-        .load_sparse("big", length_bytes, Sparse::new(Rc::new(Pages)));
+        .load_sparse("big", length_bytes, Sparse::new(Arc::new(Pages)));
     let files = rig.files.clone();
     let file = rig.run(async move { files.open("big", OpenMode::Write, label()).await.unwrap() });
     (rig, file)
@@ -156,16 +157,16 @@ fn memory_grows_with_what_differs() {
 }
 
 /// A coding that counts how it is used, to show that the disk goes through it and trusts it alone.
-struct Counting(RefCell<(u64, u64)>);
+struct Counting(Mutex<(u64, u64)>);
 
 impl Delta for Counting {
     fn encode(&self, _: &[u8], written: &[u8]) -> Vec<u8> {
-        self.0.borrow_mut().0 += 1;
+        self.0.lock().unwrap().0 += 1;
         written.to_vec()
     }
 
     fn decode(&self, coded: &[u8], unit: &mut [u8]) {
-        self.0.borrow_mut().1 += 1;
+        self.0.lock().unwrap().1 += 1;
         unit.copy_from_slice(coded);
     }
 }
@@ -174,9 +175,9 @@ impl Delta for Counting {
 #[test]
 fn the_coding_can_be_replaced() {
     let rig = Rig::new(MemoryOptions::default());
-    let counting = Rc::new(Counting(RefCell::default()));
+    let counting = Arc::new(Counting(Mutex::default()));
     let sparse = Sparse {
-        content: Rc::new(Pages),
+        content: Arc::new(Pages),
         delta: counting.clone(),
     };
     rig.disk.load_sparse("big", 1 << 20, sparse);
@@ -185,7 +186,7 @@ fn the_coding_can_be_replaced() {
     rig.write(&file, 0, &[9; PAGE], Durability::Volatile);
     assert_eq!(rig.read(&file, 0, PAGE), [9; PAGE]);
     assert_eq!(rig.read(&file, PAGE as u64, PAGE), page_at(PAGE as u64));
-    assert_eq!(*counting.0.borrow(), (1, 1));
+    assert_eq!(*counting.0.lock().unwrap(), (1, 1));
 }
 
 /// New bytes are zero on every disk: what the content would generate there belongs to no page of the file.
@@ -227,7 +228,13 @@ fn runs_are_lossless() {
 
 /// Pages that count how often they are made and vouch for themselves by their place.
 #[derive(Default)]
-struct Watched(Cell<u64>);
+struct Watched(AtomicU64);
+
+impl Watched {
+    fn made(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 impl Content for Watched {
     fn unit_bytes(&self) -> usize {
@@ -235,7 +242,7 @@ impl Content for Watched {
     }
 
     fn fill(&self, offset: u64, bytes: &mut [u8]) {
-        self.0.set(self.0.get() + 1);
+        self.0.fetch_add(1, Ordering::Relaxed);
         Pages.fill(offset, bytes);
     }
 
@@ -244,9 +251,9 @@ impl Content for Watched {
     }
 }
 
-fn watched_rig() -> (Rig, plimsoll_io::File, Rc<Watched>) {
+fn watched_rig() -> (Rig, plimsoll_io::File, Arc<Watched>) {
     let rig = Rig::new(MemoryOptions::default());
-    let watched = Rc::new(Watched::default());
+    let watched = Arc::new(Watched::default());
     rig.disk
         .load_sparse("big", 16 * PAGE as u64, Sparse::new(watched.clone()));
     let files = rig.files.clone();
@@ -264,16 +271,16 @@ fn read_unseen(rig: &Rig, file: &plimsoll_io::File, page: usize, pages: usize) -
 fn pages_are_made_when_somebody_looks() {
     let (rig, file, watched) = watched_rig();
     let mut buffer = read_unseen(&rig, &file, 3, 2);
-    assert_eq!((buffer.len(), watched.0.get()), (2 * PAGE, 0));
+    assert_eq!((buffer.len(), watched.made()), (2 * PAGE, 0));
     assert_eq!(buffer.vouch(PAGE), Some(Vouch(4 * PAGE as u64)));
     assert_eq!(buffer.vouch(17), None, "there no page begins");
     assert_eq!(buffer[PAGE..], page_at(4 * PAGE as u64)[..]);
     assert_eq!(buffer[..PAGE], page_at(3 * PAGE as u64)[..]);
-    assert_eq!(watched.0.get(), 2, "each page once");
+    assert_eq!(watched.made(), 2, "each page once");
     assert_eq!(buffer.vouch(0), Some(Vouch(3 * PAGE as u64)), "still as made");
     buffer[5] = 0;
     assert_eq!(buffer.vouch(0), None, "nobody vouches for what was changed");
-    assert_eq!(watched.0.get(), 2);
+    assert_eq!(watched.made(), 2);
 }
 
 /// A read is of the moment it was done, however late somebody looks at it: what is written afterwards belongs to later reads.
@@ -281,7 +288,7 @@ fn pages_are_made_when_somebody_looks() {
 fn a_late_look_sees_what_was_read() {
     let (rig, file, watched) = watched_rig();
     rig.write(&file, PAGE as u64, &[7; PAGE], Durability::Volatile);
-    let made = watched.0.get();
+    let made = watched.made();
     let early = [read_unseen(&rig, &file, 0, 1), read_unseen(&rig, &file, 1, 1)];
     rig.write(&file, 0, &[8; PAGE], Durability::Volatile);
     rig.write(&file, PAGE as u64, &[9; PAGE], Durability::Volatile);
@@ -289,7 +296,7 @@ fn a_late_look_sees_what_was_read() {
     assert_eq!(early[1][..], [7; PAGE]);
     assert_eq!(early[1].vouch(0), None, "the usual coding vouches for nothing");
     assert_eq!(rig.read(&file, 0, PAGE), [8; PAGE]);
-    assert!(watched.0.get() > made);
+    assert!(watched.made() > made);
 }
 
 /// Sharing, shortening and changing a promised buffer are ways of looking at it; the bytes are the same on each of them.

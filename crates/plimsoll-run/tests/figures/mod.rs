@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use plimsoll_engine::prepare::PreparedContent;
@@ -152,7 +153,7 @@ pub fn disk(case: &Case, tracking: Tracking) -> (Rc<MemoryDisk>, RunSpec) {
     let disk = MemoryDisk::new(Rc::new(Clock::simulated()), Random::from_seed(case.seed), options);
     let mut spec = RunSpec::from_json(&plan(case).to_string()).expect("the spec is right");
     for number in 0..spec.instances.len() {
-        let prepared = Rc::new(prepared_database(&spec.instances[number], 0).expect("a plan that works"));
+        let prepared = Arc::new(prepared_database(&spec.instances[number], 0).expect("a plan that works"));
         let instance = &mut spec.instances[number];
         disk.load_sparse(
             instance.directory.join("database.edb"),
