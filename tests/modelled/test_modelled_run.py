@@ -46,6 +46,18 @@ def test_a_modelled_run_says_so_everywhere(emc: Path) -> None:
         assert text in page, text
 
 
+def test_the_checks_of_a_modelled_run_predict(emc: Path) -> None:
+    """`pass` beside a figure headed `Measured` is what a reader remembers of a page, whatever its banner says."""
+    page = (emc / "report.html").read_text(encoding="utf-8")
+    checks = page[page.index('id="checks"') : page.index('id="modelled"')]
+    assert "✓ predicted pass" in checks and "Modelled" in checks and "% either way" in checks
+    assert "✓ pass" not in checks and ">Measured<" not in checks
+    assert "✓ predicted within its limit" in page and "✓ within its limit" not in page
+    assert "simulated for 15" in page
+    # Every figure of the drive stands there with its source too.
+    assert "drive: read seek ms" in page and "Seagate manuals list access" in page
+
+
 def test_MON_02_the_array_counts_what_the_host_counts(emc: Path) -> None:
     """Volumes and members of the array add up to the host's transfers; nothing is lost or counted twice between them."""
     outcome = json.loads((emc / "outcome.json").read_text(encoding="utf-8"))

@@ -8,6 +8,7 @@ import pytest
 from plimsoll import _native
 from plimsoll.modelled import workloads
 from plimsoll.modelled.description import array_description, drive_description
+from plimsoll.modelled.likeness import by_figure
 from plimsoll.modelled.papers import simulate
 from plimsoll.modelled.possible import usable_gb
 from plimsoll.modelled.presets import (
@@ -73,6 +74,17 @@ def test_every_mistake_of_a_file_is_reported_at_once(tmp_path: Path) -> None:
     report = str(refusal.value)
     assert "write `write_seek_ms`" in report
     assert "rotation_rpm" in report and "optimus" not in report and "is 400" in report
+
+
+#: Figures that decide what an array carries; a preset that called them unimportant would mislead whoever starts from it.
+DECISIVE = ("drive", "level", "sets", "element_kib", "write_back", "old_data_share", "shift_kib", "link_mb_per_s")
+
+
+@pytest.mark.parametrize("name", sorted(PAPERS | TODAY))
+def test_no_decisive_figure_is_said_to_be_unimportant(name: str) -> None:
+    """What a figure's source says of its weight must be true: drives, level and cache decide, a pause of 20 ms does not."""
+    sources = by_figure(array_preset(name)["sources"])
+    assert all("hardly depend" not in sources[key] for key in DECISIVE if name in TODAY or key != "shift_kib")
 
 
 def test_an_unknown_preset_gets_the_nearest_names() -> None:

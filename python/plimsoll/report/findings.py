@@ -67,7 +67,7 @@ def _latency(
         "mean, weighted by operations",
         details,
         figures["latency_ms_mean"] / check["limit"],
-        check["status"],
+        status_of(check),
     )
 
 
@@ -104,7 +104,7 @@ def _iops(summary: dict[str, Any], verdict: dict[str, Any]) -> Figure | None:
     details = [f"{shown(read['per_s'])} reads/s and {shown(write['per_s'])} writes/s"]
     check = next((c for c in verdict["checks"] if c["name"] == "required_iops"), None)
     details.append("no requirement was stated" if required is None else f"required {shown(float(required))} per second")
-    status = check["status"] if check else ""
+    status = status_of(check) if check else ""
     return Figure(
         "Database I/O", f"{shown(total['database_iops'])} /s", "transactional reads and writes", details, None, status
     )
@@ -248,3 +248,10 @@ def _machine_sentences(summary: dict[str, Any]) -> list[str]:
     if "cpu_busy" in summary["machine"]:
         sentence += ", the machine's processors for {summary.machine.cpu_busy.mean|percent}"
     return [sentence + "."]
+
+
+def status_of(check: dict[str, Any]) -> str:
+    """The state of a check for its colour and word; of a modelled one what it predicts."""
+    predicted = {"predicted pass": "pass", "predicted fail": "fail", "too close to call": "not_evaluated"}
+    word = predicted.get(check.get("predicted") or "")
+    return f"{word} predicted" if word else str(check["status"])

@@ -9,6 +9,7 @@ from typing import Any
 
 from plimsoll.modelled.burst import lived_on_credits
 from plimsoll.modelled.faults import fault_words
+from plimsoll.modelled.likeness import by_figure
 from plimsoll.modelled.words import MARK, array_title, bottleneck, formula_sentence, rebuild_sentences
 from plimsoll.report.tables import Table
 
@@ -48,14 +49,20 @@ def _trust(array: dict[str, Any], summary: dict[str, Any], verdict: dict[str, An
 
 
 def _array(array: dict[str, Any]) -> Table:
-    sources: dict[str, str] = array.get("sources") or {}
-    source_of = {name.strip(): text for names, text in sources.items() for name in names.split(",")}
+    source_of = by_figure(array.get("sources") or {})
     rows = []
     for key, value in array.items():
         if key not in _NOT_FIGURES and value is not None and value != []:
             shown = fault_words(array) if key == "faults" else value
             rows.append([key.replace("_", " "), ", ".join(map(str, shown)) if isinstance(shown, list) else shown])
-            rows[-1].append(source_of.get(key, ""))
+            rows[-1].append(source_of.get(key, "as usual, where nothing is said"))
+    sheet = array["drive_sheet"]
+    sources = by_figure(sheet.get("sources") or {})
+    rows += [
+        [f"drive: {key.replace('_', ' ')}", value, sources.get(key, "")]
+        for key, value in sheet.items()
+        if key not in _NOT_FIGURES and value is not None
+    ]
     return Table(f"{MARK}: the array as described", ["Figure", "Value", "Source"], rows)
 
 
@@ -71,6 +78,9 @@ def _stages(report: dict[str, Any]) -> Table:
 def _volumes(report: dict[str, Any], summary: dict[str, Any]) -> Table:
     keys = ("read_count", "write_count", "read_latency_ms", "write_latency_ms", "read_bytes", "write_bytes")
     rows = [[volume["name"], *(volume[key] for key in keys)] for volume in report["volumes"]]
+    for row in rows:
+        # No request has no latency.
+        row[3], row[4] = row[3] if row[1] else None, row[4] if row[2] else None
     sums: list[Any] = ["Together", *(sum(volume[key] for volume in report["volumes"]) for key in keys)]
     sums[3] = sums[4] = None
     headings = ["Volume", "Reads", "Writes", "Read, mean (ms)", "Write, mean (ms)", "Bytes read", "Bytes written"]

@@ -39,6 +39,9 @@ STATUS_WORDS = {
     "fail": "✗ beyond its limit",
     "not_evaluated": "? not evaluated",
     "not_applicable": "not applicable",
+    "pass predicted": "✓ predicted within its limit",
+    "fail predicted": "✗ predicted beyond its limit",
+    "not_evaluated predicted": "? too close to its limit to call",
 }
 FILES = {
     folder.SUMMARY: "every figure, for each database and in total",
@@ -229,6 +232,8 @@ def _where(plan: dict[str, Any], summary: dict[str, Any]) -> str:
     if not window["seconds"]:
         started = (summary["phases"][0]["start_utc"] or "").replace("T", " ")[:16] if summary["phases"] else ""
         return f"{test}, {started} UTC" if started else test
+    if array:
+        return f"{test}, simulated for {duration_shown(window['seconds'])}"
     return f"{test}, {when} UTC, measured for {duration_shown(window['seconds'])}" if when else test
 
 

@@ -8,6 +8,12 @@ from typing import Any
 from plimsoll.report.tables import Table, shown
 
 STATUS = {"pass": "✓ pass", "fail": "✗ FAIL", "not_evaluated": "? not evaluated", "not_applicable": "not applicable"}
+#: What a modelled run says of a check, and how far its figure may be off.
+PREDICTED = {
+    "predicted pass": "✓ predicted pass",
+    "predicted fail": "✗ predicted FAIL",
+    "too close to call": "? too close to call",
+}
 
 
 @dataclass(frozen=True)
@@ -20,11 +26,11 @@ class Guilt:
 
 def check_table(verdict: dict[str, Any]) -> Table:
     """Every check with its reason, what failed first."""
-    order = {"fail": 0, "not_evaluated": 1}
-    checks = sorted(verdict["checks"], key=lambda check: order.get(check["status"], 2))
+    order = {"predicted fail": 0, "fail": 0, "too close to call": 1, "not_evaluated": 1}
+    checks = sorted(verdict["checks"], key=lambda check: order.get(check.get("predicted") or check["status"], 2))
     rows = [
         [
-            STATUS.get(check["status"], check["status"]),
+            _result(check),
             _title(check),
             check["scope"],
             _with_unit(check["measured"], check["unit"]),
@@ -35,13 +41,23 @@ def check_table(verdict: dict[str, Any]) -> Table:
         for check in checks
     ]
     headings = ["Result", "Check", "Where", "Measured", "Limit", "Used", "Remark"]
+    if verdict.get("prediction"):
+        headings[3] = "Modelled"
     # Figures say why a check passed or failed; only what they do not say needs words.
     if not any(row[-1] for row in rows):
         headings, rows = headings[:-1], [row[:-1] for row in rows]
     return Table("Checks", headings, rows)
 
 
+def _result(check: dict[str, Any]) -> str:
+    """What became of a check: of a modelled one only what it predicts."""
+    status = str(check["status"])
+    return PREDICTED.get(check.get("predicted") or "", STATUS.get(status, status))
+
+
 def _remark(check: dict[str, Any]) -> str:
+    if check.get("band_percent"):
+        return f"within {check['band_percent']:.0f} % either way"
     doubts = "; ".join(doubt["text"] for doubt in check.get("doubts") or [])
     if check["status"] in ("pass", "fail") and check["measured"] is not None:
         return f"in doubt: {doubts}" if doubts else ""
