@@ -23,7 +23,10 @@ GROWTH_SHARE = 0.25
 
 def is_device(path: Path) -> bool:
     """Whether a path means a whole block device rather than a directory."""
-    return path.is_block_device() or path.is_relative_to(_DEVICE_NAMES)
+    try:
+        return path.is_block_device() or path.is_relative_to(_DEVICE_NAMES)
+    except OSError:  # a name that is too long names nothing
+        return False
 
 
 def settle(target: dict[str, Any], run: dict[str, Any]) -> list[str]:

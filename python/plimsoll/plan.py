@@ -8,6 +8,7 @@ is given, its `judgement` part is what the verdict needs and Rust never sees.
 from __future__ import annotations
 
 import math
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -363,6 +364,10 @@ def _named(wanted: str | None, names: list[str], path: tuple[str | int, ...], co
 
 def _targets(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]:
     hosts = [host["name"] for host in plan["host"]]
+    for index, target in enumerate(plan["target"] or []):
+        for key in ("path", "log_path"):
+            if any(len(os.fsencode(part)) > NAME_BYTES_MAX for part in Path(target[key] or "").parts):
+                collector.add(("target", index, key), f"holds a name of more than {NAME_BYTES_MAX} bytes", "shorten it")
     return [
         {
             "name": target["name"],
@@ -372,6 +377,9 @@ def _targets(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]
         for index, target in enumerate(plan["target"] or [])
     ]
 
+
+#: No file system takes longer ones.
+NAME_BYTES_MAX = 255
 
 #: Where modelled storage seems to lie; nothing is ever written there.
 MODELLED_ROOT = Path("/modelled")

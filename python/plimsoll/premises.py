@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from plimsoll import blockdevices, saved_sets
+from plimsoll import blockdevices, open_files, saved_sets
 from plimsoll.folder import FolderError, read_json, write_json
 from plimsoll.storage import StorageError, describe, nearest_existing
 
@@ -89,6 +89,7 @@ def inspect(run: dict[str, Any], source: dict[str, Any] | None = None) -> Foreca
     forecast = Forecast()
     if run.get("modelled"):
         return forecast  # nothing of it is real
+    problems += open_files.too_few(run)
     for target in run["targets"]:
         if blockdevices.is_device(Path(target["path"])):
             problems += blockdevices.settle(target, run)

@@ -32,6 +32,10 @@ class Number:
     words: tuple[str, ...] = ()
 
 
+#: No path and no name is longer, and descriptions are sentences.
+TEXT_CHARACTERS_MAX = 4096
+
+
 @dataclass(frozen=True)
 class Text:
     """A non-empty text, one of `choices` when any are given."""
@@ -229,6 +233,11 @@ class Collector:
         elif kind.choices and value not in kind.choices:
             choices = ", ".join(f'"{choice}"' for choice in kind.choices)
             self.add(path, f"is {_quoted(value)}, which is not one of the known values", f"write one of {choices}")
+        elif len(value) > TEXT_CHARACTERS_MAX:
+            self.add(path, f"has {len(value)} characters, but may have {TEXT_CHARACTERS_MAX} at most")
+        elif (odd := next((mark for mark in value if not mark.isprintable() and mark not in "\n\t"), None)) is not None:
+            # It would steer the terminal of whoever reads the name.
+            self.add(path, f"holds the character U+{ord(odd):04X}, which cannot be shown", "leave it out")
         else:
             return True
         return False

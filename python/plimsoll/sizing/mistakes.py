@@ -11,6 +11,9 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+#: Longer sentences repeat what was written, and nobody reads it twice.
+CHARACTERS_MAX = 600
+
 
 @dataclass(frozen=True, order=True)
 class Mistake:
@@ -31,9 +34,24 @@ class Mistake:
     def render(self, file_name: str) -> str:
         """The mistake as the one or two lines shown in a terminal."""
         place = f"{file_name}:{self.line}" if self.line else file_name
-        subject = f"`{self.where}` " if self.where else ""
-        text = f"{place}: {subject}{self.message}"
-        return f"{text}\n    hint: {self.hint}" if self.hint else text
+        subject = f"`{shown(self.where)}` " if self.where else ""
+        text = f"{place}: {subject}{shown(self.message)}"
+        return f"{text}\n    hint: {shown(self.hint)}" if self.hint else text
+
+
+def shown(text: str) -> str:
+    r"""Text that may hold what a stranger wrote, fit for a terminal: nothing that steers one, and nothing without end.
+
+    >>> shown("a name \x1b[2J that clears")
+    'a name \\x1b[2J that clears'
+    """
+    if len(text) > CHARACTERS_MAX:
+        text = f"{text[:CHARACTERS_MAX]}... ({len(text)} characters)"
+    is_plain = (character.isprintable() or character == "\n" for character in text)
+    return "".join(
+        character if plain else character.encode("unicode_escape").decode()
+        for character, plain in zip(text, is_plain, strict=True)
+    )
 
 
 class InputError(ValueError):
