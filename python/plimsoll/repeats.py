@@ -16,6 +16,7 @@ from plimsoll import folder
 from plimsoll.comparison.differences import is_modelled
 from plimsoll.comparison.figures import FIGURES, value_of
 from plimsoll.comparison.sides import ComparisonError, RunRead, read_run
+from plimsoll.modelled.words import WARNING
 from plimsoll.report.tables import Table, duration_shown, shown
 from plimsoll.verdict import FAIL, INCONCLUSIVE, PASS
 
@@ -219,5 +220,6 @@ def render(parent: Path, content: dict[str, Any]) -> str:
                 Chapter("runs", "Runs", [listed]),
             ],
             made_by="plimsoll report",
+            modelled=WARNING if content.get("modelled") else "",
         )
     )

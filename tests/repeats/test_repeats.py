@@ -74,6 +74,7 @@ def test_a_modelled_series_says_so(tmp_path: Path) -> None:
     repeats.gather(home, content)
     assert content["headline"].startswith("MODELLED")
     assert "Plimsoll repeated run, MODELLED" in repeats.render(home, content)
+    assert '<p class="modelled">MODELLED' in repeats.render(home, content)
 
 
 def test_a_report_of_the_series_can_be_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

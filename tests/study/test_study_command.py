@@ -14,6 +14,7 @@ import pytest
 
 from plimsoll import folder
 from plimsoll.cli import run_program
+from plimsoll.study.words import sentences as study_sentences
 
 PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
 LIGHT = """
@@ -291,3 +292,16 @@ def test_a_mistake_of_the_base_is_told_once(tmp_path: Path, capsys: pytest.Captu
     told = capsys.readouterr().err
     assert told.count('"emc-vnxe330", no preset') == 1
     assert "study.toml:6: `light.array`" in told
+
+
+def test_every_page_of_a_modelled_study_says_so(tmp_path: Path) -> None:
+    """Ranked predictions without their mark on every printed sheet would be handed on as measurements."""
+    text = LIGHT.replace("repeat = 3", "repeat = 1").replace("measure_s = 40", "measure_s = 10")
+    assert run_program(["study", str(written(tmp_path, text)), "--out", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "<title>MODELLED" in page and '<p class="modelled">MODELLED' in page
+    assert "@media print { .modelled { position: fixed" in page
+    assert "Busiest stage" in page and "drives, " in page
+    found = result(tmp_path)
+    assert found["model_band_percent"] > 5
+    assert any("The model itself is within" in line for line in study_sentences(found))

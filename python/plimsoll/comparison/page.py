@@ -20,6 +20,8 @@ DIFFERS, ALIKE = "≠ differs", "the same"
 def render(found: dict[str, Any], sides: Sequence[Side], findings: Sequence[Finding]) -> str:
     """The page as text."""
     names = [side["name"] for side in found["sides"]]
+    simulated = [side.name for side in sides if is_modelled(side.first)]
+    banner = f"MODELLED: no storage was touched by {', '.join(simulated)}" if simulated else ""
     chapters = [
         Chapter("improvement", "Improvement", _improvement(found)),
         Chapter("conditions", "Conditions", [_conditions(findings)] if findings else []),
@@ -30,7 +32,7 @@ def render(found: dict[str, Any], sides: Sequence[Side], findings: Sequence[Find
     ]
     return render_sheet(
         Sheet(
-            product="Plimsoll comparison" + (", MODELLED" if any(is_modelled(side.first) for side in sides) else ""),
+            product="Plimsoll comparison" + (", MODELLED" if banner else ""),
             title=f"{' and '.join(names[1:])} against {names[0]}",
             where=f"{len(names)} sides; the first is the baseline",
             status=status_of(findings),
@@ -39,6 +41,7 @@ def render(found: dict[str, Any], sides: Sequence[Side], findings: Sequence[Find
             warnings=found["warnings"],
             chapters=[chapter for chapter in chapters if chapter.tables or chapter.charts],
             made_by="plimsoll compare",
+            modelled=banner,
         )
     )
 

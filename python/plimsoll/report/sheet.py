@@ -29,6 +29,7 @@ class Sheet:
         warnings: what a reader must know first.
         chapters: tables and charts.
         made_by: the command that writes the page again.
+        modelled: the banner of a page with simulated figures on it; empty where all were measured.
     """
 
     product: str
@@ -40,6 +41,7 @@ class Sheet:
     warnings: list[str]
     chapters: list[Chapter]
     made_by: str
+    modelled: str = ""
     marks: dict[str, str] = field(
         default_factory=lambda: {"pass": "✓", "fail": "✗", "inconclusive": "?", "neutral": "⇄"}
     )

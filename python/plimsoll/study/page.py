@@ -8,6 +8,7 @@ import altair as alt
 
 from plimsoll.comparison.charts import value_chart
 from plimsoll.comparison.text import factor_text, interval_text
+from plimsoll.modelled.words import WARNING
 from plimsoll.report.charts import COLOURS, LIMIT_COLOUR, Chart, finished
 from plimsoll.report.page import Chapter
 from plimsoll.report.sheet import Sheet, render_sheet
@@ -42,6 +43,7 @@ def render(found: dict[str, Any]) -> str:
             warnings=warnings_of(found),
             chapters=[chapter for chapter in chapters if chapter.tables or chapter.charts],
             made_by="plimsoll study",
+            modelled=WARNING if found["modelled"] else "",
         )
     )
 
