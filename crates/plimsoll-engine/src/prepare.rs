@@ -22,6 +22,8 @@ mod vacancy;
 mod value;
 mod writer;
 
+use std::ops::Range;
+
 use self::filler::derive;
 use self::layout::Layout;
 use self::record::RecordForm;
@@ -199,6 +201,11 @@ impl PreparedDatabase {
     /// The primary key of a record.
     pub fn record_key(&self, number: u64) -> Vec<u8> {
         layout::number_key(number).to_vec()
+    }
+
+    /// The primary keys of several records.
+    pub fn record_keys(&self, numbers: Range<u64>) -> Vec<[u8; layout::NUMBER_KEY_BYTES]> {
+        numbers.map(layout::number_key).collect()
     }
 
     /// The record whose key this is.

@@ -154,7 +154,7 @@ impl Transaction {
     }
 
     /// The first of these keys, which rise, under which this transaction sees no row. Keys on one leaf cost one descent.
-    pub async fn first_absent(&self, tree: Tree, keys: &[Vec<u8>]) -> Result<Option<usize>> {
+    pub async fn first_absent(&self, tree: Tree, keys: &[impl AsRef<[u8]>]) -> Result<Option<usize>> {
         let work = self.work();
         let database = work.store.database(tree.database)?;
         work.store
@@ -347,9 +347,15 @@ impl Work {
         versions.visible(row, current, &self.status, self.snapshot)
     }
 
-    fn first_absent_step(&self, batch: &Batch<'_>, tree: Tree, keys: &[Vec<u8>]) -> Step<Option<usize>> {
+    fn first_absent_step(
+        &self,
+        batch: &Batch<'_>,
+        tree: Tree,
+        keys: &[impl AsRef<[u8]>],
+    ) -> Step<Option<usize>> {
         let mut leaf = None;
         for (index, key) in keys.iter().enumerate() {
+            let key = key.as_ref();
             let here = match leaf {
                 Some(page) => batch.with(page, |view| Ok((view.find(key)?, view.lines())))?,
                 None => (Err(0), 0),
@@ -367,7 +373,7 @@ impl Work {
             let page = leaf.expect("the first key was found by a descent");
             let row = RowKey {
                 tree,
-                key: key.clone(),
+                key: key.to_vec(),
             };
             let is_there = match line {
                 Ok(line) => batch.with(page, |view| {

@@ -145,3 +145,69 @@ fn a_branch_sends_each_key_below_its_strict_upper_bound() {
         assert_eq!(page.view().child(line).unwrap(), child, "key {key}");
     }
 }
+
+/// Keys as branches have them: spread evenly, in clusters, ever closer, of different lengths, few.
+fn separators(spread: usize, prefix: &[u8], random: &mut Random) -> Vec<Vec<u8>> {
+    let count = [40, 90, 700][random.below(3) as usize];
+    let number = |index: u64, random: &mut Random| match spread {
+        0 => index * 1_000_003,
+        1 => (index / 30) << 40 | index,
+        2 => 1 << (index % 60),
+        3 => u64::MAX - (1 << (index % 60)),
+        _ => random.below(u64::MAX),
+    };
+    let mut keys: Vec<Vec<u8>> = (0..count)
+        .map(|index| {
+            let word = number(index, random).to_be_bytes();
+            let bytes = if spread == 5 {
+                1 + random.below(8) as usize
+            } else {
+                8
+            };
+            [prefix, &word[..bytes]].concat()
+        })
+        .collect();
+    if spread == 6 {
+        // Some begin with nothing or a part of what the page's other keys share.
+        for key in keys.iter_mut().take(30) {
+            key.drain(..random.below(prefix.len() as u64 + 1) as usize);
+        }
+    }
+    keys.sort();
+    keys.dedup();
+    keys.retain(|key| !key.is_empty());
+    keys
+}
+
+/// The child of a key is looked for near where evenly spread keys would have it. However they are spread, it must be the first whose separator is
+/// above the key, or rows are looked for on pages that do not have them.
+#[test]
+fn the_child_of_a_key_is_the_first_with_a_separator_above_it() {
+    let (size, mut random) = (PageSize::KIB_32, Random::from_seed(12));
+    for round in 0..70 {
+        let prefix = [&b""[..], b"\x7F\x80\0\0"][round % 2];
+        let keys = separators(round % 7, prefix, &mut random);
+        let mut bytes = vec![0; size.bytes()];
+        let mut page = PageMut::new(&mut bytes, size);
+        page.format(7, 8, page_flags::PARENT_OF_LEAF, prefix);
+        for (line, key) in keys.iter().enumerate() {
+            page.insert(line, 0, key, &(line as u32).to_le_bytes());
+        }
+        page.insert(keys.len(), 0, &[], &(keys.len() as u32).to_le_bytes());
+        let view = page.view();
+        let mut wanted = keys.clone();
+        wanted.extend(keys.iter().map(|key| [key, &[0][..]].concat()));
+        wanted.extend(keys.iter().map(|key| key[..key.len() - 1].to_vec()));
+        wanted.extend((0..200).map(|_| [prefix, &random_bytes(&mut random, 9)].concat()));
+        wanted.extend([vec![], vec![0], vec![0xFF; 12], prefix.to_vec()]);
+        for key in wanted {
+            let expected = keys.iter().position(|separator| *separator > key);
+            let found = view.find_child(&key).unwrap();
+            assert_eq!(
+                found,
+                expected.unwrap_or(keys.len()),
+                "round {round}, {key:02x?} of {keys:02x?}"
+            );
+        }
+    }
+}

@@ -321,7 +321,7 @@ impl EngineDatabase {
         let first = number - number % per_leaf;
         // Prepared leaves have their vacancies at the end: places of deleted records come first, as sessions know of these.
         let places = first..self.prepared.records().min(first + per_leaf);
-        let keys: Vec<_> = places.map(|place| self.prepared.record_key(place)).collect();
+        let keys = self.prepared.record_keys(places);
         let Some(vacant) = transaction.first_absent(self.tree, &keys).await? else {
             return Err(Failure::NoRoom);
         };
