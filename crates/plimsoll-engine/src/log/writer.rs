@@ -63,6 +63,8 @@ struct State {
     file: File,
     /// The generation being written, then those appended to meanwhile.
     buffers: VecDeque<GenerationBuffer>,
+    /// Memory of a generation that is written, for the next.
+    spare: Vec<u8>,
     durable: Lsn,
     flush: u32,
     prepared: Option<File>,
@@ -85,10 +87,15 @@ impl State {
 
     fn add_generation(&mut self) {
         let generation = self.last().generation + 1;
-        self.buffers.push_back(GenerationBuffer {
-            generation,
-            payload: Vec::new(),
-        });
+        let payload = std::mem::take(&mut self.spare);
+        self.buffers.push_back(GenerationBuffer { generation, payload });
+    }
+
+    fn drop_first_generation(&mut self) {
+        if let Some(written) = self.buffers.pop_front() {
+            self.spare = written.payload;
+            self.spare.clear();
+        }
     }
 }
 
@@ -146,6 +153,7 @@ impl Log {
                 generation,
                 payload: Vec::new(),
             }]),
+            spare: Vec::new(),
             durable: Lsn::new(generation, 0),
             prepared: None,
             formatting: false,
@@ -532,7 +540,7 @@ impl Log {
             state.durable = Lsn::new(header.generation, 0);
             state.header = header;
             state.file = prepared;
-            state.buffers.pop_front();
+            state.drop_first_generation();
         }
         self.count(|statistics| statistics.generations += 1);
         Ok(())

@@ -9,6 +9,9 @@ use crate::{PageNumber, PageSize};
 /// The flush type of a page written front to back: it is written for the first time.
 pub(crate) const PREPARED_FLUSH_TYPE: u8 = 1;
 
+/// Key words, the longest separator of a prepared tree and the child.
+const CHILD_NODE_BYTES_MAX: usize = 4 + 16 + 4;
+
 /// A page being filled in key order.
 pub(crate) struct PageBuilder<'a> {
     bytes: &'a mut [u8],
@@ -64,6 +67,28 @@ impl<'a> PageBuilder<'a> {
         let (suffix_start, data_start) = (start + key_words, start + key_words + suffix.len());
         self.bytes[suffix_start..data_start].copy_from_slice(suffix);
         &mut self.bytes[data_start..data_start + data_bytes]
+    }
+
+    /// Adds a branch entry, which is short: it is put together first and written at once.
+    pub(crate) fn push_child(&mut self, prefix_bytes: usize, suffix: &[u8], child: PageNumber) {
+        let mut node = [0; CHILD_NODE_BYTES_MAX];
+        let is_compressed = prefix_bytes > 0;
+        let flags = u16::from(if is_compressed { node_flags::COMPRESSED } else { 0 }) << 13;
+        let (in_tag, in_node) = if self.size.is_large() {
+            (0, flags)
+        } else {
+            (flags, 0)
+        };
+        let key_words = if is_compressed { 4 } else { 2 };
+        node[key_words - 2..key_words].copy_from_slice(&(suffix.len() as u16).to_le_bytes());
+        let first_word = if is_compressed { prefix_bytes } else { suffix.len() };
+        node[..2].copy_from_slice(&(first_word as u16 | in_node).to_le_bytes());
+        let child_start = key_words + suffix.len();
+        node[key_words..child_start].copy_from_slice(suffix);
+        node[child_start..child_start + 4].copy_from_slice(&child.to_le_bytes());
+        let start = self.size.header_bytes() + self.data_end;
+        self.bytes[start..start + child_start + 4].copy_from_slice(&node[..child_start + 4]);
+        self.add_tag(child_start + 4, in_tag);
     }
 
     /// Adds a node as [`node_bytes`] made it.

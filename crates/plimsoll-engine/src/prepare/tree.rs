@@ -120,14 +120,12 @@ fn push_children(
 ) {
     for child in first..end {
         let number = below.first + child;
-        let number = number.to_le_bytes();
         if child + 1 == end {
-            page.push(0, &[], 4).copy_from_slice(&number);
+            page.push_child(0, &[], number);
         } else {
             let leaf = u64::from(child + 1) * below.span;
             tree.leaves.with_first_key(leaf, |separator| {
-                page.push(prefix_bytes, &separator[prefix_bytes..], 4)
-                    .copy_from_slice(&number);
+                page.push_child(prefix_bytes, &separator[prefix_bytes..], number);
             });
         }
     }

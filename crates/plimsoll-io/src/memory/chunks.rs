@@ -115,8 +115,10 @@ fn read_code(content: &Generated, code: Option<&[u8]>, piece: &Piece, bytes: &mu
     bytes.copy_from_slice(&whole[piece.within.clone()]);
 }
 
+/// New log files are written full of zeros, so whole words are looked at.
 fn is_zero(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| *byte == 0)
+    let (words, rest) = bytes.as_chunks::<32>();
+    words.iter().all(|word| *word == [0; 32]) && rest.iter().all(|byte| *byte == 0)
 }
 
 /// Whole chunks of a sparse file as they were at one moment, to be made when somebody looks.
