@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from plimsoll.modelled.faults import timed_faults
@@ -13,35 +13,35 @@ KIB, MIB, GB = 1024, 1024 * 1024, 1_000_000_000
 
 
 def array_description(
-    array: dict[str, Any], volumes: Sequence[tuple[str, float]], measuring_from_s: float | None = None
+    array: dict[str, Any],
+    volumes: Sequence[tuple[str, float]],
+    measuring_from_s: float | None = None,
+    log_volumes: Collection[str] = (),
 ) -> dict[str, Any]:
     """The array with these volumes.
 
     Args:
         array: a preset or an array of the same fields.
         volumes: name and size in decimal GB, from the outer rim inward.
+        log_volumes: the names of those on the drives of the logs, where the array has such drives.
         measuring_from_s: when measuring begins; None where the faults of the measurement are told apart from the array.
 
     Returns:
         What the door takes as `array`.
     """
     members = range(int(array["member_count"]))
+    logs = _log_array(array)
+    sheets = {item["drive_sheet"]["name"]: item["drive_sheet"] for item in (array, logs) if item}
     return {
-        "drives": [sheet_description(array["drive_sheet"], array["seek_scale"])],
+        "drives": [sheet_description(sheet, array["seek_scale"]) for sheet in sheets.values()],
         "members": [_member(array) for _ in members],
-        "groups": [_group(array, number) for number in members],
-        "pools": [
-            {
-                "name": "pool",
-                "groups": list(members),
-                "page_bytes": int(array["page_mib"] * MIB),
-                "page_order": "spread" if array.get("spread_volumes") else "volume_by_volume",
-            }
-        ],
+        "groups": [_group(array, number) for number in members] + [_group(logs, number) for number in members if logs],
+        "pools": [_pool("pool", array, list(members))]
+        + ([_pool("logs", array, [number + len(members) for number in members])] if logs else []),
         "volumes": [
             {
                 "name": name,
-                "pool": 0,
+                "pool": 1 if logs and name in log_volumes else 0,
                 "capacity_bytes": int(size_gb * GB),
                 "shift_bytes": int(array["shift_kib"] * KIB),
             }
@@ -49,6 +49,25 @@ def array_description(
         ],
         "path": _path(array),
         "faults": timed_faults(array) + ([] if measuring_from_s is None else timed_faults(array, measuring_from_s)),
+    }
+
+
+def _log_array(array: dict[str, Any]) -> dict[str, Any] | None:
+    """The drives of the logs as an array of their own in the same boxes; None where the logs share the others."""
+    if not array.get("log_sets"):
+        return None
+    sheet = array["log_drive_sheet"]
+    level = array.get("log_level") or array["level"]
+    own = {"sets": array["log_sets"], "level": level, "drive_sheet": sheet, "drive": sheet["name"], "spare_count": 0}
+    return array | own
+
+
+def _pool(name: str, array: dict[str, Any], groups: list[int]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "groups": groups,
+        "page_bytes": int(array["page_mib"] * MIB),
+        "page_order": "spread" if array.get("spread_volumes") else "volume_by_volume",
     }
 
 
@@ -128,7 +147,7 @@ def _group(array: dict[str, Any], member: int) -> dict[str, Any]:
     return {
         "name": f"group {member}",
         "member": member,
-        "drive": array["drive"],
+        "drive": array["drive_sheet"]["name"],
         "level": LEVELS[array["level"]],
         "sets": [int(count) for count in array["sets"]],
         "spare_count": int(array["spare_count"]),

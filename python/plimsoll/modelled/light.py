@@ -19,7 +19,7 @@ from typing import Any
 from plimsoll import _native, config
 from plimsoll.modelled.description import GB, NS_PER_US, array_description
 from plimsoll.modelled.sourced import DATA_FOLDER
-from plimsoll.modelled.storage import TRANSACTION_PROCESSOR_US, filling_mib, volumes_of
+from plimsoll.modelled.storage import TRANSACTION_PROCESSOR_US, filling_mib, log_volumes_of, volumes_of
 from plimsoll.modelled.workloads import BURST_PAGES, LOG_BYTES, Place, scan
 
 ENGINE_LOAD = DATA_FOLDER / "engine_load.toml"
@@ -84,7 +84,7 @@ def light_spec(
             read_bytes = config.INSTANCE_DEFAULTS["maintenance_read_kib"] * 1024
             streams.append(scan("maintenance", place, read_bytes, 1, habits["maintenance_throttle_ms"]))
     return {
-        "array": array_description(array, volumes_of(instances), warm_up_s),
+        "array": array_description(array, volumes_of(instances), warm_up_s, log_volumes_of(instances)),
         "streams": streams,
         "seed": 1,
         "warm_up_ns": int(warm_up_s * 10**9),

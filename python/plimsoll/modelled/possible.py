@@ -32,10 +32,12 @@ def impossibilities(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iter
     drive = array.get("drive")
     if drive is not None and drive not in drives:
         yield "drive", f'is "{drive}", no drive', nearest_names(drive, drives)
-    yield from _impossible_sets(array.get("level"), array.get("sets") or [])
+    yield from _impossible_sets("sets", array.get("level"), array.get("sets") or [])
+    yield from _impossible_log_sets(array, drives)
     sets, spares, slots = array.get("sets"), array.get("spare_count") or 0, array.get("slot_count")
-    if sets and slots is not None and sum(sets) + spares > slots:
-        message = f"is {slots}, but {sum(sets)} drives and {spares} spares are placed there"
+    count = sum(sets or []) + sum(array.get("log_sets") or [])
+    if sets and slots is not None and count + spares > slots:
+        message = f"is {slots}, but {count} drives and {spares} spares are placed there"
         yield "slot_count", message, "use fewer drives or a larger box"
     start, full = array.get("destage_start"), array.get("destage_full")
     if start is not None and full is not None and start >= full:
@@ -56,12 +58,23 @@ def impossibilities(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iter
     yield from impossible_faults(array)
 
 
-def _impossible_sets(level: str | None, sets: list[int]) -> Iterator[tuple[str, str, str]]:
+def _impossible_log_sets(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What the drives of the logs cannot be."""
+    drive = array.get("log_drive")
+    if drive is not None and drive not in drives:
+        yield "log_drive", f'is "{drive}", no drive', nearest_names(drive, drives)
+    for key in ("log_drive", "log_level"):
+        if array.get(key) is not None and not array.get("log_sets"):
+            yield key, "means nothing without log_sets", "say how many drives the logs have: log_sets = [2]"
+    yield from _impossible_sets("log_sets", array.get("log_level") or array.get("level"), array.get("log_sets") or [])
+
+
+def _impossible_sets(key: str, level: str | None, sets: list[int]) -> Iterator[tuple[str, str, str]]:
     if level not in _DRIVES_MIN or not sets:
         return
     if (len(sets) > 1) != (level == "RAID 50"):
         hint = "RAID 50 has at least two sets, every other level exactly one"
-        yield "sets", f"has {len(sets)} sets, which {level} cannot have", hint
+        yield key, f"has {len(sets)} sets, which {level} cannot have", hint
     for count in sets:
         odd = count % 2 == 1 if level == "RAID 10" else level == "RAID 1" and count != 2
         if count < _DRIVES_MIN[level] or odd:
@@ -69,7 +82,20 @@ def _impossible_sets(level: str | None, sets: list[int]) -> Iterator[tuple[str, 
                 "RAID 0 needs 1 drive, RAID 1 exactly 2, RAID 5 at least 3, RAID 6 at least 4, RAID 10 an even number "
                 "from 4, each set of RAID 50 at least 3"
             )
-            yield "sets", f"has {count} drives, of which no {level} can be made", hint
+            yield key, f"has {count} drives, of which no {level} can be made", hint
+
+
+def log_usable_gb(array: Mapping[str, Any]) -> float | None:
+    """What the drives of the logs hold; None where the logs share the others.
+
+    >>> log_usable_gb({"level": "RAID 10", "log_sets": [4], "member_count": 1, "log_drive_sheet": {"capacity_gb": 300}})
+    600.0
+    """
+    if not array.get("log_sets"):
+        return None
+    level = array.get("log_level") or array["level"]
+    alone = {"level": level, "sets": array["log_sets"], "member_count": array["member_count"]}
+    return usable_gb(alone, array["log_drive_sheet"])
 
 
 def usable_gb(array: Mapping[str, Any], drive: Mapping[str, Any]) -> float:

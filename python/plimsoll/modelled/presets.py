@@ -100,6 +100,11 @@ _ARRAY = {
     "link_mb_per_s": _need(0.001, 1e6, "payload of a link in each direction"),
     "link_latency_ms": _need(0, 10000, "latency one way"),
     "host_latency_ms": _need(0, 10000, "latency of the host's own storage stack"),
+    "log_sets": Field(
+        ListOf(Number(1, 1000, whole=True), 1), meaning="drives of each set for the logs alone; logs share the others if left out"
+    ),
+    "log_drive": Field(Text(), meaning="the drive of these sets, if it is another"),
+    "log_level": Field(Text(tuple(LEVELS)), meaning="their RAID level, if it is another"),
     "link": Field(Text(), meaning="a link by its name, which states rate and latency where they are not written"),
     "path_policy": Field(
         Text(tuple(POLICIES)), default="round robin", meaning="how the host chooses among links: " + ", ".join(POLICIES)
@@ -162,7 +167,11 @@ def read_arrays(path: Path) -> dict[str, dict[str, Any]]:
         for key, message, hint in impossibilities(row, drives):
             collector.add(("arrays", index, key), message, hint)
     collector.raise_if_any()
-    return {row["name"]: row | {"drive_sheet": drives[row["drive"]]} for row in content["arrays"]}
+    return {
+        row["name"]: row
+        | {"drive_sheet": drives[row["drive"]], "log_drive_sheet": drives.get(row["log_drive"] or row["drive"])}
+        for row in content["arrays"]
+    }
 
 
 def _with_links(document: LocatedFile) -> LocatedFile:
@@ -231,12 +240,18 @@ def changed_array(array: dict[str, Any], changes: dict[str, Any]) -> dict[str, A
     given = {key: value for key, value in changes.items() if value is not None}
     if not given:
         return array
+    known = shipped_drives() | {
+        sheet["name"]: sheet for sheet in (array["drive_sheet"], array.get("log_drive_sheet")) if sheet
+    }
     drive = given.get("drive", array["drive"])
-    sheet = array["drive_sheet"] if drive == array["drive"] else shipped_drives().get(drive)
+    sheets = {
+        "drive_sheet": known.get(drive),
+        "log_drive_sheet": known.get(given.get("log_drive") or array.get("log_drive") or drive),
+    }
     sources = by_figure(array.get("sources") or {}) | dict.fromkeys(given, "changed by the plan")
     figures = {key: value for key, value in _link_figures(given).items() if key != "sources"}
     sources |= dict.fromkeys(figures, f"that of the link {given.get('link')}")
-    return array | given | figures | {"drive_sheet": sheet, "sources": sources}
+    return array | given | figures | sheets | {"sources": sources}
 
 
 def described_array(text: str, changes: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
@@ -248,5 +263,6 @@ def described_array(text: str, changes: dict[str, Any]) -> tuple[dict[str, Any],
         InputError: there is no such array.
     """
     array = changed_array(wanted_array(text), changes)
-    own = {array["drive"]: array["drive_sheet"]} if array["drive_sheet"] else {}
+    sheets = [array["drive_sheet"], array.get("log_drive_sheet")]
+    own = {sheet["name"]: sheet for sheet in sheets if sheet}
     return array, list(impossibilities(array, shipped_drives() | own))

@@ -11,7 +11,7 @@ from typing import Any
 
 from plimsoll.modelled.description import GB, NS_PER_US, array_description
 from plimsoll.modelled.faults import timed_faults
-from plimsoll.modelled.possible import usable_gb
+from plimsoll.modelled.possible import log_usable_gb, usable_gb
 
 #: Volume over databases: the published tests reserved a quarter for growth.
 VOLUME_SHARE = 1.25
@@ -36,9 +36,21 @@ def volumes_of(instances: list[dict[str, Any]]) -> list[tuple[str, float]]:
     return volumes
 
 
+def log_volumes_of(instances: list[dict[str, Any]]) -> set[str]:
+    """The names of those volumes that hold logs."""
+    return {f"{instance['name']} log" for instance in instances}
+
+
 def lacking_gb(array: dict[str, Any], instances: list[dict[str, Any]]) -> tuple[float, float] | None:
     """What the volumes need and the array holds, when that is too little."""
-    needed = sum(size_gb + 0.003 for _, size_gb in volumes_of(instances))
+    volumes, logs = volumes_of(instances), log_volumes_of(instances)
+    log_held = log_usable_gb(array)
+    if log_held is not None:
+        log_needed = sum(size_gb + 0.003 for name, size_gb in volumes if name in logs)
+        if log_needed > log_held:
+            return log_needed, log_held
+        volumes = [(name, size_gb) for name, size_gb in volumes if name not in logs]
+    needed = sum(size_gb + 0.003 for _, size_gb in volumes)
     held = usable_gb(array, array["drive_sheet"])
     return (needed, held) if needed > held else None
 
@@ -56,7 +68,7 @@ def modelled_storage(array: dict[str, Any], instances: list[dict[str, Any]]) -> 
         places.append({"directory": instance["directory"], "volume": 2 * index})
         places.append({"directory": instance["log_directory"], "volume": 2 * index + 1})
     return {
-        "array": array_description(array, volumes_of(instances)),
+        "array": array_description(array, volumes_of(instances), log_volumes=log_volumes_of(instances)),
         "places": places,
         "processor_count": PROCESSOR_COUNT,
         "transaction_processor_ns": TRANSACTION_PROCESSOR_US * NS_PER_US,

@@ -20,8 +20,12 @@ def array_title(array: dict[str, Any]) -> str:
     boxes = f", {array['member_count']} boxes" if array["member_count"] > 1 else ""
     failed = array.get("failed_drive_count") or 0
     broken = f", {failed} failed" if failed else ""
+    logs = ""
+    if array.get("log_sets"):
+        count = " + ".join(str(count) for count in array["log_sets"])
+        logs = f", logs on {count} x {array['log_drive_sheet']['name']}, {array.get('log_level') or array['level']}"
     faults = "".join(f", {words}" for words in fault_words(array))
-    return f"{array['title']}: {sets} x {array['drive_sheet']['name']}, {array['level']}{boxes}{broken}{faults}"
+    return f"{array['title']}: {sets} x {array['drive_sheet']['name']}, {array['level']}{logs}{boxes}{broken}{faults}"
 
 
 def bottleneck(report: dict[str, Any]) -> str:

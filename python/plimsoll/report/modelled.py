@@ -13,7 +13,7 @@ from plimsoll.modelled.likeness import by_figure
 from plimsoll.modelled.words import MARK, array_title, bottleneck, formula_sentence, rebuild_sentences
 from plimsoll.report.tables import Table
 
-_NOT_FIGURES = ("name", "title", "sources", "drive_sheet")
+_NOT_FIGURES = ("name", "title", "sources", "drive_sheet", "log_drive_sheet")
 
 
 def modelled_sections(plan: dict[str, Any], summary: dict[str, Any], verdict: dict[str, Any]) -> list[Table]:

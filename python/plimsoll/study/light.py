@@ -135,7 +135,8 @@ def _check_arrays(light: dict[str, Any], collector: Collector) -> None:
         for key, message, hint in found:
             collector.add(("light", changes, key), message, hint)
         on_logs = name == "log_array"
-        here = [size_gb for title, size_gb in volumes if not light["log_array"] or title.startswith("log") == on_logs]
+        apart = light["log_array"] or array.get("log_sets")
+        here = [size_gb for title, size_gb in volumes if not apart or title.startswith("log") == on_logs]
         held = 0.0 if found else usable_gb(array, array["drive_sheet"])
         if not found and sum(here) > held:
             message = f"holds {held:,.0f} GB, but the volumes on it ask for {sum(here):,.0f} GB"
@@ -250,7 +251,8 @@ def _layout(light: dict[str, Any]) -> tuple[list[tuple[str, float]], list[work.P
 def _array(light: dict[str, Any]) -> dict[str, Any]:
     volumes, _ = _layout(light)
     array = changed_array(wanted_array(light["array"]), light["changes"])
-    description = array_description(array, volumes, light["warm_up_s"])
+    logs = {name for name, _ in volumes if name.startswith("log ")}
+    description = array_description(array, volumes, light["warm_up_s"], logs)
     if not light["log_array"]:
         return description
     log = array_description(changed_array(wanted_array(light["log_array"]), light["log_changes"]), [])
@@ -260,8 +262,8 @@ def _array(light: dict[str, Any]) -> dict[str, Any]:
     description["groups"] += log["groups"]
     description["pools"].append(log["pools"][0] | {"name": "log", "groups": groups})
     for volume in description["volumes"]:
-        if volume["name"].startswith("log"):
-            volume["pool"] = 1
+        if volume["name"] in logs:
+            volume["pool"] = len(description["pools"]) - 1
     return description
 
 
