@@ -1,5 +1,6 @@
 """A model fitted to a sweep: it finds what was put in, keeps points back, and its preset is one that every command reads."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from typer.testing import CliRunner
 
 from plimsoll.cli import app
 from plimsoll.cli.calibrate import FILE_NAME
+from plimsoll.modelled.band import array_band, band_percent
 from plimsoll.modelled.calibration import (
     HELD_OUT,
     Fit,
@@ -18,7 +20,7 @@ from plimsoll.modelled.calibration import (
     preset_text,
     sweep_plan,
 )
-from plimsoll.modelled.presets import wanted_array
+from plimsoll.modelled.presets import array_preset, wanted_array
 
 SIZE = 1 << 30
 TRUTH = {
@@ -59,6 +61,7 @@ def test_the_preset_is_read_by_every_command(fitted: Fit, tmp_path: Path) -> Non
     path.write_text(preset_text(fitted, "/mnt/array", "2026-01-01"), encoding="utf-8")
     read: dict[str, Any] = wanted_array(str(path))
     assert read["drive_sheet"]["name"] == "fitted-drive"
+    assert read["own_error_percent"] == pytest.approx(fitted.mean_error(True), abs=0.06)
     done = CliRunner().invoke(app, ["model", str(path), "--sessions", "4", "--size-mib", "256"])
     assert done.exit_code == 0, done.stderr
     assert "MODELLED" in done.stdout
@@ -83,3 +86,25 @@ def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["calibrate", "--measure", str(tmp_path), "--yes"])
     assert done.exit_code == 2 and "is there already" in done.stderr
     assert (tmp_path / FILE_NAME).read_text(encoding="utf-8") == "mine"
+
+
+def test_a_bad_fit_widens_the_band_of_its_predictions() -> None:
+    """A model that is off by half on the storage at hand must not borrow the band of arrays it is not."""
+    array = array_preset("emc-vnxe3300")
+    assert array_band(array | {"own_error_percent": 55.0}, "database_iops") == 55
+    assert array_band(array | {"own_error_percent": 1.0}, "database_iops") == band_percent("database_iops")
+    done = CliRunner().invoke(
+        app, ["model", "emc-vnxe3300", "--sessions", "3", "--change", "own_error_percent=55", "--json"]
+    )
+    assert json.loads(done.stdout)["band_percent"] == 55
+
+
+def test_the_preset_has_a_place_before_anything_is_measured(tmp_path: Path) -> None:
+    """Minutes of measuring must not end in a folder that is not there, nor in somebody's notes."""
+    notes = tmp_path / "notes.toml"
+    notes.write_text("mine", encoding="utf-8")
+    for out, words in ((tmp_path / "no" / "x.toml", "is no directory"), (notes, "no preset of this command")):
+        done = CliRunner().invoke(app, ["calibrate", "--measure", str(tmp_path), "--yes", "--out", str(out)])
+        assert done.exit_code == 2 and words in done.stderr, done.output
+    assert notes.read_text(encoding="utf-8") == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.toml"]

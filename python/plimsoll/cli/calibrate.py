@@ -6,6 +6,7 @@ Writes one file below the path, and deletes it. What was measured and what was f
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ FILE_NAME = "plimsoll-calibration.dat"
 #: For the forecast alone.
 ASSUMED_MIB_PER_S = 150
 BURST_DEPTH, BURST_TIMES = 32, 5
+#: How every preset of this command begins.
+PRESET_BEGINS = "# The storage under "
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
 
 
@@ -55,6 +58,7 @@ def calibrate(
 
     if not _NAME.fullmatch(name):
         stop_with(EXIT_USAGE, f'--name is "{name}"; use small letters, digits and -')
+    _check_preset(out)
     plan = sweep_plan(quick)
     file = measure.expanduser().absolute() / FILE_NAME
     _forecast(file, size_mib, len(plan) + BURST_TIMES, seconds)
@@ -72,6 +76,19 @@ def calibrate(
     typer.echo(
         json.dumps(_as_json(fitted, tenths, out), indent=2) if as_json else "\n".join(_lines(fitted, tenths, out))
     )
+
+
+def _check_preset(out: Path) -> None:
+    """Leave before anything is measured when the preset could not be written, or would replace something else."""
+    if not out.absolute().parent.is_dir():
+        stop_with(EXIT_USAGE, f"{out.absolute().parent} is no directory; name another file with --out")
+    if not os.access(out if out.exists() else out.absolute().parent, os.W_OK):
+        stop_with(EXIT_USAGE, f"{out} cannot be written; name another file with --out")
+    try:
+        if out.exists() and not out.read_text(encoding="utf-8").startswith(PRESET_BEGINS):
+            stop_with(EXIT_USAGE, f"{out} is there already and no preset of this command; name another file with --out")
+    except (OSError, UnicodeDecodeError) as error:
+        stop_with(EXIT_USAGE, f"{out} cannot be read: {error}; name another file with --out")
 
 
 def _forecast(file: Path, size_mib: int, point_count: int, seconds: float) -> None:

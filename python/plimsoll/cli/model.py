@@ -11,7 +11,7 @@ import typer
 from plimsoll import config
 from plimsoll.cli.refusal import refuse
 from plimsoll.cli.test import storage_options
-from plimsoll.modelled.band import band_percent, nearest_point
+from plimsoll.modelled.band import array_band, nearest_point
 from plimsoll.modelled.burst import burst_s, bursts, without_credits
 from plimsoll.modelled.formula import formula_iops
 from plimsoll.modelled.presets import shipped_arrays
@@ -71,7 +71,7 @@ def model(
         "iops_at_20_ms": iops_at_limit(points),
         "burst": {"points": [asdict(point) for point in burst], "lasts_s": burst_s(described)} if burst else None,
         "formula_iops": formula_iops(described, points[-1].reads_per_s / points[-1].iops),
-        "band_percent": band_percent("database_iops"),
+        "band_percent": array_band(described, "database_iops"),
         "nearest_validated_point": nearest_point(described),
     }
     typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(_lines(found)))

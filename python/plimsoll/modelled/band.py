@@ -57,6 +57,17 @@ def band_percent(metric: str, statistic: str = "mean") -> float:
     return max(errors)
 
 
+def array_band(array: Mapping[str, Any], metric: str, statistic: str = "mean") -> float:
+    """How far a modelled figure of an array may be off: a model that missed what it was fitted beside has no smaller band.
+
+    Args:
+        array: a preset or an array of the same fields.
+        metric: as in a check.
+        statistic: what of it.
+    """
+    return max(band_percent(metric, statistic), float(array.get("own_error_percent") or 0))
+
+
 def nearest_point(array: Mapping[str, Any]) -> dict[str, Any]:
     """The validated point nearest to an array, and how near it is.
 

@@ -260,6 +260,8 @@ def preset_text(fitted: Fit, where: str, when: str) -> str:
     ]  # fmt: skip
     lines += [*_rows(sheet), f"[{kind}.sources]", f"{_keys(sheet)} = {json.dumps(told)}", "", "[[arrays]]"]
     plain = {key: value for key, value in array.items() if key != "drive_sheet"}
+    if math.isfinite(fitted.mean_error(True)):
+        plain["own_error_percent"] = round(fitted.mean_error(True), 1)
     lines += [*_rows(plain), "[arrays.sources]", f"{_keys(plain)} = {json.dumps(told)}"]
     return "\n".join(lines) + "\n"
 

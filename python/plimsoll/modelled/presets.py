@@ -123,6 +123,9 @@ _ARRAY = {
     "failed_drive_count": Field(
         Number(0, 100, whole=True), default=0, meaning="drives of the first group that have failed from the start"
     ),
+    "own_error_percent": Field(
+        Number(0, 1e9), meaning="mean error on points held out, where it was fitted to measured storage: its band is never less"
+    ),
     "faults": Field(Tables(FAULT), default=[], meaning="what else breaks or returns, and when"),
 }  # fmt: skip
 #: What a plan may change of an array: every figure but its name, none of them required.

@@ -15,7 +15,8 @@ from plimsoll.comparison.compare import difference, estimate_of, value_row
 from plimsoll.comparison.differences import is_modelled
 from plimsoll.comparison.figures import FIGURES, LESS, Figure
 from plimsoll.comparison.sides import ComparisonError, Side, read_run
-from plimsoll.modelled.band import band_percent
+from plimsoll.modelled.band import array_band
+from plimsoll.modelled.presets import wanted_array
 from plimsoll.study.description import Study, Variant
 from plimsoll.study.light import OWN_FIGURES, warnings_of
 
@@ -94,16 +95,21 @@ def judged(study: Study, home: Path) -> dict[str, Any]:
         ],
         "figures": figures,
         "ranking": ranked,
-        "model_band_percent": _model_band(rank_by, states),
+        "model_band_percent": _model_band(rank_by, study),
         "axis": _axis(study, figures),
     }
 
 
-def _model_band(figure: str, states: list[dict[str, Any]]) -> float | None:
+def _model_band(figure: str, study: Study) -> float | None:
     """How far the model itself may be off in a figure; None where everything was measured, or nobody published that figure."""
-    if figure not in BANDED or not any(state["modelled"] for state in states):
-        return None
-    return band_percent(BANDED[figure])
+    arrays: list[dict[str, Any]] = []
+    for variant in study.variants:
+        if variant.light is not None:
+            arrays.append(wanted_array(variant.light["array"]))
+        elif variant.plan is not None and variant.plan["judgement"].get("modelled"):
+            arrays.append(variant.plan["judgement"]["modelled"])
+    bands = [array_band(array, BANDED[figure]) for array in arrays] if figure in BANDED else []
+    return max(bands, default=None)
 
 
 def _state(study: Study, home: Path, variant: Variant) -> dict[str, Any]:

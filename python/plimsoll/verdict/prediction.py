@@ -11,7 +11,7 @@ from typing import Any
 
 from plimsoll import config
 from plimsoll.limits import parse_limit
-from plimsoll.modelled.band import PAPER_METRICS, band_percent, nearest_point
+from plimsoll.modelled.band import PAPER_METRICS, array_band, nearest_point
 from plimsoll.modelled.burst import lived_on_credits
 from plimsoll.verdict.checks import NOT_EVALUATED, PASS
 
@@ -31,8 +31,9 @@ def predict(
     Returns:
         `result`, `reasons`, and the nearest validated point.
     """
+    array = plan["judgement"]["modelled"]
     for check in checks:
-        check["predicted"], check["band_percent"] = _predicted(check)
+        check["predicted"], check["band_percent"] = _predicted(check, array)
     worst = [check for check in checks if check["predicted"] == PREDICTED_FAIL]
     close = [check for check in checks if check["predicted"] == TOO_CLOSE]
     borrowed = lived_on_credits((summary or {}).get("array"))
@@ -41,19 +42,19 @@ def predict(
         "result": result,
         "reasons": [_sentence(check) for check in worst + close] + ([borrowed] if borrowed else []),
         "band_percent": {
-            name: band_percent(name) for name in ("database_iops", "database_read", "database_write", "log_write")
+            name: array_band(array, name) for name in ("database_iops", "database_read", "database_write", "log_write")
         },
-        "nearest_validated_point": nearest_point(plan["judgement"]["modelled"]),
+        "nearest_validated_point": nearest_point(array),
     }
 
 
-def _predicted(check: dict[str, Any]) -> tuple[str | None, float | None]:
+def _predicted(check: dict[str, Any], array: dict[str, Any]) -> tuple[str | None, float | None]:
     if check["status"] == NOT_EVALUATED:
         return None, None
     if check["unit"] not in ("ms", "1/s") or check["statistic"] == "per_s":
         # Counted, or not there at all: a model has no error to be off by.
         return (PREDICTED_PASS if check["status"] == PASS else PREDICTED_FAIL), None
-    band = _band_of(check)
+    band = _band_of(check, array)
     ends = check["measured"] / (1 + band / 100), check["measured"] / max(1 - band / 100, 0.01)
     held = [_holds(check, end) for end in ends]
     if held[0] != held[1]:
@@ -61,12 +62,12 @@ def _predicted(check: dict[str, Any]) -> tuple[str | None, float | None]:
     return (PREDICTED_PASS if held[0] else PREDICTED_FAIL), band
 
 
-def _band_of(check: dict[str, Any]) -> float:
+def _band_of(check: dict[str, Any], array: dict[str, Any]) -> float:
     if check["statistic"] != "stated":
-        return band_percent(check["metric"], check["statistic"])
+        return array_band(array, check["metric"], check["statistic"])
     field = check["metric"]
     metric = next((name for name in PAPER_METRICS if field.startswith(name)), field)
-    return band_percent(metric, "mean" if field in PAPER_METRICS or field.endswith("_mean") else "other")
+    return array_band(array, metric, "mean" if field in PAPER_METRICS or field.endswith("_mean") else "other")
 
 
 def _holds(check: dict[str, Any], value: float) -> bool:
