@@ -268,7 +268,7 @@ kind = "stop"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["io_uring", "threads"])
+@pytest.mark.parametrize("method", ["io_uring", "libaio", "threads"])
 def test_an_io_that_never_returns(method: str, tmp_path: Path) -> None:
     """A path that hangs is what people test storage for: it is said, and Ctrl-C gives them the run folder while it still hangs.
 

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::time::Duration;
 
 use plimsoll_measure::{Row, column_buffers};
-use plimsoll_run::{Event, Output, RunError, RunOutcome, RunSpec, StopSignal, execute_live};
+use plimsoll_run::{Event, Output, RunError, RunOutcome, RunSpec, SilentRun, StopSignal, execute_live};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -31,6 +31,8 @@ pub struct Run {
 
 struct State {
     ended: Receiver<Result<RunOutcome, RunError>>,
+    silent: SilentRun,
+    told: Vec<Event>,
     result: Option<Result<String, RunError>>,
 }
 
@@ -45,6 +47,7 @@ impl Run {
         let stop = StopSignal::default();
         let output = Output { samples, events };
         let signal = stop.clone();
+        let silent = SilentRun::of(&spec, stop.clone());
         let (ending, ended) = sync_channel(1);
         std::thread::Builder::new()
             .name("plimsoll-run".into())
@@ -59,7 +62,12 @@ impl Run {
             stop,
             samples: Mutex::new(sample_rows),
             events: Mutex::new(event_lines),
-            state: Mutex::new(State { ended, result: None }),
+            state: Mutex::new(State {
+                ended,
+                silent,
+                told: Vec::new(),
+                result: None,
+            }),
         })
     }
 
@@ -93,7 +101,11 @@ impl Run {
     /// What has happened since the last call, each event as JSON; never waits.
     fn next_events(&self) -> PyResult<Vec<String>> {
         let events = self.events.lock().expect("no panic happens under this lock");
-        let lines = events.try_iter().map(|event| serde_json::to_string(&event));
+        let mut state = self.state.lock().expect("no panic happens under this lock");
+        let heard: Vec<Event> = events.try_iter().collect();
+        heard.iter().for_each(|event| state.silent.note(event));
+        let told = std::mem::take(&mut state.told);
+        let lines = heard.iter().chain(&told).map(serde_json::to_string);
         lines
             .collect::<Result<_, _>>()
             .map_err(|error| PlimsollError::new_err(error.to_string()))
@@ -107,7 +119,7 @@ impl Run {
     /// How the run ended, as JSON; waits for the end.
     fn outcome(&self, py: Python<'_>) -> PyResult<String> {
         loop {
-            let finished = py.detach(|| self.is_over_within(WAKE_EVERY));
+            let finished = py.detach(|| self.is_over_within(WAKE_EVERY, WAKE_EVERY));
             py.check_signals()?;
             if finished {
                 let state = self.state.lock().expect("no panic happens under this lock");
@@ -123,7 +135,7 @@ impl Run {
         let samples = self.samples.lock().expect("no panic happens under this lock");
         let mut rows = match samples.recv_timeout(wait) {
             // A run that was stopped may leave its end of the channel open: its outcome tells that it is over.
-            Err(RecvTimeoutError::Timeout) if self.is_over_within(Duration::ZERO) => {
+            Err(RecvTimeoutError::Timeout) if self.is_over_within(Duration::ZERO, wait) => {
                 samples.try_recv().map_err(|_| RecvTimeoutError::Disconnected)?
             }
             received => received?,
@@ -132,15 +144,22 @@ impl Run {
         Ok(rows)
     }
 
-    /// Whether the run has ended; looks for as long as told.
-    fn is_over_within(&self, wait: Duration) -> bool {
+    /// Whether the run has ended, or was given up; looks for as long as told. `silent` is how long nothing was heard of it then.
+    fn is_over_within(&self, wait: Duration, silent: Duration) -> bool {
         let mut state = self.state.lock().expect("no panic happens under this lock");
         if state.result.is_some() {
             return true;
         }
         let broken = "the run's thread broke down; this is a fault of Plimsoll";
         let ended = match state.ended.recv_timeout(wait) {
-            Err(RecvTimeoutError::Timeout) => return false,
+            Err(RecvTimeoutError::Timeout) => {
+                let event = state.silent.wait(silent);
+                state.told.extend(event);
+                match state.silent.given_up() {
+                    None => return false,
+                    Some(outcome) => Ok(outcome),
+                }
+            }
             Err(RecvTimeoutError::Disconnected) => Err(RunError::Engine(broken.into())),
             Ok(ended) => ended,
         };

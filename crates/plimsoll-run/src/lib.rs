@@ -22,6 +22,7 @@ mod recorder;
 mod run;
 mod sampler;
 mod setting;
+mod silence;
 mod spec;
 mod stage;
 mod stalls;
@@ -50,6 +51,7 @@ pub use powercut::{
 pub use recorder::{Key, PhaseFigures, Recorder};
 pub use run::execute;
 pub use setting::{Output, StopSignal};
+pub use silence::SilentRun;
 pub use spec::{InstanceSpec, RunSpec, SPEC_SCHEMA_VERSION};
 pub use stalls::{IoStamps, Stall};
 pub use sweep::{SweepAction, SweepFigures, SweepPoint, sweep_live, sweep_on};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
 use plimsoll_io::{Clock, Disk, Files, Handle, NANOS_PER_MILLISECOND, Nanos, Recorded};
@@ -21,6 +21,7 @@ const LOOK_EVERY_NS: Nanos = 50 * NANOS_PER_MILLISECOND;
 #[derive(Clone, Debug, Default)]
 pub struct StopSignal {
     wanted: Arc<AtomicBool>,
+    asked_count: Arc<AtomicU64>,
 }
 
 impl StopSignal {
@@ -29,9 +30,20 @@ impl StopSignal {
         self.wanted.store(true, Ordering::Release);
     }
 
-    /// Whether somebody asked.
+    /// Whether somebody asked. Only the run itself asks this: it is its sign of life.
     pub fn is_wanted(&self) -> bool {
+        self.asked_count.fetch_add(1, Ordering::Relaxed);
+        self.was_asked()
+    }
+
+    /// Whether somebody asked, for those who are not the run.
+    pub(crate) fn was_asked(&self) -> bool {
         self.wanted.load(Ordering::Acquire)
+    }
+
+    /// How often the run has looked; it does so many times a second.
+    pub(crate) fn signs_of_life(&self) -> u64 {
+        self.asked_count.load(Ordering::Relaxed)
     }
 }
 
