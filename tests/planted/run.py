@@ -44,6 +44,7 @@ PROGRAMS = (
     "deep_sound",
     "deep_damage",
     "verify",
+    "hard_times",
     "jobs",
     "model",
     "mail_schema",
