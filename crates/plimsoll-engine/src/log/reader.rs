@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_io::{Context, DiskErrorKind, File, Files, OpenMode, Purpose};
+use plimsoll_io::{Buffer, Context, DiskErrorKind, File, Files, OpenMode, Purpose};
 
 use super::framing::{Framing, UnitState};
 use super::header::GenerationHeader;
@@ -210,27 +210,26 @@ impl LogReader {
 
     async fn read_open_generation(&self, file: &File) -> Result<Generation> {
         let header = self.header_of(file).await?;
-        let mut bytes = vec![0; GENERATION_BYTES as usize];
-        let places: Vec<usize> = (HEADER_BYTES..bytes.len()).step_by(READ_BYTES).collect();
-        let reads: Vec<_> = places
-            .iter()
-            .map(|&offset| {
+        let reads: Vec<_> = (HEADER_BYTES..GENERATION_BYTES as usize)
+            .step_by(READ_BYTES)
+            .map(|offset| {
                 let count = READ_BYTES.min(GENERATION_BYTES as usize - offset);
                 file.read(offset as u64, file.allocate(count), self.context)
             })
             .collect();
+        let mut parts = Vec::with_capacity(reads.len());
         let mut first_error = None;
         // All are waited for even after an error: the file is closed next.
-        for (offset, read) in places.into_iter().zip(reads) {
+        for read in reads {
             match read.await {
-                Ok(buffer) => bytes[offset..offset + buffer.len()].copy_from_slice(&buffer),
+                Ok(buffer) => parts.push(buffer),
                 Err(error) => first_error = first_error.or(Some(error)),
             }
         }
         if let Some(error) = first_error {
             return Err(error.into());
         }
-        judge(file.path(), header, &bytes)
+        judge(file.path(), header, &parts)
     }
 
     /// Checks that `next` continues `previous` without a gap.
@@ -341,11 +340,16 @@ impl LogFollower {
     }
 }
 
-fn judge(path: &Path, header: GenerationHeader, bytes: &[u8]) -> Result<Generation> {
+/// Judges what lies behind the header, in the parts in which it was read.
+fn judge(path: &Path, header: GenerationHeader, parts: &[Buffer]) -> Result<Generation> {
     let framing = header.framing;
     let unit_bytes = framing.unit_bytes();
     let last_payload_unit = framing.first_unit() + framing.capacity_bytes() / framing.payload_bytes() as u32;
-    let unit_at = |index: u32| &bytes[index as usize * unit_bytes..(index as usize + 1) * unit_bytes];
+    // No unit lies in two parts.
+    let unit_at = |index: u32| {
+        let offset = index as usize * unit_bytes - HEADER_BYTES;
+        &parts[offset / READ_BYTES][offset % READ_BYTES..][..unit_bytes]
+    };
     let mut generation = Generation {
         path: path.to_owned(),
         flush: header.flush,

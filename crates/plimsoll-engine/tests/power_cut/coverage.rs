@@ -8,7 +8,7 @@ use plimsoll_engine::checkpoint::read_checkpoint;
 use plimsoll_engine::edit::{Edit, RowChange};
 use plimsoll_engine::log::Lsn;
 use plimsoll_engine::log::names::LogNames;
-use plimsoll_engine::log::reader::LogReader;
+use plimsoll_engine::log::reader::{Generation, LogReader};
 use plimsoll_engine::log::record::{LogRecord, StructureRecord};
 use plimsoll_engine::page::page_flags;
 use plimsoll_io::{Context, Files, MemoryDisk, OperationKind, Purpose, Stage, TraceEntry};
@@ -98,17 +98,38 @@ fn name_of(entry: &TraceEntry) -> Option<&'static str> {
     })
 }
 
-/// Branch pages that have branches below them, as far as the logs of a world have told.
+/// What the logs of a world have told.
 #[derive(Clone, Default)]
 pub struct Shape {
+    /// Branch pages that have branches below them.
     upper: BTreeSet<(u8, u32)>,
+    /// What the closed generations hold, by their numbers. They do not change any more, so each is read once.
+    closed: BTreeMap<u32, Rc<Noted>>,
+}
+
+/// What a generation holds.
+#[derive(Default)]
+struct Noted {
+    is_torn: bool,
+    has_shadow_used: bool,
+    /// Where each kind was seen last.
+    last_seen: BTreeMap<&'static str, Lsn>,
+    steps: Vec<Step>,
+}
+
+/// A step of taking back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    RecoveryBegins,
+    Back(u64),
+    Ended(u64),
 }
 
 /// What recovery has to redo, from the log found. `long_values` are the roots of long-value trees.
 pub fn to_be_redone(disk: &Rc<MemoryDisk>, shape: &mut Shape, long_values: &[u32]) -> BTreeSet<&'static str> {
     let mut met = Met {
         long_values: long_values.to_vec(),
-        upper: std::mem::take(&mut shape.upper),
+        shape: std::mem::take(shape),
         ..Met::default()
     };
     let met = run_on(&disk.clock().clone(), disk, move |files, _| async move {
@@ -116,7 +137,7 @@ pub fn to_be_redone(disk: &Rc<MemoryDisk>, shape: &mut Shape, long_values: &[u32
         met
     })
     .expect("the log can be read");
-    shape.upper = met.upper;
+    *shape = met.shape;
     met.names
 }
 
@@ -124,7 +145,7 @@ pub fn to_be_redone(disk: &Rc<MemoryDisk>, shape: &mut Shape, long_values: &[u32
 struct Met {
     names: BTreeSet<&'static str>,
     long_values: Vec<u32>,
-    upper: BTreeSet<(u8, u32)>,
+    shape: Shape,
     has_recovered: bool,
     /// Transactions that a recovery had begun to take back and not finished.
     half_back: BTreeSet<u64>,
@@ -135,6 +156,7 @@ impl Met {
         let names = LogNames::new(LOG, "E00");
         let checkpoint = read_checkpoint(&files, &names.checkpoint(), Context::default()).await;
         let start = checkpoint.ok().flatten().map_or(Lsn::ZERO, |(at, _)| at);
+        let current = names.current();
         let reader = LogReader::new(files, names, Context::default());
         let Ok(generations) = reader.generations().await else {
             return;
@@ -142,19 +164,23 @@ impl Met {
         if generations.len() > 1 {
             self.names.insert("several generations");
         }
+        let mut known = std::mem::take(&mut self.shape.closed);
         for file in generations {
-            let Ok(generation) = reader.read_generation(&file.path).await else {
-                self.names.insert("unreadable generation");
-                continue;
+            let is_closed = file.path != current;
+            let known = known.remove(&file.generation).filter(|_| is_closed);
+            let noted = match known {
+                Some(noted) => noted,
+                None => match reader.read_generation(&file.path).await {
+                    Ok(generation) => Rc::new(self.note(&generation)),
+                    Err(_) => {
+                        self.names.insert("unreadable generation");
+                        continue;
+                    }
+                },
             };
-            if generation.torn_units > 0 {
-                self.names.insert("torn log flush");
-            }
-            if generation.shadows_used > 0 {
-                self.names.insert("log read from its shadow");
-            }
-            for (at, record) in generation.records(0).map_while(|record| record.ok()) {
-                self.look_at(record, at >= start);
+            self.count(&noted, start);
+            if is_closed {
+                self.shape.closed.insert(file.generation, noted);
             }
         }
         if !self.half_back.is_empty() {
@@ -162,41 +188,71 @@ impl Met {
         }
     }
 
-    fn look_at(&mut self, record: LogRecord, counts: bool) {
-        match record {
-            LogRecord::Structure(structure) => self.structure(&structure, counts),
-            LogRecord::Row(row) => {
-                if row.compensation && self.has_recovered {
-                    self.half_back.insert(row.transaction);
+    /// Goes through a generation.
+    fn note(&mut self, generation: &Generation) -> Noted {
+        let mut noted = Noted {
+            is_torn: generation.torn_units > 0,
+            has_shadow_used: generation.shadows_used > 0,
+            ..Noted::default()
+        };
+        for (at, record) in generation.records(0).map_while(|record| record.ok()) {
+            let mut names = BTreeSet::new();
+            match record {
+                LogRecord::Structure(structure) => names = self.structure(&structure),
+                LogRecord::Row(row) => {
+                    if row.compensation && noted.steps.last() != Some(&Step::Back(row.transaction)) {
+                        noted.steps.push(Step::Back(row.transaction));
+                    }
+                    names.extend(
+                        self.long_values
+                            .contains(&row.root)
+                            .then_some("long value changed"),
+                    );
+                    names.extend(match row.change {
+                        _ if row.compensation => Some("change taken back"),
+                        RowChange::Revive { .. } => Some("deleted row revived"),
+                        RowChange::Remove => Some("dead row removed"),
+                        _ => None,
+                    });
                 }
-                if counts && self.long_values.contains(&row.root) {
-                    self.names.insert("long value changed");
+                LogRecord::RolledBack { transaction } => noted.steps.push(Step::Ended(transaction)),
+                LogRecord::RecoveryUndo => noted.steps.push(Step::RecoveryBegins),
+                _ => {}
+            }
+            noted.last_seen.extend(names.into_iter().map(|name| (name, at)));
+        }
+        noted
+    }
+
+    /// Counts what a generation holds, as far as it lies behind the checkpoint.
+    fn count(&mut self, noted: &Noted, start: Lsn) {
+        self.names.extend(noted.is_torn.then_some("torn log flush"));
+        self.names
+            .extend(noted.has_shadow_used.then_some("log read from its shadow"));
+        let redone = noted.last_seen.iter().filter(|(_, at)| **at >= start);
+        self.names.extend(redone.map(|(name, _)| *name));
+        for step in &noted.steps {
+            match step {
+                Step::RecoveryBegins => {
+                    self.has_recovered = true;
+                    self.half_back.clear();
+                    self.names.insert("earlier recovery");
                 }
-                let name = match row.change {
-                    _ if row.compensation => "change taken back",
-                    RowChange::Revive { .. } => "deleted row revived",
-                    RowChange::Remove => "dead row removed",
-                    _ => return,
-                };
-                if counts {
-                    self.names.insert(name);
+                Step::Back(transaction) if self.has_recovered => {
+                    self.half_back.insert(*transaction);
+                }
+                Step::Back(_) => {}
+                Step::Ended(transaction) => {
+                    let was_half_back = self.half_back.remove(transaction);
+                    self.names
+                        .extend(was_half_back.then_some("undo of an earlier recovery"));
                 }
             }
-            LogRecord::RolledBack { transaction } => {
-                let was_half_back = self.half_back.remove(&transaction);
-                self.names
-                    .extend(was_half_back.then_some("undo of an earlier recovery"));
-            }
-            LogRecord::RecoveryUndo => {
-                self.has_recovered = true;
-                self.half_back.clear();
-                self.names.insert("earlier recovery");
-            }
-            _ => {}
         }
     }
 
-    fn structure(&mut self, structure: &StructureRecord, counts: bool) {
+    /// The names of a structural change.
+    fn structure(&mut self, structure: &StructureRecord) -> BTreeSet<&'static str> {
         let mut names = BTreeSet::new();
         if structure.pages_owned > 0 {
             names.insert("database grown");
@@ -208,7 +264,7 @@ impl Met {
                 relinks |= matches!(edit, Edit::SetSiblings { .. });
                 match edit {
                     Edit::Format { flags, nodes, .. } if flags & page_flags::SPACE == 0 => {
-                        let was_upper = self.upper.remove(&key);
+                        let was_upper = self.shape.upper.remove(&key);
                         let name = self.format(key, *flags, nodes.is_empty());
                         if was_upper && name == Some("emptied") {
                             names.insert("branch unlinked");
@@ -217,7 +273,7 @@ impl Met {
                     }
                     Edit::Format { flags, .. } => space_trees += u32::from(flags & page_flags::ROOT != 0),
                     // Of a branch that has branches below it, one goes with everything below.
-                    Edit::Remove { .. } if self.upper.contains(&key) => {
+                    Edit::Remove { .. } if self.shape.upper.contains(&key) => {
                         names.insert("branch unlinked");
                     }
                     _ => {}
@@ -229,16 +285,14 @@ impl Met {
             names.insert("extent conversion");
         }
         self.name_whole(&mut names, &made_anew, relinks);
-        if counts {
-            self.names.extend(names);
-        }
+        names
     }
 
     /// Notes what kind of page is made anew.
     fn format(&mut self, key: (u8, u32), flags: u32, is_empty: bool) -> Option<&'static str> {
         let (is_root, is_leaf) = (flags & page_flags::ROOT != 0, flags & page_flags::LEAF != 0);
         if !is_leaf && flags & page_flags::PARENT_OF_LEAF == 0 {
-            self.upper.insert(key);
+            self.shape.upper.insert(key);
         }
         Some(match (is_root, is_leaf) {
             (true, false) => "root",

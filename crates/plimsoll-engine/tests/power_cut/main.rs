@@ -8,7 +8,9 @@ mod support;
 
 mod coverage;
 mod forked;
+mod history;
 mod moments;
+mod sizes;
 mod tables;
 mod world;
 
@@ -20,6 +22,9 @@ use support::first_seed;
 struct Tally {
     cuts: u64,
     cuts_in_recovery: u64,
+    /// Cuts after which the databases were closed, too, and their files deeply checked.
+    closed: u64,
+    checked_deeply: u64,
     commits_kept: u64,
     commits_lost: u64,
     simulated_ns: u64,
@@ -44,6 +49,8 @@ impl Tally {
     fn add(&mut self, other: Tally) {
         self.cuts += other.cuts;
         self.cuts_in_recovery += other.cuts_in_recovery;
+        self.closed += other.closed;
+        self.checked_deeply += other.checked_deeply;
         self.commits_kept += other.commits_kept;
         self.commits_lost += other.commits_lost;
         self.simulated_ns += other.simulated_ns;
@@ -54,9 +61,11 @@ impl Tally {
 
     fn print_summary(&self) {
         println!(
-            "{} power cuts, {} of them in recovery; {} commits kept, {} unacknowledged ones lost; in {:.3} simulated seconds",
+            "{} power cuts, {} of them in recovery; {} closed again, {} of them checked deeply; {} commits kept, {} unacknowledged ones lost; in {:.3} simulated seconds",
             self.cuts,
             self.cuts_in_recovery,
+            self.closed,
+            self.checked_deeply,
             self.commits_kept,
             self.commits_lost,
             self.simulated_ns as f64 / 1e9
@@ -87,7 +96,7 @@ fn many(first_seed: u64, worlds: u64, tally: &mut Tally) {
 fn many_moments(first_seed: u64, worlds: u64, tally: &mut Tally) {
     for seed in first_seed..first_seed + worlds {
         println!("seed {seed}");
-        forked::run(seed, 4, tally);
+        forked::run(seed, 6, tally);
     }
 }
 
@@ -150,6 +159,8 @@ fn wanted(name: &str) -> Option<f64> {
 
 /// Worlds that one thread runs before its counts are added up.
 const WORLDS_OF_BATCH: u64 = 20;
+/// Cuts after which all counts are printed, so that little is lost when the rest is stopped.
+const CUTS_OF_REPORT: u64 = 20_000;
 
 /// Runs batches of worlds side by side, each world on its own seed; a failing thread is called after its seeds.
 #[expect(
@@ -185,14 +196,19 @@ fn power_cuts_for_as_long_as_told() {
     let jobs = wanted("PLIMSOLL_JOBS").map_or(1, |jobs| jobs as u64);
     // Without either it only shows that it goes.
     let seconds = seconds.unwrap_or(if cuts.is_some() { f64::INFINITY } else { 4.0 });
-    let mut tally = Tally::default();
+    let (mut tally, mut reported) = (Tally::default(), 0);
     let mut seed = first_seed(10_000);
     while tally.started.0.elapsed().as_secs_f64() < seconds && cuts.is_none_or(|cuts| tally.cuts < cuts) {
         for part in side_by_side(seed, jobs) {
             tally.add(part);
         }
         seed += jobs * WORLDS_OF_BATCH;
-        tally.print_summary();
+        if tally.cuts >= reported + CUTS_OF_REPORT {
+            reported = tally.cuts;
+            tally.print();
+        } else {
+            tally.print_summary();
+        }
     }
     tally.print();
     check_met(&tally.coverage, &ALWAYS);

@@ -6,12 +6,13 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use plimsoll_io::{AfterLook, Loss, MemoryDisk, Random};
+use plimsoll_io::{AfterLook, Effect, FaultRule, Loss, MemoryDisk, OperationKind, Random};
 
 use crate::coverage::under_way;
 use crate::world::{Ground, aimed};
 
 /// What had been promised when the power failed.
+#[derive(Clone)]
 pub struct Promises {
     pub ground: Option<Ground>,
     /// Commits, from the first on.
@@ -79,6 +80,11 @@ impl Watch {
         disk.clear_faults();
         if random.chance(self.pace.aimed) {
             disk.inject(aimed(random));
+        }
+        // Databases seldom grow, so whenever one does is a moment to look at.
+        if random.chance(0.5) {
+            let growth = FaultRule::new(Effect::CutPowerWhenSubmitted).with_kind(OperationKind::Extend);
+            disk.inject(growth.with_path_part(".edb").nth(1));
         }
         if random.chance(0.5) {
             disk.power_cut_at_event(disk.events() + 1 + random.below(self.pace.events));

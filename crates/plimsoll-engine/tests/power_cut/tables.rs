@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use plimsoll_engine::btree::Tree;
 use plimsoll_engine::cursor::{Direction, KeyRange};
 use plimsoll_engine::deep::{DeepOptions, Finding, verify_deep};
 use plimsoll_engine::error::{EngineError, Result};
@@ -12,12 +13,15 @@ use plimsoll_engine::transaction::Commit;
 use plimsoll_engine::{Column, ColumnType, Table};
 use plimsoll_io::{Files, Handle, Random};
 
+use crate::sizes::Rows;
 use crate::support::*;
 
-const ROWS: u64 = 90;
+/// Rows of a large table, and bytes of its longest bodies.
+pub const ROWS: u64 = 90;
+pub const BODY_BYTES_MAX: u64 = 15_000;
 
 /// Makes the table; the field has no trees but that of the serial numbers. Also the root of the long values.
-pub async fn create(instance: &Instance) -> Result<(Field, u32)> {
+pub async fn create(instance: &Instance, rows: Rows) -> Result<(Field, u32)> {
     let serials = instance.create_tree(1, 1, 50, 0, 3).await?;
     let table = Table::builder("Messages")
         .column(Column::new("id", ColumnType::Long))
@@ -32,8 +36,8 @@ pub async fn create(instance: &Instance) -> Result<(Field, u32)> {
     let field = Field {
         serials,
         data: Vec::new(),
-        keys: ROWS,
-        row_bytes_max: 0,
+        keys: rows.keys,
+        row_bytes_max: rows.bytes_max,
         prefix_bytes: 0,
     };
     Ok((field, root))
@@ -48,9 +52,9 @@ fn content(folder: &[u8], body: &[u8]) -> Vec<u8> {
     [folder, body].concat()
 }
 
-fn body(random: &mut Random) -> Vec<u8> {
+fn body(random: &mut Random, bytes_max: u64) -> Vec<u8> {
     let bytes = if random.chance(0.4) {
-        random.below(15_000)
+        random.below(bytes_max)
     } else {
         random.below(600)
     };
@@ -72,10 +76,10 @@ pub async fn one_transaction(
     let id_column = table.column("id")?;
     let mut effects = Effects::new();
     for _ in 0..1 + random.below(4) {
-        let id = (random.below(ROWS) as i32).to_le_bytes();
+        let id = (random.below(field.keys) as i32).to_le_bytes();
         let key = table.key(&[Some(&id)])?;
         let in_folder = (random.below(9) as i32).to_le_bytes();
-        let body = body(random);
+        let body = body(random, field.row_bytes_max);
         let values = [(folder, Some(&in_folder[..])), (body_column, Some(&body[..]))];
         let result = match random.below(5) {
             0 | 1 => {
@@ -107,8 +111,8 @@ pub async fn one_transaction(
     commit_noted(transaction, field, serial, effects, how, ledger).await
 }
 
-/// Compares the table, long values included, with the ledger after `survived` commits.
-pub async fn audit(instance: &Instance, ledger: &Ledger, survived: usize) {
+/// Everything in the table, long values included, as the ledger notes it.
+pub async fn read(instance: &Instance) -> (Tree, BTreeMap<Vec<u8>, Vec<u8>>) {
     let table = open(instance).await.expect("the table was made durable");
     let transaction = instance.begin();
     let mut cursor = table.scan(&transaction, 0, KeyRange::all(), Direction::Forward);
@@ -122,9 +126,15 @@ pub async fn audit(instance: &Instance, ledger: &Ledger, survived: usize) {
         let row_content = content(&value("folder").await, &value("body").await);
         found.insert(row.key.clone(), row_content);
     }
-    let expected = state_after(ledger, survived).remove(&table.row_tree());
+    (table.row_tree(), found)
+}
+
+/// Compares the table with the ledger after `survived` commits.
+pub async fn audit(instance: &Instance, ledger: &Ledger, survived: usize) {
+    let (tree, found) = read(instance).await;
+    let expected = state_after(ledger, survived).remove(&tree).unwrap_or_default();
     assert!(
-        agree(&found, &expected.unwrap_or_default()),
+        agree(&found, expected.into_iter()),
         "the rows of the table are not those of {survived} commits"
     );
 }

@@ -9,19 +9,15 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use plimsoll_engine::PageSize;
 use plimsoll_engine::catalog::system;
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
-use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_io::{
-    Clock, Effect, FaultRule, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, OperationKind,
-    Purpose, Random,
-};
+use plimsoll_io::{Clock, Effect, FaultRule, Handle, Loss, MemoryDisk, OperationKind, Purpose, Random};
 
 use crate::Tally;
-use crate::coverage::{Shape, TRACED, count, to_be_redone, under_way};
+use crate::coverage::{Shape, count, to_be_redone, under_way};
+use crate::sizes::{Rows, Scale, large, memory_for, small};
 use crate::support::*;
 use crate::tables;
 
@@ -55,7 +51,9 @@ pub struct Ground {
 pub struct World {
     pub seed: u64,
     pub kind: Kind,
+    pub scale: Scale,
     pub setup: Setup,
+    pub rows: Rows,
     pub disk: Rc<MemoryDisk>,
     pub ground: Rc<RefCell<Option<Ground>>>,
     pub ledger: Rc<RefCell<Ledger>>,
@@ -64,49 +62,6 @@ pub struct World {
     pub kept: Cell<usize>,
     /// Clock of the disk when it was found.
     pub since_ns: u64,
-}
-
-fn setup_for(random: &mut Random, kind: Kind) -> Setup {
-    let framing = if random.chance(0.5) {
-        Framing::Sectors512
-    } else {
-        Framing::Segments4096
-    };
-    let sizes = [
-        PageSize::KIB_4,
-        PageSize::KIB_4,
-        PageSize::KIB_8,
-        PageSize::KIB_32,
-    ];
-    let size = sizes[random.below(4) as usize];
-    Setup {
-        size: if kind == Kind::Deep { PageSize::KIB_4 } else { size },
-        framing,
-        page_images: true,
-        cache_frames: 64 + random.below(200),
-        databases: 1 + random.below(2) as u8,
-        checkpoint_generations: 1 + random.below(3),
-        waypoint_generations: if random.chance(0.25) {
-            1 + random.below(2) as u32
-        } else {
-            0
-        },
-        circular: true,
-    }
-}
-
-fn memory_for(random: &mut Random) -> MemoryOptions {
-    let latency = Latency::Exponential {
-        fixed_ns: 20_000,
-        mean_ns: 20_000 + random.below(2_000_000),
-    };
-    MemoryOptions {
-        latency: LatencyPlan::of(latency),
-        // Devices with 4 KiB blocks make the log write whole blocks; what tears is still a sector.
-        alignment_bytes: if random.chance(0.3) { 4096 } else { 512 },
-        trace_operations: TRACED,
-        ..MemoryOptions::default()
-    }
 }
 
 /// A cut at an operation that a random moment seldom meets.
@@ -139,10 +94,13 @@ pub fn aimed(random: &mut Random) -> FaultRule {
 }
 
 /// A world before its first round, and what decides about it from here on.
-pub fn begin(seed: u64) -> (World, Random) {
+pub fn begin(seed: u64, scale: Scale) -> (World, Random) {
     let mut random = Random::from_seed(seed).child("world");
     let kind = [Kind::Plain, Kind::Deep, Kind::Plain, Kind::Tables][(seed % 4) as usize];
-    let setup = setup_for(&mut random, kind);
+    let (setup, rows) = match scale {
+        Scale::Small => small(&mut random, kind),
+        Scale::Large => large(&mut random, kind, seed),
+    };
     let disk = new_disk(&Rc::new(Clock::simulated()), seed, memory_for(&mut random));
     let creating = setup.clone();
     run_on(&disk.clock().clone(), &disk, move |files, _| async move {
@@ -152,7 +110,9 @@ pub fn begin(seed: u64) -> (World, Random) {
     let world = World {
         seed,
         kind,
+        scale,
         setup,
+        rows,
         disk,
         ground: Rc::default(),
         ledger: Rc::default(),
@@ -165,7 +125,7 @@ pub fn begin(seed: u64) -> (World, Random) {
 
 /// Runs a world; adds what it met to `tally`.
 pub fn run(seed: u64, rounds: u64, tally: &mut Tally) {
-    let (mut world, mut random) = begin(seed);
+    let (mut world, mut random) = begin(seed, Scale::Large);
     let kind = world.kind;
     for round in 0..rounds {
         if random.chance(if kind == Kind::Deep { 0.25 } else { 0.5 }) {
@@ -194,20 +154,20 @@ pub fn run(seed: u64, rounds: u64, tally: &mut Tally) {
 impl World {
     /// Runs sessions on the disk until the power fails or their work is done.
     pub fn work(&self, round: u64) {
-        let (setup, kind, seed) = (self.setup.clone(), self.kind, self.seed);
+        let (setup, kind, rows, seed) = (self.setup.clone(), self.kind, self.rows, self.seed);
         let (ground, ledger) = (self.ground.clone(), self.ledger.clone());
         run_until_power_lost(&self.disk, move |files, handle| async move {
             let Ok((instance, _)) = open(&files, &handle, &setup, seed ^ round).await else {
                 return;
             };
             if ground.borrow().is_none() {
-                let Ok(made) = prepare_ground(&instance, &setup, kind, seed).await else {
+                let Ok(made) = prepare_ground(&instance, &setup, kind, rows).await else {
                     return;
                 };
                 *ground.borrow_mut() = Some(made);
             }
             let ground = ground.borrow().clone().expect("it was just set");
-            sessions(&instance, &handle, kind, &ground, &ledger, (seed, round)).await;
+            sessions(&instance, &handle, kind, rows, &ground, &ledger, (seed, round)).await;
         });
     }
 
@@ -280,27 +240,20 @@ impl World {
     }
 }
 
-async fn prepare_ground(instance: &Rc<Instance>, setup: &Setup, kind: Kind, seed: u64) -> Result<Ground> {
+async fn prepare_ground(instance: &Rc<Instance>, setup: &Setup, kind: Kind, rows: Rows) -> Result<Ground> {
     let mut long_values = Vec::new();
-    // The slow form has worlds with more rows and databases that grow.
-    let (keys, rows_per_page_min) = if seed >= 1_000 && seed.is_multiple_of(3) {
-        (8_000, 4)
-    } else {
-        (1_500, 8)
-    };
-    let bytes_max = setup.size.bytes() as u64 / rows_per_page_min;
     let field = match kind {
         Kind::Plain => {
-            let mut field = create_field(instance, setup, keys, bytes_max).await?;
+            let mut field = create_field(instance, setup, rows.keys, rows.bytes_max).await?;
             field.data.extend(adopt_small_trees(instance).await?);
             field
         }
         Kind::Deep => Field {
-            prefix_bytes: 250,
-            ..create_field(instance, setup, 1_200, bytes_max).await?
+            prefix_bytes: rows.prefix_bytes,
+            ..create_field(instance, setup, rows.keys, rows.bytes_max).await?
         },
         Kind::Tables => {
-            let (field, root) = tables::create(instance).await?;
+            let (field, root) = tables::create(instance, rows).await?;
             long_values.push(root);
             field
         }
@@ -335,6 +288,7 @@ async fn sessions(
     instance: &Rc<Instance>,
     handle: &Handle,
     kind: Kind,
+    rows: Rows,
     ground: &Ground,
     ledger: &Rc<RefCell<Ledger>>,
     (seed, round): (u64, u64),
@@ -355,12 +309,18 @@ async fn sessions(
             table.clone(),
         );
         let mut random = Random::from_seed(seed).child(&format!("round {round} session {session}"));
-        joins.push(handle.spawn(async move {
+        let spawner = handle;
+        let handle = handle.clone();
+        joins.push(spawner.spawn(async move {
             let weights = match kind {
                 Kind::Deep => GROWING,
                 _ => Weights::swarm(&mut random),
             };
-            for number in 0..150 {
+            for number in 0..rows.transactions {
+                if rows.pause_ns_max > 0 {
+                    let pause_ns = random.below(rows.pause_ns_max);
+                    handle.sleep(pause_ns).await;
+                }
                 let serial = round * 1_000_000 + session * 1_000 + number;
                 let done = match &table {
                     Some(table) => {
@@ -394,7 +354,10 @@ async fn sweep(
     let (first, count) = if random.chance(0.3) {
         (0, field.keys)
     } else {
-        (random.below(field.keys), 100 + random.below(600))
+        (
+            random.below(field.keys),
+            field.keys / 12 + random.below(field.keys / 2),
+        )
     };
     let transaction = instance.begin();
     let mut effects = Effects::new();

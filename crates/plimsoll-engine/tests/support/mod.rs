@@ -48,6 +48,7 @@ pub struct Setup {
     pub checkpoint_generations: u64,
     pub waypoint_generations: u32,
     pub circular: bool,
+    pub extension_pages: u32,
 }
 
 impl Default for Setup {
@@ -61,6 +62,7 @@ impl Default for Setup {
             checkpoint_generations: 2,
             waypoint_generations: 0,
             circular: true,
+            extension_pages: 64,
         }
     }
 }
@@ -86,7 +88,7 @@ pub fn options(setup: &Setup) -> InstanceOptions {
         checkpoint_depth_bytes: setup.checkpoint_generations << 20,
         version_store_bytes_max: 16 << 20,
         page_images: setup.page_images,
-        extension_pages: 64,
+        extension_pages: setup.extension_pages,
         waypoint_generations: setup.waypoint_generations,
         writes_outstanding_max: 8,
     }
@@ -403,9 +405,12 @@ pub fn state_after(ledger: &Ledger, count: usize) -> BTreeMap<Tree, RowsOf<'_>> 
 }
 
 /// Whether these are exactly the rows expected.
-pub fn agree(found: &BTreeMap<Vec<u8>, Vec<u8>>, expected: &RowsOf<'_>) -> bool {
+pub fn agree<'l>(
+    found: &'l BTreeMap<Vec<u8>, Vec<u8>>,
+    expected: impl Iterator<Item = (&'l [u8], &'l [u8])>,
+) -> bool {
     let found = found.iter().map(|(key, data)| (&key[..], &data[..]));
-    found.eq(expected.iter().map(|(key, data)| (*key, *data)))
+    found.eq(expected)
 }
 
 /// Compares what an instance holds with what the ledger allows after a crash: every acknowledged commit, and exactly the effects of an unbroken
@@ -431,7 +436,7 @@ pub async fn audit(instance: &Instance, field: &Field, ledger: &Ledger) -> Resul
     for tree in field.data.iter().chain([&field.serials]) {
         let found = dump(instance, *tree).await?;
         let expected = state.remove(tree).unwrap_or_default();
-        if agree(&found, &expected) {
+        if agree(&found, expected.iter().map(|(key, data)| (*key, *data))) {
             continue;
         }
         for key in expected.keys().copied().chain(found.keys().map(Vec::as_slice)) {

@@ -62,6 +62,12 @@ impl FileSystem {
         }
     }
 
+    /// The same, for keeping.
+    pub(crate) fn shared_path_of(&self, action: &Action) -> Rc<Path> {
+        let handle = file_of(action).and_then(|file| self.handle(file));
+        handle.map_or_else(|| Rc::from(self.path_of(action)), |handle| handle.path.clone())
+    }
+
     pub(crate) fn handle(&self, file: FileId) -> Option<&Handle> {
         self.handles.get(file.0 as usize)?.as_ref()
     }
@@ -320,5 +326,17 @@ impl FileSystem {
         entries
             .map(Answer::Entries)
             .ok_or_else(|| DiskError::new(Kind::NotFound, "list", path))
+    }
+}
+
+/// The open file an action is about.
+pub(crate) fn file_of(action: &Action) -> Option<FileId> {
+    match action {
+        Action::Extend { file, .. }
+        | Action::Read { file, .. }
+        | Action::Write { file, .. }
+        | Action::SyncFile { file }
+        | Action::Close { file } => Some(*file),
+        _ => None,
     }
 }

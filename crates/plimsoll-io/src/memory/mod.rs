@@ -86,13 +86,17 @@ pub struct MemoryDisk {
 impl MemoryDisk {
     /// An empty disk holding only the root directory. `random` decides latencies and faults.
     pub fn new(clock: Rc<Clock>, random: Random, options: MemoryOptions) -> Rc<Self> {
+        Self::with_arena(clock, random, options, Rc::default())
+    }
+
+    fn with_arena(clock: Rc<Clock>, random: Random, options: MemoryOptions, arena: Rc<Arena>) -> Rc<Self> {
         let state = State::new(&random, &options);
         Rc::new(Self {
             clock,
             options,
             state: RefCell::new(state),
             power: Power::default(),
-            arena: Rc::default(),
+            arena,
         })
     }
 

@@ -82,7 +82,8 @@ impl MemoryDisk {
         }
     }
 
-    /// A disk as it could be found if the power were cut now, on a new virtual clock, with the same options.
+    /// A disk as it could be found if the power were cut now, on a new virtual clock, with the same options. It lends its buffers from the same
+    /// memory, so that making many images costs what differs between them.
     ///
     /// # Panics
     /// When the options track nothing.
@@ -92,10 +93,11 @@ impl MemoryDisk {
             "a disk that tracks nothing does not know what a power cut would leave"
         );
         let next_seed = random.next_u64();
-        let image = MemoryDisk::new(
+        let image = MemoryDisk::with_arena(
             Rc::new(Clock::simulated()),
             Random::from_seed(next_seed),
             self.options.clone(),
+            self.arena.clone(),
         );
         let state = self.state.borrow();
         let in_flight: Vec<InFlight> = state

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::chunks::Layout;
 use super::crash::InFlight;
 use super::faults::{Effect, Injector};
-use super::filesystem::FileSystem;
+use super::filesystem::{FileSystem, file_of};
 use super::inode::ChangeKind;
 use super::latency::{Pace, Service};
 use super::names::normal;
@@ -160,7 +160,7 @@ impl State {
             stage,
             kind: queued.action.kind(),
             purpose: queued.purpose,
-            path: self.files.path_of(&queued.action).to_owned(),
+            path: self.files.shared_path_of(&queued.action),
             range,
             effect: queued.effect.map(Effect::name),
         }
@@ -203,16 +203,5 @@ impl State {
             Action::Delete { path } => Some(InFlight::Names(vec![(normal(path), None)])),
             _ => None,
         }
-    }
-}
-
-fn file_of(action: &Action) -> Option<crate::FileId> {
-    match action {
-        Action::Extend { file, .. }
-        | Action::Read { file, .. }
-        | Action::Write { file, .. }
-        | Action::SyncFile { file }
-        | Action::Close { file } => Some(*file),
-        _ => None,
     }
 }

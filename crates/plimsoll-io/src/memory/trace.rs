@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
+use std::rc::Rc;
 
 use crate::{DiskErrorKind, Nanos, OperationKind, Purpose};
 
@@ -33,7 +34,7 @@ pub struct TraceEntry {
     /// Why it was done.
     pub purpose: Purpose,
     /// On what; empty for a closed file.
-    pub path: PathBuf,
+    pub path: Rc<Path>,
     /// Offset and length of a transfer.
     pub range: Option<(u64, u64)>,
     /// The fault that was injected.

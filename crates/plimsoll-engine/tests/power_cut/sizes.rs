@@ -1,0 +1,144 @@
+//! How large worlds are: page sizes, caches, disks, rows, and what the sessions do with them.
+
+use plimsoll_engine::PageSize;
+use plimsoll_engine::log::framing::Framing;
+use plimsoll_io::{Latency, LatencyPlan, MemoryOptions, Random};
+
+use crate::coverage::TRACED;
+use crate::support::*;
+use crate::tables;
+use crate::world::Kind;
+
+/// How much there is of everything. What a cut costs is mostly what there is to be redone and compared, so a million of them are done in small worlds,
+/// a tenth of them in large ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    Small,
+    Large,
+}
+
+/// How many rows, how long, and what the sessions do with them.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    pub keys: u64,
+    pub bytes_max: u64,
+    pub prefix_bytes: usize,
+    /// Transactions of a session in a round.
+    pub transactions: u64,
+    /// The longest pause between two of them. Without pauses most of what lies between two cuts is work that needs no disk.
+    pub pause_ns_max: u64,
+}
+
+fn setup_for(random: &mut Random, kind: Kind) -> Setup {
+    let framing = if random.chance(0.5) {
+        Framing::Sectors512
+    } else {
+        Framing::Segments4096
+    };
+    let sizes = [
+        PageSize::KIB_4,
+        PageSize::KIB_4,
+        PageSize::KIB_8,
+        PageSize::KIB_32,
+    ];
+    let size = sizes[random.below(4) as usize];
+    Setup {
+        size: if kind == Kind::Deep { PageSize::KIB_4 } else { size },
+        framing,
+        page_images: true,
+        cache_frames: 64 + random.below(200),
+        databases: 1 + random.below(2) as u8,
+        checkpoint_generations: 1 + random.below(3),
+        waypoint_generations: if random.chance(0.25) {
+            1 + random.below(2) as u32
+        } else {
+            0
+        },
+        circular: true,
+        ..Setup::default()
+    }
+}
+
+/// Small pages for most, small caches, databases that grow often. Branch pages keep whole keys, so that long ones make deep trees of few rows.
+pub fn small(random: &mut Random, kind: Kind) -> (Setup, Rows) {
+    let size = match random.below(20) {
+        0 => PageSize::KIB_32,
+        1 => PageSize::KIB_16,
+        2 | 3 => PageSize::KIB_8,
+        _ => PageSize::KIB_4,
+    };
+    let setup = Setup {
+        cache_frames: 64 + random.below(64),
+        databases: 1 + u8::from(random.chance(0.2)),
+        checkpoint_generations: 1,
+        extension_pages: 8 << random.below(4),
+        ..setup_for(random, kind)
+    };
+    let setup = Setup {
+        size: if kind == Kind::Deep { PageSize::KIB_4 } else { size },
+        ..setup
+    };
+    let (keys, bytes_max, prefix_bytes) = match kind {
+        Kind::Plain => (
+            40 + random.below(300),
+            20 + random.below(setup.size.bytes() as u64 / 10),
+            0,
+        ),
+        Kind::Deep => (
+            100 + random.below(200),
+            100 + random.below(500),
+            400 + random.below(300) as usize,
+        ),
+        Kind::Tables => (
+            10 + random.below(20),
+            2_000 + random.below(setup.size.bytes() as u64),
+            0,
+        ),
+    };
+    let rows = Rows {
+        keys,
+        bytes_max,
+        prefix_bytes,
+        transactions: 60,
+        pause_ns_max: 1_000_000 << random.below(6),
+    };
+    (setup, rows)
+}
+
+/// The slow form has worlds with more rows and databases that grow.
+pub fn large(random: &mut Random, kind: Kind, seed: u64) -> (Setup, Rows) {
+    let setup = setup_for(random, kind);
+    let (keys, rows_per_page_min) = if seed >= 1_000 && seed.is_multiple_of(3) {
+        (8_000, 4)
+    } else {
+        (1_500, 8)
+    };
+    let bytes_max = setup.size.bytes() as u64 / rows_per_page_min;
+    let (keys, bytes_max, prefix_bytes) = match kind {
+        Kind::Plain => (keys, bytes_max, 0),
+        Kind::Deep => (1_200, bytes_max, 250),
+        Kind::Tables => (tables::ROWS, tables::BODY_BYTES_MAX, 0),
+    };
+    let rows = Rows {
+        keys,
+        bytes_max,
+        prefix_bytes,
+        transactions: 150,
+        pause_ns_max: 0,
+    };
+    (setup, rows)
+}
+
+pub fn memory_for(random: &mut Random) -> MemoryOptions {
+    let latency = Latency::Exponential {
+        fixed_ns: 20_000,
+        mean_ns: 20_000 + random.below(2_000_000),
+    };
+    MemoryOptions {
+        latency: LatencyPlan::of(latency),
+        // Devices with 4 KiB blocks make the log write whole blocks; what tears is still a sector.
+        alignment_bytes: if random.chance(0.3) { 4096 } else { 512 },
+        trace_operations: TRACED,
+        ..MemoryOptions::default()
+    }
+}
