@@ -96,7 +96,7 @@ fn many(first_seed: u64, worlds: u64, tally: &mut Tally) {
 fn many_moments(first_seed: u64, worlds: u64, tally: &mut Tally) {
     for seed in first_seed..first_seed + worlds {
         println!("seed {seed}");
-        forked::run(seed, 6, tally);
+        forked::run(seed, tally);
     }
 }
 

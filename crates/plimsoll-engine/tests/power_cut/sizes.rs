@@ -9,6 +9,9 @@ use crate::support::*;
 use crate::tables;
 use crate::world::Kind;
 
+/// The smallest cache that an instance takes.
+const CACHE_BYTES_MIN: u64 = 64 * 4096;
+
 /// How much there is of everything. What a cut costs is mostly what there is to be redone and compared, so a million of them are done in small worlds,
 /// a tenth of them in large ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,47 +62,43 @@ fn setup_for(random: &mut Random, kind: Kind) -> Setup {
     }
 }
 
-/// Small pages for most, small caches, databases that grow often. Branch pages keep whole keys, so that long ones make deep trees of few rows.
+/// Small pages for most, databases that grow often, and caches about as large as they are, so that pages are written all the time. Branch pages keep
+/// whole keys, so that long ones make deep trees of few rows.
 pub fn small(random: &mut Random, kind: Kind) -> (Setup, Rows) {
-    let size = match random.below(20) {
+    let drawn = match random.below(20) {
         0 => PageSize::KIB_32,
         1 => PageSize::KIB_16,
         2 | 3 => PageSize::KIB_8,
         _ => PageSize::KIB_4,
     };
+    let size = if kind == Kind::Deep {
+        PageSize::KIB_4
+    } else {
+        drawn
+    };
+    let page_bytes = size.bytes() as u64;
     let setup = Setup {
-        cache_frames: 64 + random.below(64),
+        size,
+        cache_frames: (CACHE_BYTES_MIN / page_bytes).max(16) + random.below(16),
         databases: 1 + u8::from(random.chance(0.2)),
         checkpoint_generations: 1,
         extension_pages: 8 << random.below(4),
         ..setup_for(random, kind)
     };
-    let setup = Setup {
-        size: if kind == Kind::Deep { PageSize::KIB_4 } else { size },
-        ..setup
-    };
     let (keys, bytes_max, prefix_bytes) = match kind {
-        Kind::Plain => (
-            40 + random.below(300),
-            20 + random.below(setup.size.bytes() as u64 / 10),
-            0,
-        ),
+        Kind::Plain => (60 + random.below(250), 200 + random.below(page_bytes / 4), 0),
         Kind::Deep => (
             100 + random.below(200),
-            100 + random.below(500),
+            300 + random.below(700),
             400 + random.below(300) as usize,
         ),
-        Kind::Tables => (
-            10 + random.below(20),
-            2_000 + random.below(setup.size.bytes() as u64),
-            0,
-        ),
+        Kind::Tables => (10 + random.below(25), 2_000 + random.below(2 * page_bytes), 0),
     };
     let rows = Rows {
         keys,
         bytes_max,
         prefix_bytes,
-        transactions: 60,
+        transactions: 30,
         pause_ns_max: 1_000_000 << random.below(6),
     };
     (setup, rows)
