@@ -82,10 +82,8 @@ impl Watch {
             disk.inject(aimed(random));
         }
         // Databases seldom grow, so whenever one does is a moment to look at.
-        if random.chance(0.5) {
-            let growth = FaultRule::new(Effect::CutPowerWhenSubmitted).with_kind(OperationKind::Extend);
-            disk.inject(growth.with_path_part(".edb").nth(1));
-        }
+        let growth = FaultRule::new(Effect::CutPowerWhenSubmitted).with_kind(OperationKind::Extend);
+        disk.inject(growth.with_path_part(".edb").nth(1));
         if random.chance(0.5) {
             disk.power_cut_at_event(disk.events() + 1 + random.below(self.pace.events));
         } else {

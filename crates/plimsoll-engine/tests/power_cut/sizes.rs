@@ -82,7 +82,7 @@ pub fn small(random: &mut Random, kind: Kind) -> (Setup, Rows) {
         cache_frames: (CACHE_BYTES_MIN / page_bytes).max(16) + random.below(16),
         databases: 1 + u8::from(random.chance(0.2)),
         checkpoint_generations: 1,
-        extension_pages: 8 << random.below(4),
+        extension_pages: 4 << random.below(3),
         ..setup_for(random, kind)
     };
     let (keys, bytes_max, prefix_bytes) = match kind {
