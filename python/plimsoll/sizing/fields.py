@@ -151,7 +151,9 @@ class Collector:
         self.mistakes: list[Mistake] = []
 
     def add(self, path: KeyPath, message: str, hint: str = "") -> None:
-        """Note a mistake at a key path."""
+        """Note a mistake at a key path. What is there and wrong is not also called missing."""
+        if message.startswith("is missing") and any(known.where == _shown(path) for known in self.mistakes):
+            return
         self.mistakes.append(Mistake(self.document.line_of(path), _shown(path), message, hint))
 
     def raise_if_any(self) -> None:
@@ -235,6 +237,8 @@ class Collector:
             self.add(path, f"is {_quoted(value)}, which is not one of the known values", f"write one of {choices}")
         elif len(value) > TEXT_CHARACTERS_MAX:
             self.add(path, f"has {len(value)} characters, but may have {TEXT_CHARACTERS_MAX} at most")
+        elif (shown := _escaped_if_no_text(value)) is not None:
+            self.add(path, f"{shown} is no text in UTF-8", "write another name")
         elif (odd := next((mark for mark in value if not mark.isprintable() and mark not in "\n\t"), None)) is not None:
             # It would steer the terminal of whoever reads the name.
             self.add(path, f"holds the character U+{ord(odd):04X}, which cannot be shown", "leave it out")
@@ -297,6 +301,15 @@ def _range_hint(value: float, path: KeyPath) -> str:
     if unit in (None, "count", "ratio", "number"):
         return "check the number: it is out of what makes sense"
     return f"check the unit: the number is read in {unit}"
+
+
+def _escaped_if_no_text(value: str) -> str | None:
+    """A name whose bytes are not UTF-8, with those bytes escaped; None for any other."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return None
 
 
 def _quoted(value: Any) -> str:
