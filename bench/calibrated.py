@@ -47,15 +47,16 @@ def calibrated(directory: Path, quick: bool) -> list[Figure]:
     ]
     predicted = _test(["--modelled", preset, *options], folder / "predicted")
     measured = _test([folder, *options], folder / "measured")
-    command = f"plimsoll {' '.join(map(str, words[:-2]))}; plimsoll test performance with {' '.join(map(str, options))}"
+    command = f"plimsoll {' '.join(map(str, words[:-2]))}"
+    tested = f"plimsoll test performance {folder} {' '.join(map(str, options))}"
     error = fitted["error_percent_held_out"]
     found = [
         Figure(
             SECTION, "fit of the sweep, mean error on the points held out", f"{error:.1f} % ({len(fitted['points'])} points)",
             "stated", None, command, load, data=fitted,
         ),
-        _beside("database IOPS", predicted["iops"], measured["iops"], "1/s", command, load, quick),
-        _beside("database read latency", predicted["read_ms"], measured["read_ms"], "ms", command, load, quick),
+        _beside("database IOPS", predicted["iops"], measured["iops"], "1/s", tested, load, quick),
+        _beside("database read latency", predicted["read_ms"], measured["read_ms"], "ms", tested, load, quick),
     ]  # fmt: skip
     shutil.rmtree(folder)
     return found

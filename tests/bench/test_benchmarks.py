@@ -79,3 +79,14 @@ def test_every_benchmark_runs_in_its_quick_form(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Virtual time") == 3
     assert "redo rate" in done.stdout
+
+
+def test_whatever_is_measured_has_a_place_in_the_document(tmp_path: Path) -> None:
+    """Sections were recorded for days and stood nowhere."""
+    with pytest.raises(KeyError, match="no place in the document for surprise"):
+        report.write({"surprise": {}}, tmp_path / "page.md")
+    recorded = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    for name, section in recorded.items():
+        assert f": {name.replace('_', ' ')}\n" in page
+        assert all(figure["value"] in page for figure in section["figures"])
