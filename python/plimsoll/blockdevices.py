@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import _native
-from plimsoll.folder import NO_TEXT, FolderError, unusable_name
+from plimsoll.folder import FolderError
 from plimsoll.storage import StorageError, describe
 
 #: The magic number of an ESE database header, at its place.
@@ -102,15 +102,3 @@ def erase(device: str, destroy_serials: list[str]) -> None:
         _native.erase_device(device, destroy_serials)
     except _native.DiskError as error:
         raise FolderError(str(error)) from error
-
-
-def check_names(plan: dict[str, Any], collector: Any) -> None:
-    """Tell a collector of mistakes which of the places that a plan names no system call and no text file takes."""
-    named = [
-        (("target", index, key), target[key])
-        for index, target in enumerate(plan["target"] or [])
-        for key in ("path", "log_path")
-    ]
-    for place, text in [*named, (("restore_from",), plan["restore_from"])]:
-        if (shown := unusable_name(text)) is not None:
-            collector.add(place, f"{shown} {NO_TEXT}", "name another directory")

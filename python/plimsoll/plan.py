@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import config, duplicates, loads, planned_hosts, scenarios, stopping
-from plimsoll.blockdevices import check_names, is_device
+from plimsoll.blockdevices import is_device
 from plimsoll.limits import LimitError, parse_limit
 from plimsoll.modelled.presets import CHANGES
 from plimsoll.modelled.storage import modelled_storage
@@ -24,6 +24,8 @@ from plimsoll.sizing.located import LocatedFile, read_located
 from plimsoll.sizing.mistakes import nearest_names
 
 MIB = 1024 * 1024
+#: Of one part of a path: no file system takes longer ones.
+NAME_BYTES_MAX = 255
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
 BACKENDS = ("engine", "raw_files")
 PHASE_KINDS = (
@@ -273,7 +275,6 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> dict[str, A
             collector.add(("stop_if", index), str(error), error.hint)
     intervals = _counter_intervals(plan, collector)
     source = _source(plan, collector)
-    check_names(plan, collector)
     collector.raise_if_any()
     rated = {item["name"]: item["rated_endurance_tb"] for item in plan["target"] if item["rated_endurance_tb"]}
     judgement = {key: plan[key] for key in ("limits", "test", "required_iops")} | {"stated_limits": stated}
@@ -377,9 +378,6 @@ def _targets(plan: dict[str, Any], collector: Collector) -> list[dict[str, Any]]
         for index, target in enumerate(plan["target"] or [])
     ]
 
-
-#: No file system takes longer ones.
-NAME_BYTES_MAX = 255
 
 #: Where modelled storage seems to lie; nothing is ever written there.
 MODELLED_ROOT = Path("/modelled")

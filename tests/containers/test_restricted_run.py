@@ -24,17 +24,17 @@ STOP_S_MAX = 30
 #: replaced by an empty one that shows the interpreter, where that lives there.
 RESTRICTED = r"""
 set -e
-work=$1; shift
+work=$1 home=$2 interpreter=$3; shift 3
 mount -t tmpfs -o mode=755 tmpfs /mnt
 mkdir /mnt/site /mnt/data /mnt/runs /mnt/tmp /mnt/interpreter
 mount --bind "$work/site" /mnt/site; mount --bind "$work/data" /mnt/data; mount --bind "$work/runs" /mnt/runs
 mount -t tmpfs -o mode=1777 tmpfs /mnt/tmp
-if [ -d /root/.pyenv ]; then
-  mount --bind /root/.pyenv /mnt/interpreter
-  mount -t tmpfs -o mode=755 tmpfs /root
-  mkdir /root/.pyenv
-  mount --bind /mnt/interpreter /root/.pyenv
-fi
+case $interpreter in "$home"/*)
+  mount --bind "$interpreter" /mnt/interpreter
+  mount -t tmpfs -o mode=755 tmpfs "$home"
+  mkdir -p "$interpreter"
+  mount --bind /mnt/interpreter "$interpreter"
+esac
 mount -o remount,bind,ro /
 mount -o remount,bind,ro /mnt/site
 cd /mnt/runs
@@ -101,7 +101,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def restricted(home: Path, *words: str) -> Sequence[str]:
-    return ["unshare", "--mount", "--propagation", "private", "bash", "-c", RESTRICTED, "contained", str(home), *words]
+    namespace = ["unshare", "--mount", "--propagation", "private"]
+    places = [str(home), str(Path.home()), sys.base_prefix]
+    return [*namespace, "bash", "-c", RESTRICTED, "contained", *places, *words]
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use plimsoll_io::{Context, DiskErrorKind, Durability, File, Files, OpenMode, Purpose};
+use plimsoll_io::{Context, DiskErrorKind, Durability, File, Files, OpenMode, Purpose, is_zero};
 
 use crate::PageNumber;
 use crate::checksum::{block_checksum, header_checksum};
@@ -103,7 +103,7 @@ impl FlushMap {
 
     /// Takes over a map page; returns whether it was whole. Blank and damaged pages leave their types unknown.
     fn decode_page(&mut self, index: u32, page: &[u8]) -> bool {
-        if page.iter().all(|byte| *byte == 0) {
+        if is_zero(page) {
             return true;
         }
         let stored = u64::from_le_bytes(page[..8].try_into().expect("eight bytes"));

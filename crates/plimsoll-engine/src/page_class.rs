@@ -6,6 +6,8 @@
 //! is reported as damage, with [`BlockDamage::page_if_misplaced`] for callers who can look at the neighbours; and about one torn page
 //! in 65,000 looks misplaced, so callers compare the number found with the length of the file.
 
+use plimsoll_io::is_zero;
+
 use crate::checksum::{SLOTS, header_checksum, page_checksums, stored_checksums};
 use crate::page::{PageFault, PageView, page_flags};
 use crate::{PageNumber, PageSize};
@@ -142,7 +144,7 @@ fn u32_at(page: &[u8], offset: usize) -> u32 {
 
 /// Pages without the flag: empty ones, and those of old engines, with an XOR sum and the page number beside it.
 fn classify_old(page: &[u8], page_number: PageNumber) -> PageClass {
-    if page.iter().all(|byte| *byte == 0) {
+    if is_zero(page) {
         return PageClass::Uninitialized;
     }
     let (sum, found) = (u32_at(page, 0), u32_at(page, 4));

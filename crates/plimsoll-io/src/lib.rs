@@ -31,6 +31,7 @@ mod threads;
 mod throttled;
 mod transfer;
 mod uring;
+mod zeros;
 
 pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferHome, Promise, Vouch};
 pub use clock::{Clock, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, UtcAnchor};
@@ -63,3 +64,4 @@ pub use recorded::{CompletedIo, Interval, Observer, PendingIo, Recorded, Series,
 pub use sparse::{Content, Delta, Runs, Sparse, first_difference};
 pub use sync::{Notify, Permit, Permits, either};
 pub use throttled::{ThrottleLimits, Throttled};
+pub use zeros::is_zero;

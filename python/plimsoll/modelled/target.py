@@ -10,7 +10,8 @@ from typing import Any
 from plimsoll.modelled.presets import described_array
 from plimsoll.modelled.storage import DATABASE_MIB_MAX, lacking_gb
 from plimsoll.sizing.fields import Collector
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.sizing.located import KeyPath
+from plimsoll.sizing.mistakes import InputError, Mistake
 
 
 def target_array(plan: dict[str, Any], instances: list[dict[str, Any]], collector: Collector) -> dict[str, Any] | None:
@@ -29,17 +30,12 @@ def target_array(plan: dict[str, Any], instances: list[dict[str, Any]], collecto
     if not targets or not targets[0]["modelled"]:
         return None
     _check_instances(plan["instance"] or [], collector)
-    try:
-        array, found = described_array(targets[0]["modelled"], targets[0]["changes"] or {})
-    except InputError as error:
-        for mistake in error.mistakes:
-            collector.add(
-                ("target", 0, "modelled"), named_in(error, mistake.line, mistake.where, mistake.message), mistake.hint
-            )
-        return None
-    for key, message, hint in found:
-        collector.add(("target", 0, "changes", key), message, hint)
-    lacking = None if found else lacking_gb(array, instances)
+    target = targets[0]
+    named = ("target", 0, "modelled")
+    array, can_be = collected_array(
+        target["modelled"], target["changes"] or {}, named, ("target", 0, "changes"), collector
+    )
+    lacking = lacking_gb(array, instances) if array and can_be else None
     if lacking:
         needed, held = lacking
         message = f"needs {needed:,.0f} GB with room for growth and logs, but the array holds {held:,.0f} GB"
@@ -47,10 +43,35 @@ def target_array(plan: dict[str, Any], instances: list[dict[str, Any]], collecto
     return array
 
 
-def named_in(error: InputError, line: int, where: str, message: str) -> str:
+def collected_array(
+    text: str, changes: dict[str, Any], named: KeyPath, changed: KeyPath, collector: Collector
+) -> tuple[dict[str, Any] | None, bool]:
+    """The array that a file names, changed as it wants, and whether there can be such an array.
+
+    Args:
+        text: the array as a person names it.
+        changes: figures that replace its own.
+        named: where the file names it.
+        changed: where the file changes it.
+        collector: takes the mistakes, those of a file of arrays among them.
+    """
+    try:
+        array, found = described_array(text, changes)
+    except InputError as error:
+        for mistake in error.mistakes:
+            collector.add(named, _told_elsewhere(error.file_name, mistake), mistake.hint)
+        return None, False
+    for key, message, hint in found:
+        collector.add((*changed, key), message, hint)
+    return array, not found
+
+
+def _told_elsewhere(file_name: str, mistake: Mistake) -> str:
     """A mistake of a file of arrays, told in the file that names it."""
-    place = f"{error.file_name}:{line} " if line else "" if where else f"{error.file_name} "
-    return f"{place}`{where}` {message}" if where else f"{place}{message}"
+    if not mistake.where:
+        return f"{file_name}:{mistake.line} {mistake.message}" if mistake.line else f"{file_name} {mistake.message}"
+    place = f"{file_name}:{mistake.line} " if mistake.line else ""
+    return f"{place}`{mistake.where}` {mistake.message}"
 
 
 def _check_targets(targets: list[dict[str, Any]], collector: Collector) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from plimsoll.folder import NO_TEXT, unusable_name
 from plimsoll.sizing.located import KeyPath, LocatedFile
 from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
 from plimsoll.units import unit_of_name
@@ -237,8 +238,8 @@ class Collector:
             self.add(path, f"is {_quoted(value)}, which is not one of the known values", f"write one of {choices}")
         elif len(value) > TEXT_CHARACTERS_MAX:
             self.add(path, f"has {len(value)} characters, but may have {TEXT_CHARACTERS_MAX} at most")
-        elif (shown := _escaped_if_no_text(value)) is not None:
-            self.add(path, f"{shown} is no text in UTF-8", "write another name")
+        elif (shown := unusable_name(value)) is not None:
+            self.add(path, f"{shown} {NO_TEXT}", "write another name")
         elif (odd := next((mark for mark in value if not mark.isprintable() and mark not in "\n\t"), None)) is not None:
             # It would steer the terminal of whoever reads the name.
             self.add(path, f"holds the character U+{ord(odd):04X}, which cannot be shown", "leave it out")
@@ -301,15 +302,6 @@ def _range_hint(value: float, path: KeyPath) -> str:
     if unit in (None, "count", "ratio", "number"):
         return "check the number: it is out of what makes sense"
     return f"check the unit: the number is read in {unit}"
-
-
-def _escaped_if_no_text(value: str) -> str | None:
-    """A name whose bytes are not UTF-8, with those bytes escaped; None for any other."""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return None
 
 
 def _quoted(value: Any) -> str:

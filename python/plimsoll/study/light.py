@@ -20,11 +20,10 @@ from plimsoll.config import QUALIFYING_CAPACITY_SHARE
 from plimsoll.modelled import workloads as work
 from plimsoll.modelled.description import array_description
 from plimsoll.modelled.possible import usable_gb
-from plimsoll.modelled.presets import CHANGES, changed_array, described_array, wanted_array
-from plimsoll.modelled.target import named_in
+from plimsoll.modelled.presets import CHANGES, changed_array, wanted_array
+from plimsoll.modelled.target import collected_array
 from plimsoll.sizing.fields import Collector, Field, Flag, Number, Table, Text
 from plimsoll.sizing.located import LocatedFile
-from plimsoll.sizing.mistakes import InputError
 
 _MIX = {
     "read_bytes": Field(Number(512, 1e7), default=33_600.0, meaning="mean size of a database read"),
@@ -125,20 +124,14 @@ def _check_arrays(light: dict[str, Any], collector: Collector) -> None:
     for name, changes in (("array", "changes"), ("log_array", "log_changes")):
         if not light[name]:
             continue
-        try:
-            array, found = described_array(light[name], light[changes])
-        except InputError as error:
-            for mistake in error.mistakes:
-                message = named_in(error, mistake.line, mistake.where, mistake.message)
-                collector.add(("light", name), message, mistake.hint)
+        array, can_be = collected_array(light[name], light[changes], ("light", name), ("light", changes), collector)
+        if array is None or not can_be:
             continue
-        for key, message, hint in found:
-            collector.add(("light", changes, key), message, hint)
         on_logs = name == "log_array"
         apart = light["log_array"] or array.get("log_sets")
         here = [size_gb for title, size_gb in volumes if not apart or title.startswith("log") == on_logs]
-        held = 0.0 if found else usable_gb(array, array["drive_sheet"])
-        if not found and sum(here) > held:
+        held = usable_gb(array, array["drive_sheet"])
+        if sum(here) > held:
             message = f"holds {held:,.0f} GB, but the volumes on it ask for {sum(here):,.0f} GB"
             collector.add(("light", name), message, "make the volumes smaller, or use larger or more drives")
 

@@ -20,6 +20,7 @@
 //! data cancel out in it. A page can be put back from an image then; a log has no second record, so its segments carry a CRC besides.
 
 use crc_fast::{CrcAlgorithm, Digest};
+use plimsoll_io::is_zero;
 
 use super::{GENERATION_BYTES, HEADER_BYTES, Lsn};
 use crate::checksum::block_checksum;
@@ -165,7 +166,7 @@ impl Framing {
     /// Judges the unit found at `index`.
     pub fn decode(self, unit: &[u8], generation: u32, index: u32) -> UnitState {
         assert_eq!(unit.len(), self.unit_bytes());
-        if is_blank(unit) {
+        if is_zero(unit) {
             return UnitState::Blank;
         }
         let (flush, used_bytes, stands_for, good) = match self {
@@ -212,12 +213,6 @@ impl Framing {
     pub fn payload(self, unit: &[u8]) -> &[u8] {
         &unit[self.overhead_bytes()..]
     }
-}
-
-/// Most of a young generation is blank, so this is in pieces that are looked at whole: byte by byte it is what reading a log costs.
-fn is_blank(unit: &[u8]) -> bool {
-    let is_zero = |piece: &[u8]| piece.iter().fold(0, |any, byte| any | byte) == 0;
-    unit.chunks(128).all(is_zero)
 }
 
 fn u32_at(bytes: &[u8], offset: usize) -> u32 {

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use plimsoll_io::{Context, File, Files, Handle, Purpose};
+use plimsoll_io::{Context, File, Files, Handle, Purpose, is_zero};
 
 use super::report::{FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, VerifyReport};
 use crate::checkpoint::decode_checkpoint;
@@ -155,7 +155,7 @@ pub(super) fn check_chains(report: &mut VerifyReport, mut links: Vec<ChainLink>)
 /// Whether a file without a header may be a log that is prepared or held in reserve: by its name, and empty as far as we saw.
 pub(super) fn may_be_prepared(path: &Path, start: &[u8]) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(extension, Some("log" | "jrs")) && start.iter().all(|byte| *byte == 0)
+    matches!(extension, Some("log" | "jrs")) && is_zero(start)
 }
 
 /// Checks a prepared or reserve log: nothing but zeros, but all of it readable.
@@ -169,7 +169,7 @@ pub(super) async fn verify_prepared(file: &File, handle: &Handle) -> Result<File
         buffer = file.read(offset, buffer, context()).await?;
         (report.reads, report.bytes_read) = (report.reads + 1, report.bytes_read + SEGMENT_BYTES as u64);
         report.pages_seen += 1;
-        if buffer.iter().all(|byte| *byte == 0) {
+        if is_zero(&buffer) {
             report.uninitialized += 1;
         } else {
             report.bad += 1;
@@ -239,7 +239,7 @@ pub(super) async fn verify_flush_map(
             continue;
         }
         report.pages_seen += 1;
-        if buffer.iter().all(|byte| *byte == 0) {
+        if is_zero(&buffer) {
             report.uninitialized += 1;
         } else if !map_page_is_whole(number as u32 - 1, &buffer) {
             report.bad += 1;

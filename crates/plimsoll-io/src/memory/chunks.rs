@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::coded::Coded;
 use super::generated::Generated;
 use crate::sparse::Sparse;
-use crate::{Buffer, Promise, Vouch};
+use crate::{Buffer, Promise, Vouch, is_zero};
 
 /// Chunks per segment of the table.
 const SEGMENT_CHUNKS: usize = 256;
@@ -84,6 +84,14 @@ impl Layout {
         }
     }
 
+    /// The chunks of a transfer that begins and ends with a chunk.
+    fn whole_chunks(&self, offset: u64, length_bytes: usize) -> Option<Range<usize>> {
+        let first = (offset / self.chunk_bytes as u64) as usize;
+        let is_whole =
+            offset.is_multiple_of(self.chunk_bytes as u64) && length_bytes.is_multiple_of(self.chunk_bytes);
+        is_whole.then(|| first..first + length_bytes / self.chunk_bytes)
+    }
+
     /// Writes a part of one chunk.
     pub(crate) fn write_slot(&self, slot: &mut Slot, piece: &Piece, bytes: &[u8]) {
         if let Some(content) = &self.sparse {
@@ -113,12 +121,6 @@ fn read_code(content: &Generated, code: Option<&[u8]>, piece: &Piece, bytes: &mu
     let mut whole = vec![0; content.unit_bytes()];
     content.read(piece.chunk, code, &mut whole);
     bytes.copy_from_slice(&whole[piece.within.clone()]);
-}
-
-/// New log files are written full of zeros, so whole words are looked at.
-fn is_zero(bytes: &[u8]) -> bool {
-    let (words, rest) = bytes.as_chunks::<32>();
-    words.iter().all(|word| *word == [0; 32]) && rest.iter().all(|byte| *byte == 0)
 }
 
 /// Whole chunks of a sparse file as they were at one moment, to be made when somebody looks.
@@ -214,16 +216,13 @@ impl Chunks {
 
     /// Reads into a buffer, at once or, where that costs more, when somebody looks at it: generated content is kept as a promise.
     pub(crate) fn read_into(&self, offset: u64, buffer: &mut Buffer) {
-        let chunk_bytes = self.layout.chunk_bytes;
-        let is_whole = offset.is_multiple_of(chunk_bytes as u64) && buffer.len().is_multiple_of(chunk_bytes);
-        let Some(content) = self.layout.sparse.as_ref().filter(|_| is_whole) else {
+        let chunks = self.layout.whole_chunks(offset, buffer.len());
+        let (Some(content), Some(chunks)) = (&self.layout.sparse, chunks) else {
             return self.read(offset, buffer);
         };
-        let first = (offset / chunk_bytes as u64) as usize;
-        let chunks = first..first + buffer.len() / chunk_bytes;
         buffer.promise(Box::new(Moment {
             content: content.clone(),
-            first,
+            first: chunks.start,
             slots: chunks.map(|chunk| self.slot(chunk)).collect(),
         }));
     }
@@ -243,13 +242,10 @@ impl Chunks {
 
     /// Writes a buffer. One that is shared, so that nobody changes it, may be kept until another thread has coded it.
     pub(crate) fn write_buffer(&mut self, offset: u64, buffer: &mut Buffer) {
-        let chunk_bytes = self.layout.chunk_bytes;
-        let is_whole = offset.is_multiple_of(chunk_bytes as u64) && buffer.len().is_multiple_of(chunk_bytes);
-        match &mut self.table {
-            Table::Coded(coded) if coded.is_ahead() && is_whole && buffer.is_shared() => {
-                let first = (offset / chunk_bytes as u64) as usize;
-                for index in 0..buffer.len() / chunk_bytes {
-                    coded.write_shared(first + index, buffer.share(), index * chunk_bytes);
+        match (&mut self.table, self.layout.whole_chunks(offset, buffer.len())) {
+            (Table::Coded(coded), Some(chunks)) if coded.is_ahead() && buffer.is_shared() => {
+                for (index, chunk) in chunks.enumerate() {
+                    coded.write_shared(chunk, buffer.share(), index * self.layout.chunk_bytes);
                 }
             }
             _ => self.write(offset, buffer),

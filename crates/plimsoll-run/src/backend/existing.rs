@@ -8,7 +8,7 @@ use std::path::Path;
 use plimsoll_engine::database::peek_header;
 use plimsoll_engine::error::EngineError;
 use plimsoll_engine::prepare::PreparedDatabase;
-use plimsoll_io::{Context, DiskErrorKind, OpenMode};
+use plimsoll_io::{Context, DiskErrorKind, OpenMode, is_zero};
 
 use crate::RunError;
 use crate::events::Level;
@@ -92,7 +92,7 @@ async fn begins_blank(setting: &Setting, path: &Path, context: Context) -> Resul
         0 => Ok(true),
         _ => {
             let read = file.read(0, file.allocate(length as usize), context).await;
-            read.map(|bytes| bytes.iter().all(|byte| *byte == 0))
+            read.map(|bytes| is_zero(&bytes))
         }
     };
     file.close(context).await?;

@@ -13,7 +13,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use plimsoll_io::{Buffer, Context, Durability, File, Files, InstanceId, OpenMode, Purpose, Random};
+use plimsoll_io::{Buffer, Context, Durability, File, Files, InstanceId, OpenMode, Purpose, Random, is_zero};
 use plimsoll_workload::{Commit, Kind, Operation, Result as OperationResult};
 
 use crate::RunError;
@@ -344,7 +344,7 @@ fn verdict_on(bytes: &[u8], seed: u64, page: u64) -> PageVerdict {
     let end = bytes.len() - CHECK_BYTES;
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
     if word(end) != checksum_of(&bytes[..end]) {
-        let empty = bytes.iter().all(|byte| *byte == 0);
+        let empty = is_zero(bytes);
         return if empty {
             PageVerdict::Empty
         } else {
