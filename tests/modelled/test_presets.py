@@ -10,7 +10,7 @@ from plimsoll.modelled import workloads
 from plimsoll.modelled.description import array_description, drive_description
 from plimsoll.modelled.likeness import by_figure
 from plimsoll.modelled.papers import simulate
-from plimsoll.modelled.possible import usable_gb
+from plimsoll.modelled.pools import pool_gb
 from plimsoll.modelled.presets import (
     SHIPPED_ARRAYS,
     SHIPPED_DRIVES,
@@ -123,8 +123,8 @@ def test_units_are_those_of_the_door() -> None:
 def test_SIM_11_a_reserve_for_snapshots_leaves_less_for_volumes() -> None:
     """Snapshots, clones and replicas of a design take space that databases cannot have: the same wish no longer fits."""
     array = array_preset("emc-vnxe3300")
-    assert usable_gb(array, array["drive_sheet"]) == 3600
-    assert usable_gb(array | {"reserve_share": 0.25}, array["drive_sheet"]) == 2700
+    assert pool_gb(array) == 3600
+    assert pool_gb(array | {"reserve_share": 0.25}) == 2700
     instances = [{"name": "one", "databases": [{"size_bytes": 2_500_000_000_000}]}]
     assert lacking_gb(array, instances) is None
     assert lacking_gb(array | {"reserve_share": 0.25}, instances) is not None

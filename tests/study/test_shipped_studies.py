@@ -160,3 +160,15 @@ def test_SIM_07_failures_cost_what_they_must() -> None:
     assert writes["a controller has failed"] > 5 * writes["all is well"]
     # Every variant names how busy its stages were, so that the first to give way is known.
     assert all(0 < figures["drives_busy_percent"] <= 100 for figures in found.values())
+
+
+def test_SIM_09_a_neighbour_costs_what_it_does() -> None:
+    """The more another application does on the same drives, the less is left; with none the array is the published one."""
+    _, found = shortened("neighbour")
+    rates = [figures["database_iops"] for figures in found.values()]
+    latencies = [figures[READ] for figures in found.values()]
+    assert rates == sorted(rates, reverse=True) and latencies == sorted(latencies)
+    quiet, *_, busiest = found.values()
+    assert "neighbour_iops" not in quiet
+    assert busiest["neighbour_iops"] == pytest.approx(400, rel=0.05)
+    assert busiest[READ] > 1.2 * quiet[READ]

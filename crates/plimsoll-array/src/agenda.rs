@@ -26,6 +26,8 @@ pub(crate) enum Event {
     Fault(u32),
     /// Whoever drives the array asked to be told.
     Timer(u32),
+    /// A neighbour's next request is due: an index into the list of neighbours.
+    Neighbour(u32),
 }
 
 const DRIVE_BITS: u32 = 24;
@@ -40,6 +42,7 @@ impl Event {
             Event::Rebuild(set) => (4, set, 0),
             Event::Fault(fault) => (5, fault, 0),
             Event::Timer(token) => (6, token, 0),
+            Event::Neighbour(neighbour) => (7, neighbour, 0),
         };
         debug_assert!(high < 1 << DRIVE_BITS, "no array has that many drives");
         (kind << 56) | (u64::from(high) << 32) | u64::from(low)
@@ -54,7 +57,8 @@ impl Event {
             3 => Event::Drive((packed >> 32) as u32 & ((1 << DRIVE_BITS) - 1), low),
             4 => Event::Rebuild(low),
             5 => Event::Fault(low),
-            _ => Event::Timer(low),
+            6 => Event::Timer(low),
+            _ => Event::Neighbour(low),
         }
     }
 }

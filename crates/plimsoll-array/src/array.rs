@@ -11,6 +11,7 @@ mod build;
 mod counters;
 mod destage;
 mod faults;
+mod neighbours;
 mod reads;
 mod rebuilding;
 mod report;
@@ -22,7 +23,8 @@ use plimsoll_io::Nanos;
 
 pub use counters::{IoCounters, MemberCounters};
 pub use report::{
-    ArrayReport, CapReport, DriveReport, LinkReport, MemberReport, RebuildReport, StageUse, VolumeReport,
+    ArrayReport, CapReport, DriveReport, LinkReport, MemberReport, NeighbourReport, RebuildReport, StageUse,
+    VolumeReport,
 };
 
 use crate::agenda::{Agenda, Event};
@@ -30,7 +32,8 @@ use crate::cache::{DirtyRows, Prefetcher, Recent};
 use crate::drive::{Drive, DriveOperation, Owner};
 use crate::path::{Controllers, Links, Way};
 use crate::raid::{Extent, Layout, Rebuild, RebuildProgress, SlotWrite, Slots};
-use crate::spec::{CacheSpec, TimedFault};
+use crate::spec::{CacheSpec, Tenant, TimedFault};
+use neighbours::Neighbour;
 
 /// What a host asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +125,7 @@ struct Slice {
 }
 
 struct Pool {
+    name: String,
     slices: Vec<Slice>,
     page_bytes: u64,
 }
@@ -134,6 +138,7 @@ struct Volume {
     pages: Vec<u32>,
     capacity_bytes: u64,
     shift_bytes: u64,
+    tenant: Tenant,
     prefetcher: Prefetcher,
     recent: Recent,
     counters: IoCounters,
@@ -150,6 +155,7 @@ struct RowWrite {
     bytes: u64,
     /// The request that waits for it, when it is written through.
     request: u32,
+    is_neighbours: bool,
 }
 
 /// A chunk being read ahead.
@@ -177,6 +183,7 @@ pub struct Array {
     members: Vec<Member>,
     pools: Vec<Pool>,
     volumes: Vec<Volume>,
+    neighbours: Vec<Neighbour>,
     links: Links,
     host_latency_ns: Nanos,
     requests: Vec<Pending>,
@@ -266,20 +273,31 @@ impl Array {
 
     /// Puts a request on a link.
     fn send(&mut self, slot: u32) {
+        let request = self.requests[slot as usize].request;
+        if self.has_own_links(&request) {
+            self.agenda.at(self.now, Event::Arrived(slot));
+            return;
+        }
         let Request {
             volume,
             bytes,
             is_write,
             ..
-        } = self.requests[slot as usize].request;
+        } = request;
+        let is_neighbours = self.is_neighbours(volume);
         let Some(link) = self.links.choose(volume) else {
             self.stranded.push_back(slot);
             return;
         };
         self.requests[slot as usize].link = link;
-        let start = self.links.admitted_at(self.now + self.host_latency_ns, bytes);
+        // A cap and a host's own latency are those of the host whose figures are wanted.
+        let start = if is_neighbours {
+            self.now
+        } else {
+            self.links.admitted_at(self.now + self.host_latency_ns, bytes)
+        };
         let bytes = if is_write { bytes } else { 0 };
-        let arrival = self.links.send(start, link, Way::ToArray, bytes);
+        let arrival = self.links.send(start, link, Way::ToArray, bytes, is_neighbours);
         self.agenda.at(arrival, Event::Arrived(slot));
     }
 
@@ -293,10 +311,17 @@ impl Array {
                 Event::Drive(drive, word) => self.drive_woke(drive, word),
                 Event::Arrived(slot) => self.arrived(slot),
                 Event::Accepted(slot) => self.accepted(slot),
-                Event::Answered(slot) => return Some(Happening::Completed(self.answered(slot))),
+                Event::Answered(slot) => {
+                    let completed = self.answered(slot);
+                    if !self.is_neighbours(completed.request.volume) {
+                        return Some(Happening::Completed(completed));
+                    }
+                    self.neighbour_answered(&completed);
+                }
                 Event::Timer(token) => return Some(Happening::Timer(token)),
                 Event::Rebuild(set) => self.rebuild_stretch(set),
                 Event::Fault(index) => self.fault(index),
+                Event::Neighbour(number) => self.neighbour_due(number),
             }
         }
         self.now = self.now.max(until);
@@ -305,13 +330,15 @@ impl Array {
 
     fn arrived(&mut self, slot: u32) {
         let pending = &self.requests[slot as usize];
-        if !self.links.is_alive(pending.link) {
+        if !self.has_own_links(&pending.request) && !self.links.is_alive(pending.link) {
             // Lost on the way: the host notices after a while and tries another path.
             self.try_another_link(slot);
             return;
         }
         let member = &mut self.members[pending.member as usize];
-        let Some(accepted) = member.controllers.accept(self.now, pending.request.volume) else {
+        let volume = pending.request.volume;
+        let is_neighbours = self.volumes[volume as usize].tenant != Tenant::Host;
+        let Some(accepted) = member.controllers.accept(self.now, volume, is_neighbours) else {
             self.requests[slot as usize].is_lost = true;
             self.agenda.at(self.now, Event::Answered(slot));
             return;
@@ -349,6 +376,11 @@ impl Array {
     /// Everything a request waited for is there: the answer goes to the host.
     fn answer(&mut self, slot: u32) {
         let pending = &self.requests[slot as usize];
+        if self.has_own_links(&pending.request) {
+            self.agenda.at(self.now, Event::Answered(slot));
+            return;
+        }
+        let is_neighbours = self.is_neighbours(pending.request.volume);
         let bytes = if pending.request.is_write {
             0
         } else {
@@ -369,7 +401,7 @@ impl Array {
         let arrival = if bytes == 0 {
             start + self.links.latency_ns()
         } else {
-            self.links.send(start, link, Way::ToHost, bytes)
+            self.links.send(start, link, Way::ToHost, bytes, is_neighbours)
         };
         self.agenda.at(arrival, Event::Answered(slot));
     }
@@ -427,10 +459,23 @@ impl Array {
             bytes,
             cause,
             owner,
+            is_neighbours: self.is_for_neighbours(owner),
             arrived: self.now,
         };
         let patience_ns = self.patience_of(drive);
         self.drives[drive as usize].submit(self.now, drive, operation, patience_ns, &mut self.agenda);
+    }
+
+    /// Whether a drive works for another host; rebuilding is for all of them.
+    fn is_for_neighbours(&self, owner: Owner) -> bool {
+        match owner {
+            Owner::Request(slot) => self.is_neighbours(self.requests[slot as usize].request.volume),
+            Owner::Chunk(slot) => self.is_neighbours(self.fetches[slot as usize].volume),
+            Owner::RowWrite(slot) => self.row_writes[slot as usize]
+                .as_ref()
+                .is_some_and(|row_write| row_write.is_neighbours),
+            Owner::Rebuild(_) => false,
+        }
     }
 
     /// A volume's address as slice, member and address within the slice.

@@ -1,9 +1,10 @@
 //! Whether an array can be: every mistake of a description at once, each with its place and what to do.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::raid::usable_drives;
-use crate::spec::{ArraySpec, DriveKind, Fault, GroupSpec, PageOrder, RaidLevel};
+use crate::spec::{ArraySpec, DriveKind, Fault, GroupSpec, PageOrder, PoolSpec, RaidLevel, Tenant};
 
 /// One thing that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +47,7 @@ pub fn check(spec: &ArraySpec) -> Result<(), SpecErrors> {
     if found.0.is_empty() {
         pools(spec, &mut found);
     }
+    neighbours(spec, &mut found);
     path(spec, &mut found);
     faults(spec, &mut found);
     if found.0.is_empty() {
@@ -266,11 +268,7 @@ fn pools(spec: &ArraySpec, found: &mut Found) {
         let asked: u64 = mine
             .map(|volume| (volume.capacity_bytes + (2 << 20)).next_multiple_of(unit_bytes))
             .sum();
-        let usable: u64 = pool
-            .groups
-            .iter()
-            .map(|group| usable_bytes(spec, &spec.groups[*group as usize]))
-            .sum();
+        let usable = pool_bytes(spec, pool);
         let gigabytes = |bytes: u64| bytes as f64 / 1e9;
         found.unless(
             asked <= usable,
@@ -285,17 +283,64 @@ fn pools(spec: &ArraySpec, found: &mut Found) {
     }
 }
 
-/// What a group holds for its users. Sets of unequal size give what their shortest rows allow together.
+/// What a group holds for its users.
 pub fn usable_bytes(spec: &ArraySpec, group: &GroupSpec) -> u64 {
+    row_count(spec, group) * column_count(group) * group.element_bytes
+}
+
+fn row_count(spec: &ArraySpec, group: &GroupSpec) -> u64 {
     let drive = spec.drives.iter().find(|drive| drive.name == group.drive);
-    let rows = drive.map_or(0, |drive| drive.capacity_bytes / group.element_bytes);
-    let columns: u64 = group
+    drive.map_or(0, |drive| drive.capacity_bytes / group.element_bytes)
+}
+
+fn column_count(group: &GroupSpec) -> u64 {
+    let drives = group
         .sets
         .iter()
-        .filter_map(|count| usable_drives(group.level, *count))
-        .map(u64::from)
-        .sum();
-    rows * columns * group.element_bytes
+        .filter_map(|count| usable_drives(group.level, *count));
+    drives.map(u64::from).sum()
+}
+
+/// What a pool holds. Elements go round all drives of a box and pages round the boxes, so that the smallest drive ends the rows of its box,
+/// and the smallest box the pages of all.
+fn pool_bytes(spec: &ArraySpec, pool: &PoolSpec) -> u64 {
+    let mut boxes: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for number in &pool.groups {
+        let group = &spec.groups[*number as usize];
+        let (rows, columns) = boxes.entry(group.member).or_insert((u64::MAX, 0));
+        *rows = (*rows).min(row_count(spec, group));
+        *columns += column_count(group) * group.element_bytes;
+    }
+    let least = boxes.values().map(|(rows, columns)| rows * columns).min();
+    least.unwrap_or(0) * boxes.len() as u64
+}
+
+/// A neighbour has a volume of its own, and something to do there.
+fn neighbours(spec: &ArraySpec, found: &mut Found) {
+    for (index, neighbour) in spec.neighbours.iter().enumerate() {
+        let place = |key: &str| format!("neighbours[{index}].{key}");
+        let volume = spec.volumes.get(neighbour.volume as usize);
+        let is_theirs = volume.is_some_and(|volume| volume.tenant != Tenant::Host);
+        let hint = "a neighbour has volumes of its own, counted from 0 with all others";
+        found.unless(is_theirs, place("volume"), "names no volume of a neighbour", hint);
+        found.unless(
+            neighbour.per_second > 0.0 && neighbour.outstanding_max > 0,
+            place("per_second"),
+            "is zero, or nothing may be on its way",
+            "leave a neighbour out that does nothing",
+        );
+        let is_share = (0.0..=1.0).contains(&neighbour.read_share);
+        found.unless(is_share, place("read_share"), "is no share", "from 0 to 1");
+        let fits = neighbour.request_bytes > 0
+            && neighbour.request_bytes <= 1 << 30
+            && volume.is_none_or(|volume| neighbour.request_bytes <= volume.capacity_bytes);
+        found.unless(
+            fits,
+            place("request_bytes"),
+            "is zero, above 1 GiB or above the volume",
+            "4 KiB to 1 MiB is usual",
+        );
+    }
 }
 
 fn path(spec: &ArraySpec, found: &mut Found) {

@@ -7,7 +7,7 @@
 
 mod placement;
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -86,12 +86,19 @@ impl<D: Disk> ModelledDisk<D> {
 
     /// What the array has counted.
     pub fn report(&self) -> ArrayReport {
-        self.state.borrow().array.report()
+        self.up_to_now().array.report()
     }
 
     /// Lets the array count anew.
     pub fn reset_counters(&self) {
-        self.state.borrow_mut().array.reset_counters();
+        self.up_to_now().array.reset_counters();
+    }
+
+    /// The state once the array has done what was due while nobody looked.
+    fn up_to_now(&self) -> RefMut<'_, State> {
+        let mut state = self.state.borrow_mut();
+        state.advance(self.clock.now());
+        state
     }
 
     /// Lets something break or return now.

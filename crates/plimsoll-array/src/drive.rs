@@ -95,6 +95,8 @@ pub(crate) struct DriveOperation {
     pub(crate) bytes: u32,
     pub(crate) cause: Cause,
     pub(crate) owner: Owner,
+    /// Whether it is done for another host than the one whose figures are wanted.
+    pub(crate) is_neighbours: bool,
     pub(crate) arrived: Nanos,
 }
 
@@ -107,6 +109,8 @@ pub struct DriveCounters {
     pub bytes: [u64; 8],
     /// Time the drive was at work: its arm for a hard drive, the mean of its dies for flash.
     pub busy_ns: u64,
+    /// The part of it for other hosts.
+    pub neighbour_busy_ns: u64,
     /// Sum of the times from arrival to completion.
     pub response_ns: u64,
 }
@@ -176,11 +180,13 @@ impl Drive {
             Works::Hdd(hdd) => {
                 let (done, busy_ns) = hdd.finish(now, number, patience_ns, agenda);
                 self.counters.busy_ns += busy_ns;
+                self.counters.neighbour_busy_ns += if done.is_neighbours { busy_ns } else { 0 };
                 Some(done)
             }
             Works::Ssd(ssd) => {
                 let (done, busy_ns) = ssd.wake(now, number, word, agenda);
                 self.counters.busy_ns += busy_ns;
+                self.counters.neighbour_busy_ns += ssd.take_neighbour_ns();
                 done
             }
         };

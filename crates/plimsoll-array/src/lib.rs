@@ -18,7 +18,7 @@ pub mod spec;
 
 pub use array::{
     Array, ArrayReport, CapReport, Completed, DriveReport, Happening, IoCounters, LinkReport, MemberCounters,
-    MemberReport, RebuildReport, Request, StageUse, VolumeReport,
+    MemberReport, NeighbourReport, RebuildReport, Request, StageUse, VolumeReport,
 };
 pub use check::{SpecError, SpecErrors, check, usable_bytes};
 pub use disk::ModelledDisk;

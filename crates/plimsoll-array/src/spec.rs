@@ -20,6 +20,8 @@ pub struct ArraySpec {
     pub pools: Vec<PoolSpec>,
     /// What hosts see.
     pub volumes: Vec<VolumeSpec>,
+    /// What other hosts do to volumes of theirs meanwhile.
+    pub neighbours: Vec<NeighbourSpec>,
     /// How hosts get there.
     pub path: PathSpec,
     /// What breaks and when.
@@ -250,6 +252,52 @@ pub struct VolumeSpec {
     pub capacity_bytes: u64,
     /// Granularity at which its blocks may be shifted against the elements; zero for aligned.
     pub shift_bytes: u64,
+    /// Whose it is.
+    pub tenant: Tenant,
+}
+
+/// Whose a volume is, in the order in which the volumes of a pool lie from the outer rim inward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tenant {
+    /// Another host's that was there first.
+    NeighbourBefore,
+    /// The host's whose figures are wanted.
+    Host,
+    /// Another host's that came later.
+    NeighbourBehind,
+}
+
+/// Where a neighbour goes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NeighbourPattern {
+    /// Anywhere, block by block.
+    Random,
+    /// On from the last request, and from the start again at the end.
+    Sequential,
+}
+
+/// Another host's load on a volume of its own, for as long as the array is there: exponential times between requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NeighbourSpec {
+    /// Its name.
+    pub name: String,
+    /// Its volume, counted from 0; no host's whose figures are wanted.
+    pub volume: u32,
+    /// Requests per second.
+    pub per_second: f64,
+    /// Share of requests that read.
+    pub read_share: f64,
+    /// Size of a request.
+    pub request_bytes: u64,
+    /// Where it goes.
+    pub pattern: NeighbourPattern,
+    /// Requests on their way at most; what would be more is not made.
+    pub outstanding_max: u32,
+    /// Whether its requests come over the links of the host, or over some that never limit.
+    pub shares_links: bool,
 }
 
 /// How a host spreads its requests over the links.

@@ -4,7 +4,7 @@ mod support;
 
 use std::rc::Rc;
 
-use plimsoll_array::spec::{Fault, RaidLevel};
+use plimsoll_array::spec::{Fault, NeighbourPattern, NeighbourSpec, RaidLevel, Tenant, VolumeSpec};
 use plimsoll_array::{ArraySpec, ModelledDisk};
 use plimsoll_io::conformance::{CASES, Subject};
 use plimsoll_io::{
@@ -181,4 +181,57 @@ fn times_repeat_exactly() {
             .expect("every operation completes")
     };
     assert_eq!(run(), run());
+}
+
+/// SIM-09: the engine feels a neighbour as the light load does, hears nothing of its requests, and time does not go on for its sake.
+#[test]
+fn a_neighbour_slows_a_file_and_keeps_no_clock_going() {
+    let mean_ns = |per_second: f64| {
+        let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[5]);
+        spec.volumes.push(VolumeSpec {
+            tenant: Tenant::NeighbourBehind,
+            ..volume("erp", 100 * GB)
+        });
+        spec.neighbours.push(NeighbourSpec {
+            name: "erp".into(),
+            volume: 1,
+            per_second,
+            read_share: 1.0,
+            request_bytes: 8 * KIB,
+            pattern: NeighbourPattern::Random,
+            outstanding_max: 32,
+            shares_links: true,
+        });
+        let (clock, disk) = modelled(&spec, Vec::new());
+        let files = Files::new(disk.clone());
+        let executor = Executor::new(clock.clone(), disk.clone());
+        let context = Context::of(Purpose::DatabaseRead);
+        let handle = executor.handle();
+        let took_ns = executor
+            .run(async move {
+                let file = files
+                    .open("data/a", OpenMode::Create, context)
+                    .await
+                    .expect("it is new");
+                file.extend(GB, context).await.expect("there is room");
+                let start = handle.now();
+                for number in 0..100 {
+                    let buffer = file.allocate(32 * 1024);
+                    file.read(number * 7 * MIB, buffer, context)
+                        .await
+                        .expect("the array is whole");
+                }
+                (handle.now() - start, handle.now())
+            })
+            .expect("everything is answered");
+        let (took_ns, ended) = took_ns;
+        assert_eq!(clock.now(), ended);
+        let report = disk.report();
+        assert_eq!(report.volumes[0].host.read_count, 100);
+        let expected = per_second * clock.now() as f64 / SECOND as f64;
+        check_near(report.neighbours[0].host.read_count as f64, expected, 0.25);
+        took_ns / 100
+    };
+    let (quiet, busy) = (mean_ns(100.0), mean_ns(600.0));
+    assert!(busy > quiet * 5 / 4, "{busy} against {quiet}");
 }

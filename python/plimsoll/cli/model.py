@@ -13,7 +13,7 @@ from plimsoll.cli.refusal import refuse
 from plimsoll.cli.test import storage_options
 from plimsoll.modelled.band import array_band, nearest_point
 from plimsoll.modelled.burst import burst_s, bursts, without_credits
-from plimsoll.modelled.formula import formula_iops
+from plimsoll.modelled.formula import formula_iops, neighbours_remark
 from plimsoll.modelled.presets import shipped_arrays
 from plimsoll.modelled.words import WARNING, array_title
 from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
@@ -71,6 +71,8 @@ def model(
         "iops_at_20_ms": iops_at_limit(points),
         "burst": {"points": [asdict(point) for point in burst], "lasts_s": burst_s(described)} if burst else None,
         "formula_iops": formula_iops(described, points[-1].reads_per_s / points[-1].iops),
+        "formula_remark": neighbours_remark(described),
+        "neighbours_wanted_iops": sum(row["iops"] for row in described.get("neighbours") or []),
         "band_percent": array_band(described, "database_iops"),
         "nearest_validated_point": nearest_point(described),
     }
@@ -107,11 +109,14 @@ def _lines(found: dict[str, Any]) -> list[str]:
         ]
     lines += ["", _limit_sentence(found)]
     formula = found["formula_iops"]
-    lines.append(f"planner's formula: {formula:,.0f}" if formula else "planner's formula: no rule for these drives")
+    no_rule = "planner's formula: no rule for these drives"
+    lines.append(no_rule if formula is None else f"planner's formula: {formula:,.0f}{found['formula_remark']}")
     nearest = found["nearest_validated_point"]
     lines.append(
         f"nearest validated point: {nearest['id']}, {nearest['how']}, IOPS off by {nearest['error_percent']:+.1f} %"
     )
+    if found["neighbours_wanted_iops"]:
+        lines += _neighbours(found)
     return lines
 
 
@@ -122,7 +127,21 @@ def _curve(points: list[dict[str, Any]]) -> list[str]:
             f"{point['sessions']:>11} {point['iops']:>8,.0f} {point['read_ms']:>9.2f} {point['write_ms']:>10.2f} "
             f"{point['log_write_ms']:>8.2f}  {point['busiest']}, {point['utilisation']:.0%}"
         )
+        if point["neighbour_iops"]:
+            rows[-1] += f", {point['neighbour_utilisation']:.0%} for neighbours"
     return rows
+
+
+def _neighbours(found: dict[str, Any]) -> list[str]:
+    """What neighbours made of what they wanted along the curve, and that nothing published had any."""
+    made = [point["neighbour_iops"] for point in found["points"]]
+    wanted, least = found["neighbours_wanted_iops"], min(made)
+    lines = [
+        f"neighbours: {max(made):,.0f} of {wanted:,.0f} IOPS beside the lightest load, {least:,.0f} beside the heaviest"
+        if len(made) > 1
+        else f"neighbours: {least:,.0f} of {wanted:,.0f} IOPS"
+    ]
+    return [*lines, "no published result had neighbours: the band says nothing of them"]
 
 
 def _limit_sentence(found: dict[str, Any]) -> str:

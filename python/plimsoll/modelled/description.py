@@ -6,7 +6,9 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from plimsoll.modelled.faults import timed_faults
-from plimsoll.modelled.presets import LEVELS, POLICIES, shipped_drives
+from plimsoll.modelled.neighbours import native_neighbours
+from plimsoll.modelled.pools import DATABASES, LEVELS, LOGS, PLACES, Group, pools_of
+from plimsoll.modelled.presets import POLICIES, shipped_drives
 
 NS_PER_US, NS_PER_MS, NS_PER_S = 1_000, 1_000_000, 1_000_000_000
 KIB, MIB, GB = 1024, 1024 * 1024, 1_000_000_000
@@ -29,37 +31,43 @@ def array_description(
     Returns:
         What the door takes as `array`.
     """
-    members = range(int(array["member_count"]))
-    logs = _log_array(array)
-    sheets = {item["drive_sheet"]["name"]: item["drive_sheet"] for item in (array, logs) if item}
+    member_count = int(array["member_count"])
+    pools = pools_of(array)
+    # By pool and then by box, so that the first drives are those of the databases in the first box.
+    groups = [(pool, group, member) for pool in pools for group in pools[pool] for member in range(member_count)]
+    sheets = {group.sheet["name"]: group.sheet for _, group, _ in groups}
+    names = list(pools)
+    logs = names.index(LOGS) if LOGS in pools else 0
+    others = array.get("volumes") or []
     return {
-        "drives": [sheet_description(sheet, array["seek_scale"]) for sheet in sheets.values()],
-        "members": [_member(array) for _ in members],
-        "groups": [_group(array, number) for number in members] + [_group(logs, number) for number in members if logs],
-        "pools": [_pool("pool", array, list(members))]
-        + ([_pool("logs", array, [number + len(members) for number in members])] if logs else []),
-        "volumes": [
-            {
-                "name": name,
-                "pool": 1 if logs and name in log_volumes else 0,
-                "capacity_bytes": int(size_gb * GB),
-                "shift_bytes": int(array["shift_kib"] * KIB),
-            }
-            for name, size_gb in volumes
+        "drives": [sheet_description(dict(sheet), array["seek_scale"]) for sheet in sheets.values()],
+        "members": [_member(array) for _ in range(member_count)],
+        "groups": [_group(array, group, member) for _, group, member in groups],
+        "pools": [
+            _pool("pool" if name == DATABASES else name, array, [n for n, row in enumerate(groups) if row[0] == name])
+            for name in names
         ],
+        "volumes": [
+            _volume(array, name, size_gb, logs if name in log_volumes else 0, "host") for name, size_gb in volumes
+        ]
+        + [
+            _volume(array, row["name"], row["capacity_gb"], names.index(row["pool"]), PLACES[row["place"]])
+            for row in others
+        ],
+        "neighbours": native_neighbours(array, {row["name"]: len(volumes) + n for n, row in enumerate(others)}),
         "path": _path(array),
         "faults": timed_faults(array) + ([] if measuring_from_s is None else timed_faults(array, measuring_from_s)),
     }
 
 
-def _log_array(array: dict[str, Any]) -> dict[str, Any] | None:
-    """The drives of the logs as an array of their own in the same boxes; None where the logs share the others."""
-    if not array.get("log_sets"):
-        return None
-    sheet = array["log_drive_sheet"]
-    level = array.get("log_level") or array["level"]
-    own = {"sets": array["log_sets"], "level": level, "drive_sheet": sheet, "drive": sheet["name"], "spare_count": 0}
-    return array | own
+def _volume(array: dict[str, Any], name: str, size_gb: float, pool: int, tenant: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "pool": pool,
+        "capacity_bytes": int(size_gb * GB),
+        "shift_bytes": int(array["shift_kib"] * KIB),
+        "tenant": tenant,
+    }
 
 
 def _pool(name: str, array: dict[str, Any], groups: list[int]) -> dict[str, Any]:
@@ -143,14 +151,14 @@ def _member(array: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _group(array: dict[str, Any], member: int) -> dict[str, Any]:
+def _group(array: dict[str, Any], group: Group, member: int) -> dict[str, Any]:
     return {
         "name": f"group {member}",
         "member": member,
-        "drive": array["drive_sheet"]["name"],
-        "level": LEVELS[array["level"]],
-        "sets": [int(count) for count in array["sets"]],
-        "spare_count": int(array["spare_count"]),
+        "drive": group.sheet["name"],
+        "level": LEVELS[group.level],
+        "sets": [int(count) for count in group.sets],
+        "spare_count": group.spare_count,
         "element_bytes": int(array["element_kib"] * KIB),
         "rebuild_bytes_per_second": array["rebuild_mb_per_s"] * 1e6,
     }

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plimsoll.sizing.fields import Field, Number, Text
+from plimsoll.sizing.located import KeyPath
 
 NS_PER_S = 1_000_000_000
 
@@ -72,27 +73,31 @@ def fault_words(array: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def impossible_faults(array: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def impossible_faults(array: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str, str]]:
     """Key, message and hint of each fault of something that is not there."""
     there = {
         "drive": (sum(array.get("sets") or []), "drives"),
         "link": (array.get("link_count") or 0, "paths"),
         "controller": (array.get("controller_count") or 0, "controllers"),
     }
-    for row in _rows(array):
+    for index, row in enumerate(_rows(array)):
         if row.get("what") not in KINDS:
             continue
         kind = KINDS[row["what"]][1]
         count, name = there.get(kind or "", (0, ""))
         if kind and count and row["number"] and row["number"] > count:
             yield (
-                "faults",
+                ("faults", index, "number"),
                 f"has `{row['what']}` with number {row['number']}, but there are {count} {name}",
                 "count from 1",
             )
-        boxes = array.get("member_count") or 1
-        if kind != "link" and row["box"] and row["box"] > boxes:
-            yield "faults", f"has `{row['what']}` in box {row['box']}, but there are {boxes}", "count from 1"
+        boxes = array.get("member_count")
+        if kind != "link" and boxes and row["box"] and row["box"] > boxes:
+            yield (
+                ("faults", index, "box"),
+                f"has `{row['what']}` in box {row['box']}, but there are {boxes}",
+                "count from 1",
+            )
 
 
 def _rows(array: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -18,6 +18,8 @@ from typing import Any
 
 from plimsoll import _native, config
 from plimsoll.modelled.description import GB, NS_PER_US, array_description
+from plimsoll.modelled.neighbours import neighbour_rows
+from plimsoll.modelled.pools import DATABASES, pools_of
 from plimsoll.modelled.sourced import DATA_FOLDER
 from plimsoll.modelled.storage import TRANSACTION_PROCESSOR_US, filling_mib, log_volumes_of, volumes_of
 from plimsoll.modelled.workloads import BURST_PAGES, LOG_BYTES, Place, scan
@@ -41,6 +43,9 @@ class Point:
     log_write_ms: float
     busiest: str
     utilisation: float
+    #: The part of it for neighbours, and what these made.
+    neighbour_utilisation: float = 0.0
+    neighbour_iops: float = 0.0
 
 
 @cache
@@ -54,7 +59,7 @@ def run_light(
     array: dict[str, Any], database_count: int, session_count: int, edition: str = "2010", size_mib: int | None = None
 ) -> Point:
     """Simulate sessions on databases that lie as those of a modelled test do."""
-    flash = "rotation_rpm" not in array["drive_sheet"]
+    flash = all("rotation_rpm" not in group.sheet for group in pools_of(array)[DATABASES])
     warm_up_s, measure_s = (2, 6) if flash else (WARM_UP_S, MEASURE_S)
     spec = light_spec(array, database_count, session_count, edition, size_mib, warm_up_s, measure_s)
     return _point(session_count, json.loads(_native.simulate(json.dumps(spec))))
@@ -132,6 +137,8 @@ def _point(session_count: int, outcome: dict[str, Any]) -> Point:
         rows["log_write"]["latency_ms_mean"],
         first["stage"],
         first["utilisation"],
+        first["neighbour_utilisation"],
+        sum(row["iops"] for row in neighbour_rows(outcome["array"])),
     )
 
 

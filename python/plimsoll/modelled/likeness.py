@@ -20,7 +20,7 @@ from plimsoll.sizing.mistakes import nearest_names
 LACKING_MAX = 5
 
 #: What a row says of a design and no source is asked for.
-_WISHES = ("title", "failed_drive_count", "reserve_share", "faults")
+_WISHES = ("title", "failed_drive_count", "reserve_share", "faults", "groups", "volumes", "neighbours")
 
 Rows = dict[str, dict[str, Any]]
 

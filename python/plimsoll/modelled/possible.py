@@ -11,70 +11,99 @@ from typing import Any
 
 from plimsoll.modelled.faults import impossible_faults
 from plimsoll.modelled.links import shipped_links
+from plimsoll.modelled.neighbours import impossible_neighbours
+from plimsoll.modelled.pools import impossible_volumes, overfilled_pools
+from plimsoll.sizing.located import KeyPath
 from plimsoll.sizing.mistakes import nearest_names
 
 #: Fewest drives of a set, and whether their number must be even.
 _DRIVES_MIN = {"RAID 0": 1, "RAID 1": 2, "RAID 5": 3, "RAID 6": 4, "RAID 10": 4, "RAID 50": 3}
-_PARITY_DRIVES = {"RAID 0": 0, "RAID 5": 1, "RAID 6": 2, "RAID 50": 1}
+
+#: Where a mistake stands below the array, what it is, and what to do.
+Impossible = tuple[KeyPath, str, str]
 
 
-def impossibilities(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Key, message and hint of everything an array cannot be. Keys with a wrong value of their own are None and skipped.
+def impossibilities(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iterator[Impossible]:
+    """Key path, message and hint of everything an array cannot be.
+
+    Keys with a wrong value of their own are None and skipped; of keys that are not there at all nothing is known, and nothing said.
 
     Args:
-        array: a row of a file of arrays.
+        array: a row of a file of arrays, or what is known of one.
         drives: the drives that are known, by name.
 
     Example:
         >>> list(impossibilities({"level": "RAID 5", "sets": [2]}, {}))[0][1]
         'has 2 drives, of which no RAID 5 can be made'
     """
-    drive = array.get("drive")
-    if drive is not None and drive not in drives:
-        yield "drive", f'is "{drive}", no drive', nearest_names(drive, drives)
-    yield from _impossible_sets("sets", array.get("level"), array.get("sets") or [])
-    yield from _impossible_log_sets(array, drives)
-    sets, spares, slots = array.get("sets"), array.get("spare_count") or 0, array.get("slot_count")
-    count = sum(sets or []) + sum(array.get("log_sets") or [])
-    if sets and slots is not None and count + spares > slots:
-        message = f"is {slots}, but {count} drives and {spares} spares are placed there"
-        yield "slot_count", message, "use fewer drives or a larger box"
+    yield from _impossible_drives(array, drives)
     start, full = array.get("destage_start"), array.get("destage_full")
     if start is not None and full is not None and start >= full:
         yield (
-            "destage_full",
+            ("destage_full",),
             f"is {full}, not above destage_start",
             "the cache could never be emptied; 0.1 and 0.8 are usual",
         )
     base, burst = array.get("cap_iops"), array.get("cap_burst_iops")
     if base and burst and burst < base:
-        yield "cap_burst_iops", f"is {burst:g}, below cap_iops", "a burst is at least the base rate"
-    failed = array.get("failed_drive_count") or 0
+        yield ("cap_burst_iops",), f"is {burst:g}, below cap_iops", "a burst is at least the base rate"
+    sets, failed = array.get("sets"), array.get("failed_drive_count") or 0
     if sets and failed > sum(sets):
-        yield "failed_drive_count", f"is {failed}, but there are {sum(sets)} drives", "fail fewer drives"
+        yield ("failed_drive_count",), f"is {failed}, but there are {sum(sets)} drives", "fail fewer drives"
     link = array.get("link")
     if link is not None and link not in shipped_links():
-        yield "link", f'is "{link}", no link', nearest_names(link, shipped_links())
+        yield ("link",), f'is "{link}", no link', nearest_names(link, shipped_links())
     yield from impossible_faults(array)
+    yield from impossible_volumes(array)
+    yield from impossible_neighbours(array)
 
 
-def _impossible_log_sets(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def overfilled(array: Mapping[str, Any]) -> Iterator[Impossible]:
+    """What asks for more than there is, of an array that has all its drives and no other impossibility."""
+    yield from overfilled_pools(array)
+
+
+def _impossible_drives(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iterator[Impossible]:
+    """What the drives of databases, logs and further groups cannot be, and whether there are slots for them."""
+    drive = array.get("drive")
+    if drive is not None and drive not in drives:
+        yield ("drive",), f'is "{drive}", no drive', nearest_names(drive, drives)
+    yield from _impossible_sets(("sets",), array.get("level"), array.get("sets") or [])
+    yield from _impossible_log_sets(array, drives)
+    groups = array.get("groups") or []
+    for number, group in enumerate(groups):
+        drive = group["drive"]
+        if drive is not None and drive not in drives:
+            yield ("groups", number, "drive"), f'is "{drive}", no drive', nearest_names(drive, drives)
+        yield from _impossible_sets(
+            ("groups", number, "sets"), group["level"] or array.get("level"), group["sets"] or []
+        )
+    sets, slots = array.get("sets"), array.get("slot_count")
+    spares = (array.get("spare_count") or 0) + sum(group["spare_count"] or 0 for group in groups)
+    count = sum(sets or []) + sum(array.get("log_sets") or []) + sum(sum(group["sets"] or []) for group in groups)
+    if sets and slots is not None and count + spares > slots:
+        message = f"is {slots}, but {count} drives and {spares} spares are placed there"
+        yield ("slot_count",), message, "use fewer drives or a larger box"
+
+
+def _impossible_log_sets(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iterator[Impossible]:
     """What the drives of the logs cannot be."""
     drive = array.get("log_drive")
     if drive is not None and drive not in drives:
-        yield "log_drive", f'is "{drive}", no drive', nearest_names(drive, drives)
+        yield ("log_drive",), f'is "{drive}", no drive', nearest_names(drive, drives)
     for key in ("log_drive", "log_level"):
-        if array.get(key) is not None and not array.get("log_sets"):
-            yield key, "means nothing without log_sets", "say how many drives the logs have: log_sets = [2]"
-    yield from _impossible_sets("log_sets", array.get("log_level") or array.get("level"), array.get("log_sets") or [])
+        if array.get(key) is not None and "log_sets" in array and not array["log_sets"]:
+            yield (key,), "means nothing without log_sets", "say how many drives the logs have: log_sets = [2]"
+    level = array.get("log_level") or array.get("level")
+    yield from _impossible_sets(("log_sets",), level, array.get("log_sets") or [])
 
 
-def _impossible_sets(key: str, level: str | None, sets: list[int]) -> Iterator[tuple[str, str, str]]:
+def _impossible_sets(path: KeyPath, level: str | None, sets: list[int]) -> Iterator[Impossible]:
     if level not in _DRIVES_MIN or not sets:
         return
     if (len(sets) > 1) != (level == "RAID 50"):
         hint = "RAID 50 has at least two sets, every other level exactly one"
-        yield key, f"has {len(sets)} sets, which {level} cannot have", hint
+        yield path, f"has {len(sets)} sets, which {level} cannot have", hint
     for count in sets:
         odd = count % 2 == 1 if level == "RAID 10" else level == "RAID 1" and count != 2
         if count < _DRIVES_MIN[level] or odd:
@@ -82,31 +111,4 @@ def _impossible_sets(key: str, level: str | None, sets: list[int]) -> Iterator[t
                 "RAID 0 needs 1 drive, RAID 1 exactly 2, RAID 5 at least 3, RAID 6 at least 4, RAID 10 an even number "
                 "from 4, each set of RAID 50 at least 3"
             )
-            yield key, f"has {count} drives, of which no {level} can be made", hint
-
-
-def log_usable_gb(array: Mapping[str, Any]) -> float | None:
-    """What the drives of the logs hold; None where the logs share the others.
-
-    >>> log_usable_gb({"level": "RAID 10", "log_sets": [4], "member_count": 1, "log_drive_sheet": {"capacity_gb": 300}})
-    600.0
-    """
-    if not array.get("log_sets"):
-        return None
-    level = array.get("log_level") or array["level"]
-    alone = {"level": level, "sets": array["log_sets"], "member_count": array["member_count"]}
-    return usable_gb(alone, array["log_drive_sheet"])
-
-
-def usable_gb(array: Mapping[str, Any], drive: Mapping[str, Any]) -> float:
-    """What an array holds for its volumes, in decimal GB, without what is kept for snapshots, clones and replicas.
-
-    Example:
-        >>> usable_gb({"level": "RAID 5", "sets": [7], "member_count": 1}, {"capacity_gb": 600})
-        3600.0
-    """
-    level, columns = array["level"], 0
-    for count in array["sets"]:
-        columns += count // 2 if level in ("RAID 1", "RAID 10") else count - _PARITY_DRIVES[level]
-    whole_gb = float(columns * array["member_count"] * drive["capacity_gb"])
-    return whole_gb * (1 - float(array.get("reserve_share") or 0))
+            yield path, f"has {count} drives, of which no {level} can be made", hint

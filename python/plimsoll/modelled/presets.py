@@ -14,7 +14,9 @@ from typing import Any
 from plimsoll.modelled.faults import FAULT
 from plimsoll.modelled.likeness import by_figure
 from plimsoll.modelled.links import shipped_links
-from plimsoll.modelled.possible import impossibilities
+from plimsoll.modelled.neighbours import NEIGHBOUR
+from plimsoll.modelled.pools import GROUP, LEVELS, VOLUME, with_group_sheets
+from plimsoll.modelled.possible import Impossible, impossibilities, overfilled
 from plimsoll.modelled.sourced import DATA_FOLDER, Shipped, collect_sourced, read_sourced
 from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Tables, Text
 from plimsoll.sizing.located import LocatedFile, read_located
@@ -23,10 +25,6 @@ from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
 SHIPPED_DRIVES = DATA_FOLDER / "modelled_drives.toml"
 SHIPPED_ARRAYS = DATA_FOLDER / "modelled_arrays.toml"
 
-LEVELS = {
-    "RAID 0": "raid0", "RAID 1": "raid1", "RAID 5": "raid5", "RAID 6": "raid6", "RAID 10": "raid10",
-    "RAID 50": "raid50",
-}  # fmt: skip
 POLICIES = {"round robin": "round_robin", "least busy": "least_busy", "one at a time": "failover"}
 
 
@@ -127,6 +125,9 @@ _ARRAY = {
         Number(0, 1e9), meaning="mean error on points held out, where it was fitted to measured storage: its band is never less"
     ),
     "faults": Field(Tables(FAULT), default=[], meaning="what else breaks or returns, and when"),
+    "groups": Field(Tables(GROUP), default=[], meaning="further drives in each box, for a pool that is there or one of their own"),
+    "volumes": Field(Tables(VOLUME, unique="name"), default=[], meaning="volumes of other applications"),
+    "neighbours": Field(Tables(NEIGHBOUR, unique="name"), default=[], meaning="what other applications do on theirs"),
 }  # fmt: skip
 #: What a plan may change of an array: every figure but its name, none of them required.
 CHANGES = {key: replace(field, required=False, default=None) for key, field in _ARRAY.items() if key != "name"}
@@ -163,18 +164,39 @@ def read_arrays(path: Path) -> dict[str, dict[str, Any]]:
     }
     content = collect_sourced(document, collector, "modelled_arrays", lists, shipped)
     drives = shipped_drives() | {row["name"]: row for key in _DRIVES for row in content[key]}
-    strangers = {mistake.where.removesuffix(".like") for mistake in collector.mistakes}
-    for index, row in enumerate(content["arrays"]):
-        if f"arrays[{index + 1}]" in strangers:
-            continue
-        for key, message, hint in impossibilities(row, drives):
-            collector.add(("arrays", index, key), message, hint)
+    _check_possible(content["arrays"], document.data.get("arrays"), drives, collector)
     collector.raise_if_any()
-    return {
-        row["name"]: row
-        | {"drive_sheet": drives[row["drive"]], "log_drive_sheet": drives.get(row["log_drive"] or row["drive"])}
-        for row in content["arrays"]
-    }
+    return {row["name"]: _with_sheets(row, drives) for row in content["arrays"]}
+
+
+def _check_possible(rows: list[dict[str, Any]], written: Any, drives: dict[str, Any], collector: Collector) -> None:
+    """Tell what each array cannot be, as far as it is known.
+
+    Args:
+        rows: the arrays, with what `like` gave them.
+        written: the same as written in the file; of an array with an unknown `like` nothing else is known.
+        drives: the drives that are known, by name.
+        collector: takes the mistakes.
+    """
+    wrong = {mistake.where for mistake in collector.mistakes}
+    told: set[tuple[Any, ...]] = set()
+    for index, row in enumerate(rows):
+        place, own = f"arrays[{index + 1}]", written[index]
+        is_stranger = bool({place, f"{place}.like"} & wrong)
+        found = list(impossibilities({key: row[key] for key in own if key in row} if is_stranger else row, drives))
+        if not found and not any(where.startswith(place) for where in wrong):
+            found = list(overfilled(_with_sheets(row, drives)))
+        for path, message, hint in found:
+            # What an array takes from one above it was told there.
+            if path[0] in own or (path, message) not in told:
+                collector.add(("arrays", index, *path), message, hint)
+            told.add((path, message))
+
+
+def _with_sheets(row: dict[str, Any], drives: dict[str, Any]) -> dict[str, Any]:
+    """An array with the sheets of its drives, all of which are known."""
+    logs = drives.get(row["log_drive"] or row["drive"])
+    return with_group_sheets(row | {"drive_sheet": drives[row["drive"]], "log_drive_sheet": logs}, drives)
 
 
 def _with_links(document: LocatedFile) -> LocatedFile:
@@ -243,9 +265,7 @@ def changed_array(array: dict[str, Any], changes: dict[str, Any]) -> dict[str, A
     given = {key: value for key, value in changes.items() if value is not None}
     if not given:
         return array
-    known = shipped_drives() | {
-        sheet["name"]: sheet for sheet in (array["drive_sheet"], array.get("log_drive_sheet")) if sheet
-    }
+    known = _known_drives(array)
     drive = given.get("drive", array["drive"])
     sheets = {
         "drive_sheet": known.get(drive),
@@ -254,11 +274,18 @@ def changed_array(array: dict[str, Any], changes: dict[str, Any]) -> dict[str, A
     sources = by_figure(array.get("sources") or {}) | dict.fromkeys(given, "changed by the plan")
     figures = {key: value for key, value in _link_figures(given).items() if key != "sources"}
     sources |= dict.fromkeys(figures, f"that of the link {given.get('link')}")
-    return array | given | figures | sheets | {"sources": sources}
+    return with_group_sheets(array | given | figures | sheets | {"sources": sources}, known)
 
 
-def described_array(text: str, changes: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
-    """The array a person names, changed as they want, and what it cannot be: key, message and hint of each.
+def _known_drives(array: dict[str, Any]) -> dict[str, Any]:
+    """The drives that an array may be given: the shipped ones and its own."""
+    groups = [group["drive_sheet"] for group in array.get("groups") or []]
+    sheets = [array["drive_sheet"], array.get("log_drive_sheet"), *groups]
+    return shipped_drives() | {sheet["name"]: sheet for sheet in sheets if sheet}
+
+
+def described_array(text: str, changes: dict[str, Any]) -> tuple[dict[str, Any], list[Impossible]]:
+    """The array a person names, changed as they want, and what it cannot be: key path, message and hint of each.
 
     Nothing may be simulated, nor a capacity asked, while there is something that cannot be.
 
@@ -266,6 +293,5 @@ def described_array(text: str, changes: dict[str, Any]) -> tuple[dict[str, Any],
         InputError: there is no such array.
     """
     array = changed_array(wanted_array(text), changes)
-    sheets = [array["drive_sheet"], array.get("log_drive_sheet")]
-    own = {sheet["name"]: sheet for sheet in sheets if sheet}
-    return array, list(impossibilities(array, shipped_drives() | own))
+    found = list(impossibilities(array, _known_drives(array)))
+    return array, found or list(overfilled(array))

@@ -13,7 +13,18 @@ from plimsoll.sizing.located import LocatedFile, read_located
 DATA_FOLDER = Path(__file__).parent.parent / "data"
 READERS = {"plan": "plimsoll run", "requirements": "plimsoll size", "papers": "plimsoll papers"}
 #: Keys that say what somebody wants, not what a thing is.
-_UNSOURCED = ("name", "title", "sources", "failed_drive_count", "reserve_share", "faults", "link")
+_UNSOURCED = (
+    "name",
+    "title",
+    "sources",
+    "failed_drive_count",
+    "reserve_share",
+    "faults",
+    "link",
+    "groups",
+    "volumes",
+    "neighbours",
+)
 _MEANING = "where each figure is from, by its key or by several with commas"
 
 Lists = Mapping[str, Mapping[str, Field]]

@@ -1,8 +1,8 @@
 """The storage of a plan that names a modelled array: its volumes, what lies on which, and what the run is given.
 
 Each instance has a volume for its databases, a quarter larger than they are as the published tests reserved, and one for
-its logs; they lie one behind the other from the outer rim inward. Drives of the modelled array are not shared with
-anything else.
+its logs; they lie one behind the other from the outer rim inward. What other applications have on the same drives, the
+array says itself (`pools`, `neighbours`); it takes its space first.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from plimsoll.modelled.description import GB, NS_PER_US, array_description
 from plimsoll.modelled.faults import timed_faults
-from plimsoll.modelled.possible import log_usable_gb, usable_gb
+from plimsoll.modelled.pools import LOGS, ROOM_GB, free_gb, has_log_pool
 
 #: Volume over databases: the published tests reserved a quarter for growth.
 VOLUME_SHARE = 1.25
@@ -44,20 +44,20 @@ def log_volumes_of(instances: list[dict[str, Any]]) -> set[str]:
 def lacking_gb(array: dict[str, Any], instances: list[dict[str, Any]]) -> tuple[float, float] | None:
     """What the volumes need and the array holds, when that is too little."""
     volumes, logs = volumes_of(instances), log_volumes_of(instances)
-    log_held = log_usable_gb(array)
-    if log_held is not None:
-        log_needed = sum(size_gb + 0.003 for name, size_gb in volumes if name in logs)
+    if has_log_pool(array):
+        log_held = free_gb(array, LOGS)
+        log_needed = sum(size_gb + ROOM_GB for name, size_gb in volumes if name in logs)
         if log_needed > log_held:
             return log_needed, log_held
         volumes = [(name, size_gb) for name, size_gb in volumes if name not in logs]
-    needed = sum(size_gb + 0.003 for _, size_gb in volumes)
-    held = usable_gb(array, array["drive_sheet"])
+    needed = sum(size_gb + ROOM_GB for _, size_gb in volumes)
+    held = free_gb(array)
     return (needed, held) if needed > held else None
 
 
 def filling_mib(array: dict[str, Any], database_count: int) -> int:
     """The size of a database when so many fill the array as far as a design does."""
-    share = usable_gb(array, array["drive_sheet"]) * GB * USED_SHARE / database_count
+    share = free_gb(array) * GB * USED_SHARE / database_count
     return max(int(min(share / 2**20, DATABASE_MIB_MAX)), 64)
 
 

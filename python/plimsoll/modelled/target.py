@@ -61,8 +61,8 @@ def collected_array(
         for mistake in error.mistakes:
             collector.add(named, _told_elsewhere(error.file_name, mistake), mistake.hint)
         return None, False
-    for key, message, hint in found:
-        collector.add((*changed, key), message, hint)
+    for path, message, hint in found:
+        collector.add((*changed, *path), message, hint)
     return array, not found
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from plimsoll.modelled.faults import fault_words
-from plimsoll.modelled.formula import formula_iops
+from plimsoll.modelled.formula import formula_iops, neighbours_remark
+from plimsoll.modelled.neighbours import neighbour_sentences, neighbour_words
+from plimsoll.modelled.pools import group_words
 
 MARK = "MODELLED"
 WARNING = f"{MARK}: no storage was touched; times are those of a simulated array"
@@ -24,8 +26,12 @@ def array_title(array: dict[str, Any]) -> str:
     if array.get("log_sets"):
         count = " + ".join(str(count) for count in array["log_sets"])
         logs = f", logs on {count} x {array['log_drive_sheet']['name']}, {array.get('log_level') or array['level']}"
+    groups = "".join(f" and {words}" for words in group_words(array))
     faults = "".join(f", {words}" for words in fault_words(array))
-    return f"{array['title']}: {sets} x {array['drive_sheet']['name']}, {array['level']}{logs}{boxes}{broken}{faults}"
+    beside = "; ".join(neighbour_words(array))
+    neighbours = f"; neighbours: {beside}" if beside else ""
+    drives = f"{sets} x {array['drive_sheet']['name']}, {array['level']}{groups}{logs}"
+    return f"{array['title']}: {drives}{boxes}{broken}{faults}{neighbours}"
 
 
 def bottleneck(report: dict[str, Any]) -> str:
@@ -55,7 +61,8 @@ def formula_sentence(array: dict[str, Any], total: dict[str, Any]) -> str:
     formula = formula_iops(array, reads / achieved if achieved else 0.5)
     if formula is None:
         return "the planner's formula has no rule for these drives"
-    return f"the planner's formula says {formula:,.0f} database IOPS at any latency; the model {achieved:,.0f} at this load"
+    remark = neighbours_remark(array)
+    return f"the planner's formula says {formula:,.0f} database IOPS at any latency{remark}; the model {achieved:,.0f} at this load"
 
 
 def lines_of(judgement: dict[str, Any], summary: dict[str, Any], prediction: dict[str, Any]) -> list[str]:
@@ -73,5 +80,6 @@ def lines_of(judgement: dict[str, Any], summary: dict[str, Any], prediction: dic
     ]
     if summary.get("array"):
         lines.append(f"  {bottleneck(summary['array'])}")
-        lines += [f"  {sentence}" for sentence in rebuild_sentences(summary["array"])]
+        sentences = neighbour_sentences(summary["array"]) + rebuild_sentences(summary["array"])
+        lines += [f"  {sentence}" for sentence in sentences]
     return lines

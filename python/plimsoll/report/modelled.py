@@ -10,10 +10,14 @@ from typing import Any
 from plimsoll.modelled.burst import lived_on_credits
 from plimsoll.modelled.faults import fault_words
 from plimsoll.modelled.likeness import by_figure
+from plimsoll.modelled.neighbours import neighbour_rows, neighbour_sentences, neighbour_words
+from plimsoll.modelled.pools import group_words, volume_words
 from plimsoll.modelled.words import MARK, array_title, bottleneck, formula_sentence, rebuild_sentences
 from plimsoll.report.tables import Table
 
 _NOT_FIGURES = ("name", "title", "sources", "drive_sheet", "log_drive_sheet")
+#: Lists of tables of an array, and what puts them into words.
+_TABLES = {"faults": fault_words, "groups": group_words, "volumes": volume_words, "neighbours": neighbour_words}
 
 
 def modelled_sections(plan: dict[str, Any], summary: dict[str, Any], verdict: dict[str, Any]) -> list[Table]:
@@ -23,7 +27,9 @@ def modelled_sections(plan: dict[str, Any], summary: dict[str, Any], verdict: di
         return []
     tables = [_trust(array, summary, verdict), _array(array)]
     if report:
-        tables += [_stages(report), _volumes(report, summary), _members(report), _drives(report)]
+        tables += [_stages(report), _volumes(report, summary)]
+        tables += [_neighbours(report)] if report.get("neighbours") else []
+        tables += [_members(report), _drives(report)]
     return tables
 
 
@@ -53,9 +59,11 @@ def _array(array: dict[str, Any]) -> Table:
     rows = []
     for key, value in array.items():
         if key not in _NOT_FIGURES and value is not None and value != []:
-            shown = fault_words(array) if key == "faults" else value
-            rows.append([key.replace("_", " "), ", ".join(map(str, shown)) if isinstance(shown, list) else shown])
-            rows[-1].append(source_of.get(key, "as usual, where nothing is said"))
+            shown = _TABLES[key](array) if key in _TABLES else value
+            between = "; " if key in _TABLES else ", "
+            rows.append([key.replace("_", " "), between.join(map(str, shown)) if isinstance(shown, list) else shown])
+            unsaid = "stated with the array" if key in _TABLES else "as usual, where nothing is said"
+            rows[-1].append(source_of.get(key, unsaid))
     sheet = array["drive_sheet"]
     sources = by_figure(sheet.get("sources") or {})
     rows += [
@@ -68,11 +76,41 @@ def _array(array: dict[str, Any]) -> Table:
 
 def _stages(report: dict[str, Any]) -> Table:
     rows = [[stage["stage"].capitalize(), 100 * stage["utilisation"]] for stage in report["stages"]]
-    sentences = [f"First to give way: {bottleneck(report)}", *rebuild_sentences(report)]
+    headings = ["Stage", "At work (%)"]
+    if report.get("neighbours"):
+        headings.append("Of this for neighbours (%)")
+        for row, stage in zip(rows, report["stages"], strict=True):
+            row.append(100 * stage["neighbour_utilisation"])
+    sentences = [f"First to give way: {bottleneck(report)}", *neighbour_sentences(report), *rebuild_sentences(report)]
     borrowed = lived_on_credits(report)
     sentences += [borrowed] if borrowed else []
     note = " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
-    return Table(f"{MARK}: stages", ["Stage", "At work (%)"], rows, note)
+    return Table(f"{MARK}: stages", headings, rows, note)
+
+
+def _neighbours(report: dict[str, Any]) -> Table:
+    keys = (
+        "name", "volume", "wanted_iops", "iops", "left_out_count", "request_percent", "read_count", "write_count",
+        "read_latency_ms", "write_latency_ms",
+    )  # fmt: skip
+    headings = [
+        "Neighbour",
+        "Volume",
+        "IOPS wanted",
+        "IOPS made",
+        "Requests left out",
+        "Of all requests (%)",
+        "Reads",
+        "Writes",
+        "Read, mean (ms)",
+        "Write, mean (ms)",
+    ]
+    note = (
+        "What other applications did on volumes of theirs. None of it is in the counts by volume above or in those of the host; "
+        "the boxes and drives below counted it with the host's."
+    )
+    rows = [[row[key] for key in keys] for row in neighbour_rows(report)]
+    return Table(f"{MARK}: neighbours, as the array counted them", headings, rows, note)
 
 
 def _volumes(report: dict[str, Any], summary: dict[str, Any]) -> Table:

@@ -19,7 +19,8 @@ from plimsoll.comparison.figures import LESS, MORE, NEITHER, Figure
 from plimsoll.config import QUALIFYING_CAPACITY_SHARE
 from plimsoll.modelled import workloads as work
 from plimsoll.modelled.description import array_description
-from plimsoll.modelled.possible import usable_gb
+from plimsoll.modelled.neighbours import neighbour_rows
+from plimsoll.modelled.pools import free_gb, has_log_pool
 from plimsoll.modelled.presets import CHANGES, changed_array, wanted_array
 from plimsoll.modelled.target import collected_array
 from plimsoll.sizing.fields import Collector, Field, Flag, Number, Table, Text
@@ -60,10 +61,12 @@ LIGHT_FIELDS = {
     "measure_s": Field(Number(1, 864_000, whole=True), default=150, meaning="simulated seconds measured"),
 }
 
+#: The busiest of the pools beside that of the databases.
+OTHER_DRIVES = "drives of other pools"
 #: How busy the stages of an array are, by the model's names for them.
 STAGE_FIGURES = {
     stage: Figure(f"{stage.replace(' ', '_')}_busy_percent", f"{stage.capitalize()} at work", "%", NEITHER)
-    for stage in ("drives", "controllers", "links to the array", "links to the host", "host", "cap")
+    for stage in ("drives", OTHER_DRIVES, "controllers", "links to the array", "links to the host", "host", "cap")
 }
 OWN_FIGURES = (
     Figure("headroom", "Headroom: database IOPS carried by those required", "", MORE),
@@ -71,6 +74,8 @@ OWN_FIGURES = (
     Figure("read_latency_ms_at_required", "Database read latency at the required rate", "ms", LESS),
     Figure("maintenance_per_s", "Maintenance reads", "1/s", MORE),
     Figure("sessions", "Sessions", "", NEITHER),
+    Figure("neighbour_iops", "IOPS of neighbours", "1/s", NEITHER),
+    Figure("neighbour_drives_busy_percent", "Drives at work for neighbours", "%", NEITHER),
     *STAGE_FIGURES.values(),
 )
 #: The model's classes and ours.
@@ -128,9 +133,12 @@ def _check_arrays(light: dict[str, Any], collector: Collector) -> None:
         if array is None or not can_be:
             continue
         on_logs = name == "log_array"
-        apart = light["log_array"] or array.get("log_sets")
+        if on_logs and any(array.get(key) for key in ("groups", "volumes", "neighbours")):
+            message = "has groups, volumes or neighbours, and drives for the logs alone have none"
+            collector.add(("light", name), message, "describe them with `array`, and the logs' drives with log_sets")
+        apart = light["log_array"] or has_log_pool(array)
         here = [size_gb for title, size_gb in volumes if not apart or title.startswith("log") == on_logs]
-        held = usable_gb(array, array["drive_sheet"])
+        held = free_gb(array)
         if sum(here) > held:
             message = f"holds {held:,.0f} GB, but the volumes on it ask for {sum(here):,.0f} GB"
             collector.add(("light", name), message, "make the volumes smaller, or use larger or more drives")
@@ -218,7 +226,14 @@ def _at(light: dict[str, Any], sessions: int, seed: int) -> dict[str, float]:
     found |= {name: rows[kind]["latency_ms_mean"] for kind, name in _LATENCIES.items() if kind in rows}
     found["database_iops"] = found["total_database_read_per_s"] + found.get("total_database_write_per_s", 0.0)
     found["sessions"] = float(sessions)
-    found |= {STAGE_FIGURES[row["stage"]].name: 100 * row["utilisation"] for row in outcome["array"]["stages"]}
+    if outcome["array"]["neighbours"]:
+        found["neighbour_iops"] = sum(row["iops"] for row in neighbour_rows(outcome["array"]))
+        drives = next(row for row in outcome["array"]["stages"] if row["stage"] == "drives")
+        found["neighbour_drives_busy_percent"] = 100 * drives["neighbour_utilisation"]
+    # The busiest comes first, so that of several other pools it is the one that stays.
+    for row in reversed(outcome["array"]["stages"]):
+        stage = row["stage"] if row["stage"] in STAGE_FIGURES else OTHER_DRIVES
+        found[STAGE_FIGURES[stage].name] = 100 * row["utilisation"]
     return found
 
 

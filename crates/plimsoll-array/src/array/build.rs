@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use plimsoll_io::Random;
 
+use super::neighbours::Neighbour;
 use super::{Array, IoCounters, Member, MemberCounters, Pool, Set, Slice, Volume};
 use crate::agenda::{Agenda, Event};
 use crate::cache::{DirtyRows, Prefetcher, Recent};
@@ -11,7 +12,7 @@ use crate::check::{SpecErrors, check};
 use crate::drive::Drive;
 use crate::path::{Controllers, Links};
 use crate::raid::{Layout, Slots};
-use crate::spec::{ArraySpec, MemberSpec, PageOrder, PoolSpec};
+use crate::spec::{ArraySpec, MemberSpec, PageOrder, PoolSpec, VolumeSpec};
 
 impl Array {
     /// Builds an array. `random` decides where platters and arms stand at first, and nothing else.
@@ -60,7 +61,7 @@ impl Array {
         for (index, fault) in spec.faults.iter().enumerate() {
             agenda.at(fault.at_ns, Event::Fault(index as u32));
         }
-        Ok(Self {
+        let mut array = Self {
             now: 0,
             agenda,
             drives,
@@ -69,6 +70,7 @@ impl Array {
             members,
             pools,
             volumes: volumes(spec, &slice_counts),
+            neighbours: Neighbour::all(spec, random),
             links: Links::new(&spec.path, spec.volumes.len()),
             host_latency_ns: spec.path.host_latency_ns,
             requests: Vec::new(),
@@ -85,7 +87,9 @@ impl Array {
             rebuilds: Vec::new(),
             counting_since: 0,
             event_count: 0,
-        })
+        };
+        array.start_neighbours();
+        Ok(array)
     }
 }
 
@@ -126,31 +130,38 @@ fn build_pool(pool: &PoolSpec, spec: &ArraySpec, sets: &[Set]) -> Pool {
         }
     }
     Pool {
+        name: pool.name.clone(),
         slices,
         page_bytes: pool.page_bytes,
     }
 }
 
 fn volumes(spec: &ArraySpec, slice_counts: &[usize]) -> Vec<Volume> {
-    let mut used = vec![0; spec.pools.len()];
-    let place = |volume: &crate::spec::VolumeSpec| {
-        let base: u64 = used[volume.pool as usize];
+    let mut used: Vec<u64> = vec![0; spec.pools.len()];
+    let mut bases = vec![0; spec.volumes.len()];
+    let mut inward: Vec<usize> = (0..spec.volumes.len()).collect();
+    inward.sort_by_key(|number| spec.volumes[*number].tenant);
+    for number in inward {
+        let volume = &spec.volumes[number];
+        let used = &mut used[volume.pool as usize];
+        bases[number] = *used;
         // Rounded up so that every volume begins at an element, with room for its shift.
         let room = volume.capacity_bytes + if volume.shift_bytes > 0 { 1 << 20 } else { 0 };
-        used[volume.pool as usize] = base + room.next_multiple_of(1 << 20);
-        Volume {
-            name: volume.name.clone(),
-            pool: volume.pool,
-            base,
-            pages: Vec::new(),
-            capacity_bytes: volume.capacity_bytes,
-            shift_bytes: volume.shift_bytes,
-            prefetcher: Prefetcher::default(),
-            recent: Recent::default(),
-            counters: IoCounters::default(),
-        }
+        *used += room.next_multiple_of(1 << 20);
+    }
+    let place = |(volume, base): (&VolumeSpec, u64)| Volume {
+        name: volume.name.clone(),
+        pool: volume.pool,
+        base,
+        pages: Vec::new(),
+        capacity_bytes: volume.capacity_bytes,
+        shift_bytes: volume.shift_bytes,
+        tenant: volume.tenant,
+        prefetcher: Prefetcher::default(),
+        recent: Recent::default(),
+        counters: IoCounters::default(),
     };
-    let mut volumes: Vec<Volume> = spec.volumes.iter().map(place).collect();
+    let mut volumes: Vec<Volume> = spec.volumes.iter().zip(bases).map(place).collect();
     for (number, pool) in spec.pools.iter().enumerate() {
         if pool.page_order == PageOrder::Spread {
             spread(&mut volumes, number as u32, pool.page_bytes, slice_counts[number]);

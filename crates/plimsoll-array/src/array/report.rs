@@ -1,20 +1,27 @@
 //! What the array tells about itself: counters by volume, member, drive and link, how busy each stage was, and which
 //! would be first to give way.
 
+use std::collections::BTreeSet;
+
 use plimsoll_io::Nanos;
 use serde::Serialize;
 
-use super::{Array, IoCounters};
+use super::neighbours::Neighbour;
+use super::{Array, IoCounters, Pool};
 use crate::drive::{Cause, DriveCounters};
+use crate::path::{Controllers, Way};
+use crate::spec::Tenant;
 
 /// Everything counted since the last [`Array::reset_counters`].
 #[derive(Clone, Debug, Serialize)]
 pub struct ArrayReport {
     /// How long it was counted.
     pub interval_ns: Nanos,
-    /// By volume.
+    /// By volume of the host.
     pub volumes: Vec<VolumeReport>,
-    /// By box.
+    /// By neighbour, whose requests are in no other list of requests but that of the boxes.
+    pub neighbours: Vec<NeighbourReport>,
+    /// By box, for all hosts.
     pub members: Vec<MemberReport>,
     /// By drive.
     pub drives: Vec<DriveReport>,
@@ -55,6 +62,22 @@ pub struct HostReport {
     pub write_latency_ms: f64,
     /// Requests whose data was lost.
     pub lost_count: u64,
+}
+
+/// Another host's load.
+#[derive(Clone, Debug, Serialize)]
+pub struct NeighbourReport {
+    /// Its name.
+    pub name: String,
+    /// Its volume.
+    pub volume: String,
+    /// Requests per second it was to make.
+    pub wanted_per_second: f64,
+    /// Requests it did not make because too many were on their way.
+    pub left_out_count: u64,
+    /// Its reads, writes, bytes and mean latencies.
+    #[serde(flatten)]
+    pub host: HostReport,
 }
 
 /// One box.
@@ -126,10 +149,13 @@ pub struct RebuildReport {
 /// How busy one stage was.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageUse {
-    /// Drives, controllers, links to the array, links to the host; the host and the cap where they limit.
-    pub stage: &'static str,
+    /// Drives (of the first pool; those of another are named with it), controllers, links to the array, links to the host; the host and
+    /// the cap where they limit.
+    pub stage: String,
     /// Mean share of the time, over the stage's servers.
     pub utilisation: f64,
+    /// The part of it for other hosts.
+    pub neighbour_utilisation: f64,
 }
 
 impl Array {
@@ -141,8 +167,9 @@ impl Array {
         }
         for member in &mut self.members {
             member.counters = Default::default();
-            member.controllers.busy_ns = 0;
+            (member.controllers.busy_ns, member.controllers.neighbour_busy_ns) = (0, 0);
         }
+        self.neighbours.iter_mut().for_each(Neighbour::reset_counters);
         for drive in &mut self.drives {
             drive.counters = DriveCounters::default();
         }
@@ -173,7 +200,8 @@ impl Array {
     pub fn report(&self) -> ArrayReport {
         let interval_ns = (self.now - self.counting_since).max(1);
         let share = |busy_ns: Nanos| busy_ns as f64 / interval_ns as f64;
-        let volumes = self.volumes.iter().map(|volume| VolumeReport {
+        let own = self.volumes.iter().filter(|volume| volume.tenant == Tenant::Host);
+        let volumes = own.map(|volume| VolumeReport {
             name: volume.name.clone(),
             host: HostReport::of(&volume.counters),
         });
@@ -207,6 +235,7 @@ impl Array {
         let mut report = ArrayReport {
             interval_ns,
             volumes: volumes.collect(),
+            neighbours: self.neighbour_reports(),
             members: members.collect(),
             drives: drives.collect(),
             links: links.collect(),
@@ -221,6 +250,19 @@ impl Array {
         };
         report.stages = self.stages(&report, share);
         report
+    }
+
+    fn neighbour_reports(&self) -> Vec<NeighbourReport> {
+        let neighbours = self.neighbours.iter();
+        neighbours
+            .map(|neighbour| NeighbourReport {
+                name: neighbour.spec.name.clone(),
+                volume: self.volumes[neighbour.spec.volume as usize].name.clone(),
+                wanted_per_second: neighbour.spec.per_second,
+                left_out_count: neighbour.left_out_count,
+                host: HostReport::of(&neighbour.counters),
+            })
+            .collect()
     }
 
     fn rebuild_reports(&self) -> Vec<RebuildReport> {
@@ -239,37 +281,69 @@ impl Array {
         ended.chain(running).collect()
     }
 
+    /// The drives that the volumes of a pool lie on.
+    fn drives_of(&self, pool: &Pool) -> BTreeSet<u32> {
+        let columns = pool.slices.iter().flat_map(|slice| &slice.columns);
+        let sets = columns.map(|(set, _)| &self.sets[*set as usize]);
+        sets.flat_map(|set| set.drive_first..set.drive_first + set.layout.drive_count)
+            .collect()
+    }
+
     fn stages(&self, report: &ArrayReport, share: impl Fn(Nanos) -> f64) -> Vec<StageUse> {
-        let mean = |total: f64, count: usize| if count == 0 { 0.0 } else { total / count as f64 };
-        let drives = report.drives.iter().map(|drive| drive.utilisation).sum();
-        let to_array = report.links.iter().map(|link| link.to_array_utilisation).sum();
-        let to_host = report.links.iter().map(|link| link.to_host_utilisation).sum();
-        let processors: usize = self
-            .members
-            .iter()
-            .map(|member| member.controllers.processor_count())
-            .sum();
-        let busy = self
-            .members
-            .iter()
-            .map(|member| share(member.controllers.busy_ns))
-            .sum();
-        let stage = |stage, utilisation| StageUse { stage, utilisation };
+        let mean = |busy_ns: Nanos, count: usize| {
+            if count == 0 {
+                0.0
+            } else {
+                share(busy_ns) / count as f64
+            }
+        };
+        let stage = |name: &str, busy: (Nanos, Nanos), count| StageUse {
+            stage: name.to_owned(),
+            utilisation: mean(busy.0, count),
+            // Flash counts what a write will cost its dies before they have done it.
+            neighbour_utilisation: mean(busy.1.min(busy.0), count),
+        };
+        let controllers = || self.members.iter().map(|member| &member.controllers);
+        let links = |way: Way| {
+            let usage = self.links.usage();
+            sums(usage.map(|(busy, neighbours, _)| (busy[way as usize], neighbours[way as usize])))
+        };
         let mut stages = vec![
-            stage("drives", mean(drives, report.drives.len())),
-            stage("controllers", mean(busy, processors)),
-            stage("links to the array", mean(to_array, report.links.len())),
-            stage("links to the host", mean(to_host, report.links.len())),
+            stage(
+                "controllers",
+                sums(controllers().map(|all| (all.busy_ns, all.neighbour_busy_ns))),
+                controllers().map(Controllers::processor_count).sum(),
+            ),
+            stage("links to the array", links(Way::ToArray), report.links.len()),
+            stage("links to the host", links(Way::ToHost), report.links.len()),
         ];
-        stages.extend(
-            self.links
-                .host_busy_ns()
-                .map(|busy_ns| stage("host", share(busy_ns))),
-        );
-        stages.extend(report.cap.as_ref().map(|cap| stage("cap", cap.utilisation)));
+        for (number, pool) in self.pools.iter().enumerate() {
+            let drives = self.drives_of(pool);
+            let counters = drives.iter().map(|drive| self.drives[*drive as usize].counters);
+            let busy = sums(counters.map(|drive| (drive.busy_ns, drive.neighbour_busy_ns)));
+            let name = match number {
+                0 => "drives".to_owned(),
+                _ => format!("drives of the pool {}", pool.name),
+            };
+            stages.push(stage(&name, busy, drives.len()));
+        }
+        let host_busy_ns = self.links.host_busy_ns();
+        stages.extend(host_busy_ns.map(|busy_ns| stage("host", (busy_ns, 0), 1)));
+        stages.extend(report.cap.as_ref().map(|cap| StageUse {
+            stage: "cap".to_owned(),
+            utilisation: cap.utilisation,
+            neighbour_utilisation: 0.0,
+        }));
         stages.sort_by(|left, right| right.utilisation.total_cmp(&left.utilisation));
         stages
     }
+}
+
+/// Both sums of pairs.
+fn sums(pairs: impl Iterator<Item = (Nanos, Nanos)>) -> (Nanos, Nanos) {
+    pairs.fold((0, 0), |(all, part), (busy_ns, neighbour_ns)| {
+        (all + busy_ns, part + neighbour_ns)
+    })
 }
 
 impl HostReport {

@@ -3,6 +3,7 @@
 use super::{Array, NO_REQUEST, Piece, RowWrite};
 use crate::drive::{Cause, Owner};
 use crate::raid::{Extent, Strategy, plan_write};
+use crate::spec::Tenant;
 
 impl Array {
     pub(super) fn take_write(&mut self, slot: u32) {
@@ -29,6 +30,7 @@ impl Array {
             .recent
             .wrote(offset, bytes, self.members[member].cache.recent_bytes);
         let pool = volume.pool;
+        let is_neighbours = volume.tenant != Tenant::Host;
         self.cut(pool, pending.slice, pending.address, bytes);
         if self
             .pieces
@@ -38,7 +40,8 @@ impl Array {
             self.requests[slot as usize].is_lost = true;
         } else {
             for piece in &self.pieces {
-                let added = self.sets[piece.set as usize].dirty.add(piece.row, piece.extent);
+                let dirty = &mut self.sets[piece.set as usize].dirty;
+                let added = dirty.add(piece.row, piece.extent, is_neighbours);
                 self.members[member].dirty_bytes += added;
             }
         }
@@ -64,8 +67,9 @@ impl Array {
             return;
         }
         self.requests[slot as usize].parts_left = rows.len() as u32;
+        let is_neighbours = self.is_neighbours(pending.request.volume);
         for (set, row, extents) in rows {
-            self.write_row(set, row, extents, slot);
+            self.write_row(set, row, extents, slot, is_neighbours);
         }
     }
 
@@ -90,7 +94,14 @@ impl Array {
     }
 
     /// Sends a row to the drives: what has to be read first, then what is written.
-    pub(super) fn write_row(&mut self, set_number: u32, row: u64, extents: Vec<Extent>, request: u32) {
+    pub(super) fn write_row(
+        &mut self,
+        set_number: u32,
+        row: u64,
+        extents: Vec<Extent>,
+        request: u32,
+        is_neighbours: bool,
+    ) {
         let set = &self.sets[set_number as usize];
         let share = self.members[set.member as usize].cache.old_data_share;
         let old_data_known = share > 0.0 && fraction_of(row) < share;
@@ -115,6 +126,7 @@ impl Array {
             bytes: extents.iter().map(|extent| u64::from(extent.bytes)).sum(),
             extents,
             request,
+            is_neighbours,
         };
         let base = row * set.element_bytes;
         let drive_first = set.drive_first;

@@ -10,10 +10,17 @@ use std::collections::BTreeMap;
 use crate::raid::Extent;
 use crate::spec::CacheSpec;
 
+/// What is dirty of a row.
+struct DirtyRow {
+    extents: Vec<Extent>,
+    /// Whether another host made it dirty. Volumes begin at whole MiB, so that hardly any row belongs to two.
+    is_neighbours: bool,
+}
+
 /// Rows of one set that differ from what is on the drives.
 #[derive(Default)]
 pub(crate) struct DirtyRows {
-    rows: BTreeMap<u64, Vec<Extent>>,
+    rows: BTreeMap<u64, DirtyRow>,
     /// Emptied lists to use again.
     spare_lists: Vec<Vec<Extent>>,
     /// Where the sweep goes on.
@@ -23,12 +30,13 @@ pub(crate) struct DirtyRows {
 
 impl DirtyRows {
     /// Adds an extent; gives the bytes that were not dirty before.
-    pub(crate) fn add(&mut self, row: u64, extent: Extent) -> u64 {
+    pub(crate) fn add(&mut self, row: u64, extent: Extent, is_neighbours: bool) -> u64 {
         let spare_lists = &mut self.spare_lists;
-        let list = self
-            .rows
-            .entry(row)
-            .or_insert_with(|| spare_lists.pop().unwrap_or_default());
+        let dirty = self.rows.entry(row).or_insert_with(|| DirtyRow {
+            extents: spare_lists.pop().unwrap_or_default(),
+            is_neighbours,
+        });
+        let list = &mut dirty.extents;
         let mut merged = extent;
         let mut freed = 0;
         list.retain(|other| {
@@ -49,26 +57,26 @@ impl DirtyRows {
 
     /// Whether a range is wholly dirty, so that it is read from the cache.
     pub(crate) fn holds(&self, row: u64, extent: Extent) -> bool {
-        let Some(list) = self.rows.get(&row) else {
+        let Some(dirty) = self.rows.get(&row) else {
             return false;
         };
-        list.iter().any(|other| {
+        dirty.extents.iter().any(|other| {
             other.column == extent.column
                 && other.start <= extent.start
                 && other.start + other.bytes >= extent.start + extent.bytes
         })
     }
 
-    /// Takes the next row of the sweep that is not on its way already.
-    pub(crate) fn take_next(&mut self) -> Option<(u64, Vec<Extent>)> {
+    /// Takes the next row of the sweep that is not on its way already: its number, what is dirty, and whether another host made it so.
+    pub(crate) fn take_next(&mut self) -> Option<(u64, Vec<Extent>, bool)> {
         let in_flight = &self.in_flight;
         let free = |row: &&u64| !in_flight.contains(row);
         let ahead = self.rows.range(self.sweep..).map(|(row, _)| row).find(free);
         let row = *ahead.or_else(|| self.rows.range(..self.sweep).map(|(row, _)| row).find(free))?;
         self.sweep = row + 1;
-        let list = self.rows.remove(&row).expect("it was just found");
+        let dirty = self.rows.remove(&row).expect("it was just found");
         self.in_flight.push(row);
-        Some((row, list))
+        Some((row, dirty.extents, dirty.is_neighbours))
     }
 
     /// A row has reached the drives.

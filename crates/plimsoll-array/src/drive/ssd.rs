@@ -56,6 +56,8 @@ pub(super) struct Ssd {
     buffered_units: u64,
     buffer_units_max: u64,
     held: VecDeque<DriveOperation>,
+    /// Time of the mean die for other hosts since it was last asked for.
+    neighbour_ns: Nanos,
 }
 
 impl Ssd {
@@ -70,7 +72,23 @@ impl Ssd {
             free: Vec::new(),
             buffered_units: 0,
             held: VecDeque::new(),
+            neighbour_ns: 0,
         }
+    }
+
+    /// Time of the mean die for other hosts since this was last asked. What a write makes the dies do is counted when it enters the
+    /// buffer: afterwards nobody knows whose a unit was.
+    pub(super) fn take_neighbour_ns(&mut self) -> Nanos {
+        std::mem::take(&mut self.neighbour_ns)
+    }
+
+    /// What programming so many units makes the dies do, collection and erasures included, by the mean die.
+    fn owed_ns(&self, unit_count: u32) -> Nanos {
+        let spec = &self.spec;
+        let moved = (spec.write_amplification - 1.0) * (spec.read_ns + spec.program_ns) as f64;
+        let erased = spec.write_amplification * spec.erase_ns as f64 / f64::from(spec.units_per_block);
+        let unit_ns = spec.program_ns as f64 + moved + erased;
+        (f64::from(unit_count) * unit_ns / f64::from(spec.die_count)) as Nanos
     }
 
     pub(super) fn submit(&mut self, now: Nanos, number: u32, operation: DriveOperation, agenda: &mut Agenda) {
@@ -117,6 +135,9 @@ impl Ssd {
                 self.start(now, number, die, agenda);
             }
             self.buffered_units += u64::from(count);
+            if operation.is_neighbours {
+                self.neighbour_ns += self.owed_ns(count);
+            }
             let slot = self.activate(Active {
                 operation,
                 units_left: 0,
@@ -203,6 +224,9 @@ impl Ssd {
                     .as_mut()
                     .expect("a read of it was at work");
                 active.units_left -= 1;
+                if active.operation.is_neighbours {
+                    self.neighbour_ns += busy_ns;
+                }
                 if active.units_left == 0 {
                     self.transfer(now, number, slot, agenda);
                 }

@@ -17,6 +17,8 @@ pub(crate) struct Controllers {
     paused_until: Nanos,
     failover_ns: Nanos,
     pub(crate) busy_ns: Nanos,
+    /// The part of it for other hosts.
+    pub(crate) neighbour_busy_ns: Nanos,
 }
 
 impl Controllers {
@@ -31,11 +33,12 @@ impl Controllers {
             paused_until: 0,
             failover_ns: spec.failover_ns,
             busy_ns: 0,
+            neighbour_busy_ns: 0,
         }
     }
 
     /// When the controller that owns a volume has looked at a request that arrives now; `None` when all are gone.
-    pub(crate) fn accept(&mut self, now: Nanos, volume: u32) -> Option<Nanos> {
+    pub(crate) fn accept(&mut self, now: Nanos, volume: u32, is_neighbours: bool) -> Option<Nanos> {
         let count = self.controllers.len();
         let owner = volume as usize % count;
         let alive = (0..count)
@@ -49,6 +52,7 @@ impl Controllers {
         let free_at = processors.iter_mut().min().expect("a controller has a processor");
         *free_at = start.max(*free_at) + self.processor_ns;
         self.busy_ns += self.processor_ns;
+        self.neighbour_busy_ns += if is_neighbours { self.processor_ns } else { 0 };
         Some(*free_at)
     }
 

@@ -13,6 +13,8 @@ struct Link {
     to_array_free_at: Nanos,
     to_host_free_at: Nanos,
     busy_ns: [Nanos; 2],
+    /// The part of it for other hosts.
+    neighbour_busy_ns: [Nanos; 2],
     bytes: [u64; 2],
     request_count: u64,
 }
@@ -61,6 +63,7 @@ impl Links {
             to_array_free_at: 0,
             to_host_free_at: 0,
             busy_ns: [0; 2],
+            neighbour_busy_ns: [0; 2],
             bytes: [0; 2],
             request_count: 0,
         };
@@ -113,7 +116,7 @@ impl Links {
     }
 
     /// When `bytes` sent now have arrived at the other end.
-    pub(crate) fn send(&mut self, now: Nanos, link: u32, way: Way, bytes: u32) -> Nanos {
+    pub(crate) fn send(&mut self, now: Nanos, link: u32, way: Way, bytes: u32, is_neighbours: bool) -> Nanos {
         let transfer_ns = (f64::from(bytes) * self.ns_per_byte) as Nanos;
         let link = &mut self.links[link as usize];
         let free_at = match way {
@@ -124,8 +127,9 @@ impl Links {
         *free_at = start + transfer_ns;
         let mut end = *free_at;
         link.busy_ns[way as usize] += transfer_ns;
+        link.neighbour_busy_ns[way as usize] += if is_neighbours { transfer_ns } else { 0 };
         link.bytes[way as usize] += u64::from(bytes);
-        if way == Way::ToHost && self.host_ns_per_byte > 0.0 {
+        if way == Way::ToHost && self.host_ns_per_byte > 0.0 && !is_neighbours {
             // The host takes data in while it arrives, one link's after the other's.
             let taking_in_ns = (f64::from(bytes) * self.host_ns_per_byte) as Nanos;
             self.host_free_at = self.host_free_at.max(start) + taking_in_ns;
@@ -162,7 +166,8 @@ impl Links {
     /// Counts anew.
     pub(crate) fn reset_usage(&mut self) {
         for link in &mut self.links {
-            (link.busy_ns, link.bytes, link.request_count) = ([0; 2], [0; 2], 0);
+            (link.busy_ns, link.neighbour_busy_ns) = ([0; 2], [0; 2]);
+            (link.bytes, link.request_count) = ([0; 2], 0);
         }
         self.host_busy_ns = 0;
         if let Some(cap) = &mut self.cap {
@@ -184,11 +189,11 @@ impl Links {
         })
     }
 
-    /// Busy time and bytes of each link, to the array and to the host, and its requests.
-    pub(crate) fn usage(&self) -> impl Iterator<Item = ([Nanos; 2], [u64; 2], u64)> + '_ {
+    /// Busy time of each link, to the array and to the host, the part of it for other hosts, and its requests.
+    pub(crate) fn usage(&self) -> impl Iterator<Item = ([Nanos; 2], [Nanos; 2], u64)> + '_ {
         self.links
             .iter()
-            .map(|link| (link.busy_ns, link.bytes, link.request_count))
+            .map(|link| (link.busy_ns, link.neighbour_busy_ns, link.request_count))
     }
 }
 

@@ -98,6 +98,7 @@ pub fn array(drive: DriveSpec, level: RaidLevel, sets: &[u32]) -> ArraySpec {
             page_order: PageOrder::VolumeByVolume,
         }],
         volumes: vec![volume("data", 100 * GB)],
+        neighbours: Vec::new(),
         path: PathSpec {
             link_count: 2,
             link_bytes_per_second: 1e12,
@@ -131,6 +132,7 @@ pub fn volume(name: &str, capacity_bytes: u64) -> VolumeSpec {
         pool: 0,
         capacity_bytes,
         shift_bytes: 0,
+        tenant: Tenant::Host,
     }
 }
 
