@@ -244,4 +244,25 @@ BUGS = (
         "other_io_fails",
         "creating_survives_any_io_failing",
     ),
+    Bug(
+        "both copies of a header are written at once",
+        "database.rs",
+        "let offset = copy * bytes.len() as u64;",
+        """let offset = copy * bytes.len() as u64;
+            if PLANTED && copy == 0 {
+                let mut second = self.file.allocate(bytes.len());
+                second.copy_from_slice(bytes);
+                drop(self.file.write(bytes.len() as u64, second, Durability::Durable, self.label(Purpose::Header)));
+            }""",
+        "write_order",
+        "the_copies_of_a_header_are_written_one_after_the_other_the_first_first",
+    ),
+    Bug(
+        "redo changes a page that has lost a write",
+        "replay.rs",
+        "if found == before {",
+        "if found == before || (PLANTED && found < before) {",
+        "recovery_steps",
+        "redo_changes_no_page_that_has_lost_a_write",
+    ),
 )

@@ -39,6 +39,7 @@ PROGRAMS = (
     "small_trees",
     "recovery_steps",
     "log_stream",
+    "write_order",
     "prepare_pages",
     "prepare_writer",
     "deep_sound",

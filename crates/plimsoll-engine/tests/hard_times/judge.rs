@@ -40,10 +40,13 @@ pub fn note_error(met: &Met, error: &EngineError) {
             damage: PageDamage::LostFlush { .. },
             ..
         } => "refused: the flush map knows of a lost write",
-        EngineError::DamagedPage {
-            damage: PageDamage::TooOld { .. },
-            ..
-        } => "refused: older than the log says",
+        EngineError::DamagedPages { pages, .. }
+            if pages
+                .iter()
+                .any(|(_, damage)| matches!(damage, PageDamage::TooOld { .. })) =>
+        {
+            "refused: older than the log says"
+        }
         EngineError::DamagedPage { .. } | EngineError::DamagedPages { .. } => "refused: damaged page",
         EngineError::Disk(_) => "refused: error of the disk",
         EngineError::Poisoned { .. } => "refused: stopped after an earlier error",
