@@ -265,4 +265,22 @@ BUGS = (
         "recovery_steps",
         "redo_changes_no_page_that_has_lost_a_write",
     ),
+    Bug(
+        "pages whose write failed are never freed",
+        "cache/writeback.rs",
+        ".write_pages(run[0].key.page, buffer, self.purpose)\n            .await?;",
+        """.write_pages(run[0].key.page, buffer, self.purpose)
+            .await
+            .inspect_err(|_| if PLANTED { std::mem::forget(run.to_vec()) })?;""",
+        "every_io_fails",
+        "a_run_survives_any_one_io_failing",
+    ),
+    Bug(
+        "an instance that cannot begin is never freed",
+        "instance/open.rs",
+        "instance.store.log.fail(&error);",
+        "if PLANTED { std::mem::forget(instance.clone()); } instance.store.log.fail(&error);",
+        "every_io_fails",
+        "recovery_survives_any_one_io_failing",
+    ),
 )

@@ -1,7 +1,7 @@
 //! The n-th I/O fails, for every n: while an instance is opened, works, checkpoints, shuts down and opens again, and while it recovers.
 //!
-//! Whatever fails, nothing panics, nothing hangs (an hour of virtual time is the guard), no file stays open, and when the disk is sound again the
-//! databases open and hold every acknowledged commit. One run per I/O and kind of error, on a copy of the same disk. The failing operation may be
+//! Whatever fails, nothing panics, nothing hangs (an hour of virtual time is the guard), no file stays open, no memory is left over, and when the disk
+//! is sound again the databases open and hold every acknowledged commit. One run per I/O and kind of error, on a copy of the same disk. The failing operation may be
 //! one of the background tasks', so the error may show anywhere or nowhere: what counts is what is found afterwards.
 
 mod support;
@@ -15,6 +15,7 @@ use plimsoll_io::{
     Clock, DiskErrorKind, Effect, FaultRule, Files, Handle, Loss, MemoryDisk, MemoryOptions, OperationKind,
     Random, Stage, TraceEntry,
 };
+use support::accounts::Accounts;
 use support::*;
 
 const KINDS: [DiskErrorKind; 3] = [DiskErrorKind::Medium, DiskErrorKind::Full, DiskErrorKind::Gone];
@@ -168,6 +169,7 @@ fn run_with_fault(base: &Base, rule: Option<FaultRule>, recovering: bool) -> u64
         &mut random,
     );
     let label = format!("{rule:?}");
+    let accounts = Accounts::open(&disk);
     if let Some(rule) = rule {
         disk.inject(rule);
     }
@@ -194,6 +196,7 @@ fn run_with_fault(base: &Base, rule: Option<FaultRule>, recovering: bool) -> u64
         );
     }
     disk.clear_faults();
+    accounts.settle(&disk, &label);
     let close_failed =
         |entry: &TraceEntry| entry.kind == OperationKind::Close && matches!(entry.stage, Stage::Failed(_));
     if disk.trace().iter().any(close_failed) {
@@ -204,6 +207,7 @@ fn run_with_fault(base: &Base, rule: Option<FaultRule>, recovering: bool) -> u64
         // The same disk, the same process: whatever is still open is found out by its lock.
         check_sound(base, &disk, &ledger.borrow(), &label);
     }
+    accounts.settle(&disk, &label);
     operations
 }
 

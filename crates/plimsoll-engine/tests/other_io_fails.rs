@@ -1,7 +1,7 @@
 //! The n-th I/O fails, for every n, in everything that is not a running instance: creating and preparing a database, verifying, backing up, and
 //! recovering in steps. `every_io_fails.rs` does the same to opening, working, checkpoints, closing and crash recovery.
 //!
-//! Whatever fails, nothing panics and nothing hangs; the error is told; no file stays open or locked; what was begun and failed is not there or
+//! Whatever fails, nothing panics and nothing hangs; the error is told; no file stays open or locked, no memory is left over; what was begun and failed is not there or
 //! can be done again; and nothing damaged is ever called sound.
 
 mod support;
@@ -20,6 +20,7 @@ use plimsoll_io::{
     Clock, Context, DiskErrorKind, Effect, FaultRule, Files, Handle, Loss, MemoryDisk, MemoryOptions,
     OperationKind, Random, Stage,
 };
+use support::accounts::Accounts;
 use support::*;
 
 const KINDS: [DiskErrorKind; 3] = [DiskErrorKind::Medium, DiskErrorKind::Full, DiskErrorKind::Gone];
@@ -52,6 +53,7 @@ fn every<T: 'static, F: Future<Output = T> + 'static>(
         let label = format!("{rule:?}");
         let disk = base.crash_image(Loss::Nothing, &mut Random::from_seed(5));
         let before = disk.events();
+        let accounts = Accounts::open(&disk);
         if let Some(rule) = rule {
             disk.inject(rule);
         }
@@ -59,6 +61,7 @@ fn every<T: 'static, F: Future<Output = T> + 'static>(
         let said = said.unwrap_or_else(|_| panic!("{label}: everything waits for ever"));
         disk.clear_faults();
         let operations = (disk.events() - before) / 2;
+        accounts.settle(&disk, &label);
         let close_failed = disk
             .trace()
             .iter()

@@ -113,6 +113,14 @@ impl Arena {
         (chunk.registered && offset < CHUNK_BYTES).then_some(index)
     }
 
+    /// Bytes lent and not given back. What is longer than a chunk is the heap's and not among them.
+    pub(crate) fn lent_bytes(&self) -> usize {
+        let state = self.state.borrow();
+        let here = |order: usize| (state.free[order].len() + state.recent[order].len()) << order;
+        let pieces_here: usize = (0..ORDERS).map(here).sum();
+        state.chunks.len() * CHUNK_BYTES - pieces_here * BUFFER_ALIGNMENT
+    }
+
     /// Bytes in chunks, lent or not.
     pub(crate) fn size_bytes(&self) -> usize {
         self.state.borrow().chunks.len() * CHUNK_BYTES

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of the world")]
 
+pub mod accounts;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -55,6 +55,32 @@ fn pieces_grow_together_again() {
     );
 }
 
+/// Whoever looks for leaks believes this count: each buffer counts from when it is lent until the last share of it is gone.
+#[test]
+fn what_is_lent_is_counted() {
+    let mut random = Random::from_seed(9);
+    let arena = Rc::new(Arena::default());
+    assert_eq!(arena.lent_bytes(), 0);
+    let mut lent: Vec<Buffer> = Vec::new();
+    for round in 0..5_000 {
+        if lent.len() > 60 || (random.chance(0.5) && !lent.is_empty()) {
+            lent.swap_remove(random.below(lent.len() as u64) as usize);
+        } else {
+            lent.push(lend(&arena, 1 + random.below(200_000) as usize));
+        }
+        let bytes: usize = lent.iter().map(Buffer::capacity_bytes).sum();
+        assert_eq!(arena.lent_bytes(), bytes, "round {round}");
+    }
+    let mut last = lent.swap_remove(0);
+    let bytes = last.capacity_bytes();
+    lent.clear();
+    let shared = last.share();
+    drop(last);
+    assert_eq!(arena.lent_bytes(), bytes, "it is shared still");
+    drop(shared);
+    assert_eq!(arena.lent_bytes(), 0);
+}
+
 /// Only memory the kernel was told of, by this arena, goes by number: another ring knows the number as something else.
 #[test]
 fn only_own_registered_memory_has_a_number() {
