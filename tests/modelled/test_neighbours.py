@@ -1,6 +1,7 @@
 """Other applications on the spindles of a modelled array, and pools of unlike drives, as a planner describes them in a file."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,15 @@ def test_every_mistake_about_neighbours_is_told_at_once_with_its_line(tmp_path: 
         assert words in told, told
 
 
+def test_mistakes_of_a_file_stay_in_the_order_of_its_lines_where_a_plan_tells_them(tmp_path: Path) -> None:
+    """Line 11 before line 7 is how words are sorted, not how a file is mended."""
+    path = tmp_path / "wrong.toml"
+    path.write_text(WRONG.replace('like = "emc-vnxe3300"', 'like = "emc-vnxe330"'), encoding="utf-8")
+    told = CliRunner().invoke(app, ["model", str(path)]).stderr
+    lines = [int(line) for line in re.findall(r"wrong\.toml:(\d+) ", told)]
+    assert lines == sorted(lines) and lines[0] == 7 and len(lines) >= 11
+
+
 def test_volumes_of_others_beyond_their_pool_are_refused(tmp_path: Path) -> None:
     """Space that others have is not there for databases, in a file as among changes, and a pool can be too small for them alone."""
     text = 'kind = "modelled_arrays"\nname = "x"\n[[arrays]]\nname = "x"\nlike = "emc-vnxe3300"\n[[arrays.volumes]]\nname = "v"\ncapacity_gb = 4000\n'
@@ -285,8 +295,10 @@ def test_report_and_terminal_show_the_neighbours_and_their_part(finished: tuple[
     """A verdict about a shared array without a word about who else was on it would be taken for one about the array."""
     page = (finished[0] / "report.html").read_text(encoding="utf-8")
     assert "MODELLED: neighbours, as the array counted them" in page
-    assert "Of this for neighbours (%)" in page
+    assert "At work for neighbours (%)" in page
     assert "erp: 250 IOPS, random, 8 KiB, 70 % reads" in page
     assert "8 x nearline-7k2-6tb, RAID 6, in the pool archive" in page
     assert "Drives of the pool archive" in page
+    # Every drive shows its sheet with its sources, not only the first.
+    assert "nearline-7k2-6tb: rotation rpm" in page and "drive: rotation rpm" in page
     assert "neighbour erp made 2" in finished[1] and "went to neighbours" in finished[1]

@@ -26,7 +26,7 @@ def array_title(array: dict[str, Any]) -> str:
     if array.get("log_sets"):
         count = " + ".join(str(count) for count in array["log_sets"])
         logs = f", logs on {count} x {array['log_drive_sheet']['name']}, {array.get('log_level') or array['level']}"
-    groups = "".join(f" and {words}" for words in group_words(array))
+    groups = "".join(f"; {words}" for words in group_words(array))
     faults = "".join(f", {words}" for words in fault_words(array))
     beside = "; ".join(neighbour_words(array))
     neighbours = f"; neighbours: {beside}" if beside else ""

@@ -11,7 +11,7 @@ from plimsoll.modelled.burst import lived_on_credits
 from plimsoll.modelled.faults import fault_words
 from plimsoll.modelled.likeness import by_figure
 from plimsoll.modelled.neighbours import neighbour_rows, neighbour_sentences, neighbour_words
-from plimsoll.modelled.pools import group_words, volume_words
+from plimsoll.modelled.pools import group_words, pools_of, volume_words
 from plimsoll.modelled.words import MARK, array_title, bottleneck, formula_sentence, rebuild_sentences
 from plimsoll.report.tables import Table
 
@@ -64,13 +64,15 @@ def _array(array: dict[str, Any]) -> Table:
             rows.append([key.replace("_", " "), between.join(map(str, shown)) if isinstance(shown, list) else shown])
             unsaid = "stated with the array" if key in _TABLES else "as usual, where nothing is said"
             rows[-1].append(source_of.get(key, unsaid))
-    sheet = array["drive_sheet"]
-    sources = by_figure(sheet.get("sources") or {})
-    rows += [
-        [f"drive: {key.replace('_', ' ')}", value, sources.get(key, "")]
-        for key, value in sheet.items()
-        if key not in _NOT_FIGURES and value is not None
-    ]
+    groups = [group for pool in pools_of(array).values() for group in pool]
+    for name, sheet in {group.sheet["name"]: group.sheet for group in groups}.items():
+        sources = by_figure(sheet.get("sources") or {})
+        drive = "drive" if name == array["drive_sheet"]["name"] else name
+        rows += [
+            [f"{drive}: {key.replace('_', ' ')}", value, sources.get(key, "")]
+            for key, value in sheet.items()
+            if key not in _NOT_FIGURES and value is not None
+        ]
     return Table(f"{MARK}: the array as described", ["Figure", "Value", "Source"], rows)
 
 
@@ -78,7 +80,7 @@ def _stages(report: dict[str, Any]) -> Table:
     rows = [[stage["stage"].capitalize(), 100 * stage["utilisation"]] for stage in report["stages"]]
     headings = ["Stage", "At work (%)"]
     if report.get("neighbours"):
-        headings.append("Of this for neighbours (%)")
+        headings.append("At work for neighbours (%)")
         for row, stage in zip(rows, report["stages"], strict=True):
             row.append(100 * stage["neighbour_utilisation"])
     sentences = [f"First to give way: {bottleneck(report)}", *neighbour_sentences(report), *rebuild_sentences(report)]

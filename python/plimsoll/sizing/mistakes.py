@@ -64,7 +64,8 @@ class InputError(ValueError):
 
     def __init__(self, file_name: str, mistakes: Iterable[Mistake]) -> None:
         self.file_name = file_name
-        self.mistakes = tuple(sorted(mistakes))
+        # Those of one place stay in the order they were found in: that of another file's lines, where they are told for it.
+        self.mistakes = tuple(sorted(mistakes, key=lambda mistake: (mistake.line, mistake.where)))
         assert self.mistakes, "an InputError without a mistake says nothing"
         super().__init__("\n".join(mistake.render(file_name) for mistake in self.mistakes))
 

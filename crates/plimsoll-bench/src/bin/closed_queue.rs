@@ -83,7 +83,8 @@ fn empty_array() -> Array {
         "groups": [{"name": "group", "member": 0, "drive": "drive", "level": "raid0", "sets": [1], "spare_count": 0,
             "element_bytes": 65536, "rebuild_bytes_per_second": 0.0}],
         "pools": [{"name": "pool", "groups": [0], "page_bytes": 1 << 20, "page_order": "volume_by_volume"}],
-        "volumes": [{"name": "volume", "pool": 0, "capacity_bytes": 1 << 30, "shift_bytes": 0}],
+        "volumes": [{"name": "volume", "pool": 0, "capacity_bytes": 1 << 30, "shift_bytes": 0, "tenant": "host"}],
+        "neighbours": [],
         "path": {"link_count": 1, "link_bytes_per_second": 1e8, "link_latency_ns": 0, "host_bytes_per_second": null,
             "host_latency_ns": 0, "policy": "round_robin", "path_timeout_ns": 0, "cap": null},
         "faults": []
