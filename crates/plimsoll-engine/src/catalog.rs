@@ -85,7 +85,7 @@ pub struct PlacedTable {
     pub density_percent: u32,
     /// Pages the table was created with.
     pub pages_initial: u32,
-    /// Table whose columns and indexes this one inherits. We read such tables' own columns only.
+    /// Table whose columns and indexes this one inherits. Such tables are listed with their own columns; their rows are not read.
     pub template: Option<String>,
 }
 

@@ -47,6 +47,20 @@ pub enum ReadError {
         /// Where and what.
         fault: FormatError,
     },
+    /// The table inherits columns, and where its own lie in a record depends on those.
+    #[error(
+        "{path}: the table {table} inherits columns from {template}, which are not understood yet, so that its rows cannot be read; \
+         list or count it, or read its rows with another program",
+        path = path.display()
+    )]
+    Inherits {
+        /// Database file.
+        path: PathBuf,
+        /// The table.
+        table: String,
+        /// Where its other columns are declared.
+        template: String,
+    },
     /// The database was not shut down cleanly.
     #[error("{path} was not shut down cleanly (-550); recover it with its log first", path = path.display())]
     Dirty {

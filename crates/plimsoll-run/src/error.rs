@@ -133,7 +133,7 @@ impl RunError {
 fn family_of(error: &ReadError) -> &'static str {
     match error {
         ReadError::Disk(_) => "disk",
-        ReadError::Dirty { .. } => "config",
+        ReadError::Dirty { .. } | ReadError::Inherits { .. } => "config",
         ReadError::Format { fault, .. } => match fault {
             FormatError::HeaderShort { .. } | FormatError::NotEse { .. } | FormatError::FileType { .. } => {
                 "config"

@@ -96,7 +96,7 @@ def _line(table: dict[str, Any]) -> str:
     if table["is_system"]:
         parts.append("system")
     if table["template"]:
-        parts.append(f"inherits from {table['template']}, whose columns are not read")
+        parts.append(f"inherits from {table['template']}, not exported")
     return f"{table['name']}: {', '.join(parts)}"
 
 

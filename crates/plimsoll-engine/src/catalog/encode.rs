@@ -162,6 +162,9 @@ fn table_row(placed: &PlacedTable) -> Row {
         placed.pages_initial,
     );
     row.numbers.push((column::ROOT_FLAG, 0xFF));
+    if let Some(template) = &placed.template {
+        row.bytes.push((column::TEMPLATE, template.as_bytes().to_vec()));
+    }
     row
 }
 

@@ -52,13 +52,21 @@ impl From<ReadError> for End {
 /// Writes a table to `sink`, and says what was written; `None` when the sink wanted no more.
 ///
 /// # Errors
-/// When a page or a record is damaged; the sink has then been given everything before it.
+/// When a page or a record is damaged; the sink has then been given everything before it. A table that inherits columns is refused at once: its
+/// own would be looked for in the wrong place.
 pub async fn write_table(
     reader: &DatabaseReader,
     placed: &PlacedTable,
     format: TextFormat,
     sink: Sink<'_>,
 ) -> Result<Option<TextCounts>, ReadError> {
+    if let Some(template) = &placed.template {
+        return Err(ReadError::Inherits {
+            path: reader.shared.file.path().to_owned(),
+            table: placed.table.name.clone(),
+            template: template.clone(),
+        });
+    }
     let mut writer = Writer {
         spelling: Spelling::new(format),
         sink,
