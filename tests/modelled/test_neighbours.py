@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from plimsoll.cli import app
+from plimsoll.modelled.band import nearest_point
 from plimsoll.modelled.description import array_description
 from plimsoll.modelled.formula import formula_iops
 from plimsoll.modelled.light import run_light
@@ -16,7 +17,7 @@ from plimsoll.modelled.neighbours import neighbour_sentences
 from plimsoll.modelled.pools import free_gb, pool_gb
 from plimsoll.modelled.presets import array_preset, described_array, wanted_array
 from plimsoll.sizing.mistakes import InputError
-from plimsoll.study.light import complete_light, simulated
+from plimsoll.study.light import complete_light, simulated, warnings_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "shared_array.toml"
 ERP: dict[str, Any] = {
@@ -94,6 +95,9 @@ def test_a_pool_of_unlike_drives_holds_what_the_smallest_allows() -> None:
     # The formula adds unlike sets up, and takes off what neighbours take.
     assert (formula_iops(array, 0.6) or 0) > (formula_iops(shared(), 0.6) or 0) > 0
     assert formula_iops(shared(), 0.7) == pytest.approx((formula_iops(array_preset("emc-vnxe3300"), 0.7) or 0) - 300)
+    # What was validated is another array.
+    assert nearest_point(array)["how"] == "the same box without the further drives"
+    assert nearest_point(shared())["how"] == "the same array, without neighbours"
     slow = run_light(array, 2, 3, size_mib=200_000)
     assert slow.read_ms > run_light(array_preset("emc-vnxe3300"), 2, 3, size_mib=200_000).read_ms
 
@@ -162,6 +166,29 @@ def test_every_mistake_about_neighbours_is_told_at_once_with_its_line(tmp_path: 
     assert [(line, where) for line, where, _ in found] == [(line, where) for line, where, _ in expected]
     for (_, _, told), (_, _, words) in zip(found, expected, strict=True):
         assert words in told, told
+
+
+def test_wrong_values_among_changes_are_mistakes_and_no_fault_of_ours() -> None:
+    """What is typed by hand is wrong in every place at once, and the answer has to be about all of it."""
+    changes = [
+        "volumes=[{name='v', capacity_gb=0}, {capacity_gb=5}]",
+        "neighbours=[{name='v', iops='x', read_percent=70, block_kib=8}, {iops=3}]",
+        "groups=[{sets=[0]}, {sets=3, level='x', spare_count=-1, pool=3}]",
+    ]
+    arguments = [word for change in changes for word in ("--change", change)]
+    done = CliRunner().invoke(app, ["model", "emc-vnxe3300", *arguments])
+    assert done.exit_code == 2, done.exception
+    told = done.stderr
+    for place in (
+        "volumes[1].capacity_gb",
+        "volumes[2].name",
+        "neighbours[1].iops",
+        "neighbours[2].block_kib",
+        "groups[1].sets[1]",
+    ):
+        assert f"`target[1].changes.{place}`" in told, place
+    for key in ("sets", "level", "spare_count", "pool"):
+        assert f"`target[1].changes.groups[2].{key}`" in told, key
 
 
 def test_mistakes_of_a_file_stay_in_the_order_of_its_lines_where_a_plan_tells_them(tmp_path: Path) -> None:
@@ -263,6 +290,8 @@ def test_a_study_varies_what_a_neighbour_does() -> None:
     assert 5 < busy["neighbour_drives_busy_percent"] < busy["drives_busy_percent"]
     assert busy["database_iops"] < quiet["database_iops"]
     assert "neighbour_iops" not in quiet
+    warned = [warnings_of(complete_light(given, "study")) for given in (base, light)]
+    assert not warned[0] and "no published result had neighbours" in warned[1][0]
     with pytest.raises(InputError, match="drives for the logs alone have none"):
         complete_light({**base, "log_array": "emc-vnxe3300", "log_changes": light["changes"]}, "study")
 

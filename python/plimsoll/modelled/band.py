@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from plimsoll.modelled.papers import read_points
+from plimsoll.modelled.pools import DATABASES
 from plimsoll.modelled.presets import shipped_arrays
 from plimsoll.modelled.sourced import DATA_FOLDER
 
@@ -97,4 +98,8 @@ def nearest_point(array: Mapping[str, Any]) -> dict[str, Any]:
     how = "the same array" if same else f"another array ({published[row['id']]['title']})"
     if same and array["drive"] != presets[row["array"]]["drive"]:
         how = "the same box with other drives"
+    elif same and any(group["pool"] == DATABASES for group in array.get("groups") or []):
+        how = "the same box without the further drives"
+    if any(neighbour["iops"] for neighbour in array.get("neighbours") or []):
+        how += ", without neighbours"
     return {"id": row["id"], "array": row["array"], "error_percent": row["error_percent"], "how": how}

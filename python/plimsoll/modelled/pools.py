@@ -111,9 +111,9 @@ def pool_gb(array: Mapping[str, Any], pool: str = DATABASES) -> float:
 
 
 def others_gb(array: Mapping[str, Any], pool: str = DATABASES) -> float:
-    """What the volumes of others take of a pool, decimal GB."""
+    """What the volumes of others take of a pool, decimal GB; nothing where a size is wrong, which was told by itself."""
     mine = [row for row in array.get("volumes") or [] if row["pool"] == pool]
-    return float(sum(row["capacity_gb"] + ROOM_GB for row in mine))
+    return float(sum((row["capacity_gb"] or 0) + ROOM_GB for row in mine))
 
 
 def free_gb(array: Mapping[str, Any], pool: str = DATABASES) -> float:

@@ -113,19 +113,18 @@ def complete_light(data: dict[str, Any], file_name: str) -> dict[str, Any]:
     collector.mistakes = list(dict.fromkeys(collector.mistakes))
     if (light["users"] is None) != (light["iops_per_user"] is None):
         collector.add(("light", "users"), "and `iops_per_user` belong together", "write both or none of them")
-    collector.raise_if_any()
+    is_whole = not collector.mistakes
     for key in ("changes", "log_changes"):
         light[key] = {name: value for name, value in light[key].items() if value is not None}
-    _check_arrays(light, collector)
-    if light["database_gb"] > light["volume_gb"]:
+    _check_arrays(light, _layout(light)[0] if is_whole else [], collector)
+    if is_whole and light["database_gb"] > light["volume_gb"]:
         collector.add(("light", "database_gb"), "is more than the volume holds", "write a larger `volume_gb`")
     collector.raise_if_any()
     return light
 
 
-def _check_arrays(light: dict[str, Any], collector: Collector) -> None:
+def _check_arrays(light: dict[str, Any], volumes: list[tuple[str, float]], collector: Collector) -> None:
     """What the two arrays cannot be, and whether the volumes go on them: told before the first variant is simulated."""
-    volumes, _ = _layout(light)
     for name, changes in (("array", "changes"), ("log_array", "log_changes")):
         if not light[name]:
             continue
@@ -146,12 +145,16 @@ def _check_arrays(light: dict[str, Any], collector: Collector) -> None:
 
 def warnings_of(light: dict[str, Any]) -> list[str]:
     """What a reader must know of this variant."""
+    warnings = []
     share = light["database_gb"] / light["volume_gb"]
-    if share >= QUALIFYING_CAPACITY_SHARE:
-        return []
-    return [
-        f"the databases fill {share:.0%} of their volumes, far below what a design uses: seeks are short, so rates are high"
-    ]
+    if share < QUALIFYING_CAPACITY_SHARE:
+        warnings.append(
+            f"the databases fill {share:.0%} of their volumes, far below what a design uses: seeks are short, so rates are high"
+        )
+    array = changed_array(wanted_array(light["array"]), light["changes"])
+    if any(row["iops"] for row in array["neighbours"]):
+        warnings.append("no published result had neighbours, so that the model's error says nothing of them")
+    return warnings
 
 
 def simulated(light: dict[str, Any], seed: int) -> dict[str, float]:
