@@ -18,6 +18,10 @@ pub(crate) enum Event {
     Accepted(u32),
     /// The last byte of a request's answer is at the host.
     Answered(u32),
+    /// The host is told that a request which went through its queue is done.
+    Told(u32),
+    /// Somebody is to look whether the host's queue is worked off.
+    Queue,
     /// A drive asked to be woken, with a word to itself.
     Drive(u32, u32),
     /// The next piece of a rebuild may start on a set.
@@ -43,6 +47,8 @@ impl Event {
             Event::Fault(fault) => (5, fault, 0),
             Event::Timer(token) => (6, token, 0),
             Event::Neighbour(neighbour) => (7, neighbour, 0),
+            Event::Told(request) => (8, request, 0),
+            Event::Queue => (9, 0, 0),
         };
         debug_assert!(high < 1 << DRIVE_BITS, "no array has that many drives");
         (kind << 56) | (u64::from(high) << 32) | u64::from(low)
@@ -58,7 +64,9 @@ impl Event {
             4 => Event::Rebuild(low),
             5 => Event::Fault(low),
             6 => Event::Timer(low),
-            _ => Event::Neighbour(low),
+            7 => Event::Neighbour(low),
+            8 => Event::Told(low),
+            _ => Event::Queue,
         }
     }
 }

@@ -12,6 +12,7 @@ mod counters;
 mod destage;
 mod faults;
 mod neighbours;
+mod queued;
 mod reads;
 mod rebuilding;
 mod report;
@@ -30,7 +31,7 @@ pub use report::{
 use crate::agenda::{Agenda, Event};
 use crate::cache::{DirtyRows, Prefetcher, Recent};
 use crate::drive::{Drive, DriveOperation, Owner};
-use crate::path::{Controllers, Links, Way};
+use crate::path::{Controllers, Links, Queue, Way};
 use crate::raid::{Extent, Layout, Rebuild, RebuildProgress, SlotWrite, Slots};
 use crate::spec::{CacheSpec, Tenant, TimedFault};
 use neighbours::Neighbour;
@@ -46,6 +47,8 @@ pub struct Request {
     pub bytes: u32,
     /// Whether it writes.
     pub is_write: bool,
+    /// Whether a flush has to follow it where nothing below keeps what it has taken: a virtual disk.
+    pub is_durable: bool,
     /// Comes back with the completion.
     pub token: u64,
 }
@@ -85,6 +88,18 @@ struct Pending {
     link: u32,
     parts_left: u32,
     is_lost: bool,
+    flush: Flush,
+}
+
+/// What a request has to do with a flush of the disk's queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flush {
+    /// None is left to be waited for.
+    Over,
+    /// One has to follow it.
+    Wanted,
+    /// The one under way is told of as if it were this request.
+    Leading,
 }
 
 struct Member {
@@ -185,6 +200,7 @@ pub struct Array {
     volumes: Vec<Volume>,
     neighbours: Vec<Neighbour>,
     links: Links,
+    queue: Option<Queue>,
     host_latency_ns: Nanos,
     requests: Vec<Pending>,
     requests_free: Vec<u32>,
@@ -248,6 +264,11 @@ impl Array {
         );
         self.now = now;
         let (slice, member, address) = self.resolve(request.volume, request.offset);
+        let flush = if request.is_write && request.is_durable && self.queue.is_some() {
+            Flush::Wanted
+        } else {
+            Flush::Over
+        };
         let pending = Pending {
             request,
             submitted: now,
@@ -257,6 +278,7 @@ impl Array {
             link: 0,
             parts_left: 0,
             is_lost: false,
+            flush,
         };
         let slot = match self.requests_free.pop() {
             Some(slot) => {
@@ -290,11 +312,12 @@ impl Array {
             return;
         };
         self.requests[slot as usize].link = link;
-        // A cap and a host's own latency are those of the host whose figures are wanted.
+        // A cap, a queue and a host's own latency are those of the host whose figures are wanted.
         let start = if is_neighbours {
             self.now
         } else {
-            self.links.admitted_at(self.now + self.host_latency_ns, bytes)
+            let admitted = self.links.admitted_at(self.now + self.host_latency_ns, bytes);
+            self.through_queue(admitted, bytes, is_write)
         };
         let bytes = if is_write { bytes } else { 0 };
         let arrival = self.links.send(start, link, Way::ToArray, bytes, is_neighbours);
@@ -311,6 +334,7 @@ impl Array {
                 Event::Drive(drive, word) => self.drive_woke(drive, word),
                 Event::Arrived(slot) => self.arrived(slot),
                 Event::Accepted(slot) => self.accepted(slot),
+                Event::Answered(slot) if self.goes_through_queue(slot) => self.done_in_queue(slot),
                 Event::Answered(slot) => {
                     let completed = self.answered(slot);
                     if !self.is_neighbours(completed.request.volume) {
@@ -318,6 +342,12 @@ impl Array {
                     }
                     self.neighbour_answered(&completed);
                 }
+                Event::Told(slot) => {
+                    if let Some(completed) = self.told(slot) {
+                        return Some(Happening::Completed(completed));
+                    }
+                }
+                Event::Queue => self.look_at_queue(),
                 Event::Timer(token) => return Some(Happening::Timer(token)),
                 Event::Rebuild(set) => self.rebuild_stretch(set),
                 Event::Fault(index) => self.fault(index),

@@ -367,6 +367,15 @@ fn path(spec: &ArraySpec, found: &mut Found) {
             hint,
         );
     }
+    if let Some(queue) = &path.queue {
+        let takes_time = |ns: f64| ns.is_finite() && ns >= 0.0;
+        found.unless(
+            takes_time(queue.read_ns_per_byte) && takes_time(queue.write_ns_per_byte),
+            "path.queue",
+            "works faster than in no time",
+            "no byte takes less than nothing",
+        );
+    }
 }
 
 /// What breaks has to be there.

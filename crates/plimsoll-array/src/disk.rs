@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Action, Answer, Buffer, Clock, Disk, DiskError, DiskErrorKind, DiskFacts, FileId, Nanos, Operation,
-    Outcome,
+    Action, Answer, Buffer, Clock, Disk, DiskError, DiskErrorKind, DiskFacts, Durability, FileId, Nanos,
+    Operation, Outcome,
 };
 
 use crate::array::{Array, ArrayReport, Happening, Request};
@@ -264,13 +264,17 @@ impl State {
 
     /// Puts a transfer on the array; gives it back when the array has nothing to do with it.
     fn start(&mut self, now: Nanos, operation: Operation) -> Result<(), Operation> {
-        let (file, offset, bytes, is_write) = match &operation.action {
-            Action::Read { file, offset, buffer } => (*file, *offset, buffer.len() as u64, false),
+        let (file, offset, bytes, durability) = match &operation.action {
+            Action::Read { file, offset, buffer } => (*file, *offset, buffer.len() as u64, None),
             Action::Write {
-                file, offset, buffer, ..
-            } => (*file, *offset, buffer.len() as u64, true),
+                file,
+                offset,
+                buffer,
+                durability,
+            } => (*file, *offset, buffer.len() as u64, Some(*durability)),
             _ => return Err(operation),
         };
+        let is_write = durability.is_some();
         let Some(open) = self.open.get(&file) else {
             return Err(operation);
         };
@@ -309,6 +313,7 @@ impl State {
                 offset,
                 bytes: bytes as u32,
                 is_write,
+                is_durable: durability == Some(Durability::Durable),
                 token: u64::from(slot),
             };
             self.array.submit(now, request);

@@ -332,6 +332,26 @@ pub struct PathSpec {
     pub path_timeout_ns: Nanos,
     /// A cap on requests and bytes (a cloud volume); `None` where there is none.
     pub cap: Option<CapSpec>,
+    /// The queue of a virtual disk; `None` where requests go straight to a link.
+    pub queue: Option<QueueSpec>,
+}
+
+/// One queue that all requests go through one after the other, told of together when it is worked off.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueSpec {
+    /// Until an idle queue is looked at, and again until the end of its work is noticed.
+    pub notice_ns: Nanos,
+    /// Work for each request.
+    pub request_ns: Nanos,
+    /// Work for each byte that is read.
+    pub read_ns_per_byte: f64,
+    /// Work for each byte that is written.
+    pub write_ns_per_byte: f64,
+    /// Work for a flush, which follows each write that is to be durable.
+    pub flush_ns: Nanos,
+    /// What a durable write waits for besides: the kernel finishes it in workers of its own, which need a processor.
+    pub durable_ns: Nanos,
 }
 
 /// A provider's cap: a bucket of credits that fills at the base rate, and a ceiling while credits last.

@@ -6,6 +6,8 @@
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use plimsoll_io::{
     Caching, Clock, Context, Disk, Durability, Executor, File, Files, Handle, NANOS_PER_SECOND, Nanos,
@@ -19,6 +21,9 @@ use crate::setting::StopSignal;
 
 /// Shares of the time for which counts are told apart, to see a cache fill.
 const SLICES: usize = 10;
+/// About what a transaction of the engine takes of a processor together with its I/O, and as long a rest.
+const WORK_NS: Nanos = 40_000;
+const REST_NS: Nanos = 40_000;
 
 /// What a point does with the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -54,6 +59,9 @@ pub struct SweepPoint {
     pub seconds: f64,
     /// Decides places and content.
     pub seed: u64,
+    /// Threads that keep processors at work meanwhile, as an engine does.
+    #[serde(default)]
+    pub working_threads: u32,
 }
 
 /// What a point measured.
@@ -86,7 +94,33 @@ pub fn sweep_live(point: &SweepPoint, stop: &StopSignal) -> Result<SweepFigures,
         ..RealDiskOptions::default()
     };
     let disk = RealDisk::open(options, clock.clone())?;
-    sweep_on(clock, disk, point, stop)
+    beside_working_threads(point.working_threads, || sweep_on(clock, disk, point, stop))
+}
+
+/// Does something while so many threads keep processors at work as an engine's transactions do.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no tasks of an executor: threads that are nothing but work for processors"
+)]
+fn beside_working_threads<T>(count: u32, something: impl FnOnce() -> T) -> T {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..count {
+            scope.spawn(|| {
+                let clock = Clock::real();
+                while !is_over.load(Ordering::Relaxed) {
+                    let rests_at = clock.now() + WORK_NS;
+                    while clock.now() < rests_at {
+                        std::hint::spin_loop();
+                    }
+                    std::thread::sleep(Duration::from_nanos(REST_NS));
+                }
+            });
+        }
+        let found = something();
+        is_over.store(true, Ordering::Relaxed);
+        found
+    })
 }
 
 /// Measures a point on a disk.

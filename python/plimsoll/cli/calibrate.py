@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import sys
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -29,6 +30,8 @@ FILE_NAME = "plimsoll-calibration.dat"
 #: For the forecast alone.
 ASSUMED_MIB_PER_S = 150
 BURST_DEPTH, BURST_TIMES = 32, 5
+#: Runs with and without work for the processors, of a point's time each way in all.
+DURABLE_TIMES = 10
 #: How every preset of this command begins.
 PRESET_BEGINS = "# The storage under "
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
@@ -61,16 +64,17 @@ def calibrate(
     _check_preset(out)
     plan = sweep_plan(quick)
     file = measure.expanduser().absolute() / FILE_NAME
-    _forecast(file, size_mib, len(plan) + BURST_TIMES, seconds)
+    _forecast(file, size_mib, len(plan) + 3 + BURST_TIMES, seconds)
     if dry_run:
         return
     if not yes and not (sys.stdin.isatty() and typer.confirm("go on?", err=True)):
         stop_with(EXIT_USAGE, "nothing was written; give --yes to agree")
     with _measured_file(file, size_mib):
         points = [_measured(wanted, file, size_mib, seconds) for wanted in plan]
+        host = _host(file, size_mib, seconds)
         tenths = _burst(file, size_mib, seconds)
     say("fitting a model ...")
-    fitted = fit(points, size_mib << 20, name)
+    fitted = fit(points, size_mib << 20, name, host)
     when = datetime.now(UTC).date().isoformat()
     out.write_text(preset_text(fitted, str(measure), when), encoding="utf-8")
     typer.echo(
@@ -117,7 +121,9 @@ def _measured_file(file: Path, size_mib: int) -> Iterator[None]:
     """The file, filled, for as long as it is measured."""
     try:
         say(f"writing {size_mib} MiB ...")
-        _point(file, size_mib, 1.0, action="fill", block_kib=1024, depth=4, span_share=1.0, sequential=True)
+        _point(
+            file, size_mib, 1.0, action="fill", block_kib=1024, depth=4, span_share=1.0, sequential=True, durable=False
+        )
         yield
     except KeyboardInterrupt as interrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from interrupt
@@ -133,7 +139,8 @@ def _point(file: Path, size_mib: int, seconds: float, **wanted: Any) -> dict[str
     span = max(int((size_mib << 20) * wanted["span_share"]) // block * block, block)
     point = {
         "path": str(file), "action": wanted["action"], "block_bytes": block, "depth": wanted["depth"], "span_bytes": span,
-        "sequential": wanted["sequential"], "durable": wanted["action"] == "write", "seconds": seconds, "seed": 1,
+        "sequential": wanted["sequential"], "durable": wanted["durable"], "seconds": seconds, "seed": 1,
+        "working_threads": wanted.get("working_threads", 0),
     }  # fmt: skip
     try:
         found: dict[str, Any] = json.loads(_native.sweep(json.dumps(point)))
@@ -151,9 +158,48 @@ def _measured(wanted: dict[str, Any], file: Path, size_mib: int, seconds: float)
     return point
 
 
+def _host(file: Path, size_mib: int, seconds: float) -> dict[str, Any]:
+    """The host as a run with few sessions has it: its processors, and their time for an I/O that is waited for alone."""
+    wanted = {"action": "read", "block_kib": 32, "depth": 1, "span_share": 1.0, "sequential": False, "durable": False}
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    count = _point(file, size_mib, seconds, **wanted)["count"]
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    used_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    processors = len(os.sched_getaffinity(0))
+    wait_us = _durable_wait_us(file, size_mib, seconds, processors)
+    io_us = 1e6 * used_s / max(count, 1)
+    say(
+        f"this machine: {processors} processors, {io_us:.1f} us of one for each I/O; "
+        f"a durable write waits {wait_us:.0f} us longer while they are at work"
+    )
+    return {"host_processor_count": processors, "host_io_us": round(io_us, 2), "queue_durable_us": round(wait_us, 2)}
+
+
+def _durable_wait_us(file: Path, size_mib: int, seconds: float, processors: int) -> float:
+    """How much longer a durable write takes while the processors are at work: the kernel finishes it in workers that need one.
+
+    Where the threads happen to run decides much, so this is the mean of many short runs in turns.
+    """
+    wanted = {"action": "write", "block_kib": 8, "depth": 1, "span_share": 0.05, "sequential": True, "durable": True}
+
+    def latency_us(working: int) -> float:
+        point = _point(file, size_mib, seconds / DURABLE_TIMES, working_threads=working, **wanted)
+        return 1e3 * float(point["latency_ms_mean"])
+
+    longer = [latency_us(processors) - latency_us(0) for _ in range(DURABLE_TIMES)]
+    return max(sum(longer) / len(longer), 0.0)
+
+
 def _burst(file: Path, size_mib: int, seconds: float) -> list[float]:
     """Writes that go on: their rate in each tenth of the time, which falls when a cache is full."""
-    wanted = {"action": "write", "block_kib": 32, "depth": BURST_DEPTH, "span_share": 1.0, "sequential": False}
+    wanted = {
+        "action": "write",
+        "block_kib": 32,
+        "depth": BURST_DEPTH,
+        "span_share": 1.0,
+        "sequential": False,
+        "durable": True,
+    }
     tenths: list[float] = _point(file, size_mib, BURST_TIMES * seconds, **wanted)["per_second_of_tenths"]
     return tenths
 

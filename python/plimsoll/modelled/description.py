@@ -182,4 +182,23 @@ def _path(array: dict[str, Any]) -> dict[str, Any]:
         "policy": POLICIES[array.get("path_policy") or "round robin"],
         "path_timeout_ns": int((1 if array.get("path_timeout_s") is None else array["path_timeout_s"]) * NS_PER_S),
         "cap": cap,
+        "queue": _queue(array),
+    }
+
+
+def _queue(array: dict[str, Any]) -> dict[str, Any] | None:
+    """The queue of a virtual disk; None where requests go straight to a link."""
+    if array.get("queue_request_us") is None:
+        return None
+    us = {
+        key: array.get(f"queue_{key}") or 0
+        for key in ("notice_us", "read_us_per_kib", "write_us_per_kib", "flush_us", "durable_us")
+    }
+    return {
+        "notice_ns": int(us["notice_us"] * NS_PER_US),
+        "request_ns": int(array["queue_request_us"] * NS_PER_US),
+        "read_ns_per_byte": us["read_us_per_kib"] * NS_PER_US / KIB,
+        "write_ns_per_byte": us["write_us_per_kib"] * NS_PER_US / KIB,
+        "flush_ns": int(us["flush_us"] * NS_PER_US),
+        "durable_ns": int(us["durable_us"] * NS_PER_US),
     }

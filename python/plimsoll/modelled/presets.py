@@ -111,6 +111,18 @@ _ARRAY = {
     "host_mb_per_s": Field(
         Number(0.001, 1e6), meaning="rate at which the host itself takes data in, over all links; no limit if left out"
     ),
+    "queue_request_us": Field(
+        Number(0, 1e5), meaning="virtual disk: work of its one queue for each request; requests do not queue there if left out"
+    ),
+    "queue_notice_us": Field(Number(0, 1e6), default=0, meaning="until an idle queue is looked at, and until its end is noticed"),
+    "queue_read_us_per_kib": Field(Number(0, 1e4), default=0, meaning="work of the queue for each KiB that is read"),
+    "queue_write_us_per_kib": Field(Number(0, 1e4), default=0, meaning="work of the queue for each KiB that is written"),
+    "queue_flush_us": Field(Number(0, 1e6), default=0, meaning="work of the queue for the flush behind a durable write"),
+    "queue_durable_us": Field(Number(0, 1e6), default=0, meaning="what a durable write waits for besides, in the host's kernel"),
+    "host_processor_count": Field(
+        Number(1, 4096, whole=True), meaning="processors of the host, of which each instance uses one; 4 for all if left out"
+    ),
+    "host_io_us": Field(Number(0, 1e5), default=0, meaning="processor time of the host for each request, beside the engine's own"),
     "cap_iops": Field(Number(1, 1e9), meaning="requests per second in the long run, for a capped volume"),
     "cap_burst_iops": Field(Number(1, 1e9), meaning="requests per second while there are credits"),
     "cap_credits": Field(Number(0, 1e12), meaning="credits saved up at most"),

@@ -66,7 +66,16 @@ OTHER_DRIVES = "drives of other pools"
 #: How busy the stages of an array are, by the model's names for them.
 STAGE_FIGURES = {
     stage: Figure(f"{stage.replace(' ', '_')}_busy_percent", f"{stage.capitalize()} at work", "%", NEITHER)
-    for stage in ("drives", OTHER_DRIVES, "controllers", "links to the array", "links to the host", "host", "cap")
+    for stage in (
+        "drives",
+        OTHER_DRIVES,
+        "controllers",
+        "links to the array",
+        "links to the host",
+        "host",
+        "disk queue",
+        "cap",
+    )
 }
 OWN_FIGURES = (
     Figure("headroom", "Headroom: database IOPS carried by those required", "", MORE),

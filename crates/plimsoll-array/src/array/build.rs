@@ -10,7 +10,7 @@ use crate::agenda::{Agenda, Event};
 use crate::cache::{DirtyRows, Prefetcher, Recent};
 use crate::check::{SpecErrors, check};
 use crate::drive::Drive;
-use crate::path::{Controllers, Links};
+use crate::path::{Controllers, Links, Queue};
 use crate::raid::{Layout, Slots};
 use crate::spec::{ArraySpec, MemberSpec, PageOrder, PoolSpec, VolumeSpec};
 
@@ -72,6 +72,7 @@ impl Array {
             volumes: volumes(spec, &slice_counts),
             neighbours: Neighbour::all(spec, random),
             links: Links::new(&spec.path, spec.volumes.len()),
+            queue: spec.path.queue.map(Queue::new),
             host_latency_ns: spec.path.host_latency_ns,
             requests: Vec::new(),
             requests_free: Vec::new(),

@@ -67,6 +67,7 @@ impl Neighbour {
             offset: block * bytes,
             bytes: bytes as u32,
             is_write: !self.random.chance(self.spec.read_share),
+            is_durable: false,
             token: u64::from(number),
         }
     }

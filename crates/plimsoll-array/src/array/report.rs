@@ -149,8 +149,8 @@ pub struct RebuildReport {
 /// How busy one stage was.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageUse {
-    /// Drives (of the first pool; those of another are named with it), controllers, links to the array, links to the host; the host and
-    /// the cap where they limit.
+    /// Drives (of the first pool; those of another are named with it), controllers, links to the array, links to the host; the host,
+    /// the disk queue and the cap where they limit.
     pub stage: String,
     /// Mean share of the time, over the stage's servers.
     pub utilisation: f64,
@@ -174,6 +174,9 @@ impl Array {
             drive.counters = DriveCounters::default();
         }
         self.links.reset_usage();
+        if let Some(queue) = &mut self.queue {
+            queue.reset_usage();
+        }
     }
 
     /// A drive's counters, counted from 0 in the order of the groups.
@@ -329,6 +332,8 @@ impl Array {
         }
         let host_busy_ns = self.links.host_busy_ns();
         stages.extend(host_busy_ns.map(|busy_ns| stage("host", (busy_ns, 0), 1)));
+        let queue = self.queue.as_ref();
+        stages.extend(queue.map(|queue| stage("disk queue", (queue.busy_ns(), 0), 1)));
         stages.extend(report.cap.as_ref().map(|cap| StageUse {
             stage: "cap".to_owned(),
             utilisation: cap.utilisation,

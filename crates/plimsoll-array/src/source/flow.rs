@@ -45,6 +45,9 @@ pub struct ClosedSpec {
     pub is_batch: bool,
     /// Share of requests that write.
     pub write_share: f64,
+    /// Whether a write is to be durable, which matters on a virtual disk.
+    #[serde(default)]
+    pub is_durable: bool,
 }
 
 /// A stream with a rate of its own: exponential times between requests.
@@ -128,6 +131,7 @@ impl Walk {
             offset: self.start + within,
             bytes: bytes as u32,
             is_write,
+            is_durable: false,
             token: 0,
         }
     }

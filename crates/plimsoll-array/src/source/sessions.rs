@@ -207,6 +207,7 @@ impl Sessions {
                 offset,
                 bytes,
                 is_write: true,
+                is_durable: false,
                 token: 0,
             };
             work.push(Work {
@@ -224,7 +225,10 @@ impl Sessions {
         self.log_waiting -= 1;
         self.log_is_writing = true;
         let bytes = draw_bytes(self.spec.log_write_bytes_mean, 512, random);
-        let request = self.log.request(bytes, true, 0, random);
+        let request = Request {
+            is_durable: true,
+            ..self.log.request(bytes, true, 0, random)
+        };
         self.log_written = request.offset - self.spec.log_start_bytes + u64::from(request.bytes);
         work.push(Work {
             kind: Kind::Log,

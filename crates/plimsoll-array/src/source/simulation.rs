@@ -236,7 +236,10 @@ impl Simulation {
             Stream::Closed(closed) => {
                 let bytes = draw_bytes(closed.spec.request_bytes_mean, closed.spec.page_bytes, random);
                 let is_write = random.chance(closed.spec.write_share);
-                let request = closed.walk.request(bytes, is_write, written, random);
+                let request = Request {
+                    is_durable: is_write && closed.spec.is_durable,
+                    ..closed.walk.request(bytes, is_write, written, random)
+                };
                 self.submit(index, Kind::Read, actor, request);
             }
             Stream::Open(open) => {

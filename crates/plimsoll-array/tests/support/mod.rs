@@ -108,6 +108,7 @@ pub fn array(drive: DriveSpec, level: RaidLevel, sets: &[u32]) -> ArraySpec {
             policy: PathPolicy::RoundRobin,
             path_timeout_ns: SECOND,
             cap: None,
+            queue: None,
         },
         faults: Vec::new(),
     }
@@ -150,6 +151,7 @@ pub fn request(offset: u64, bytes: u64, is_write: bool) -> Request {
         offset,
         bytes: bytes as u32,
         is_write,
+        is_durable: false,
         token: 0,
     }
 }
@@ -185,6 +187,7 @@ pub fn random_reads(span_bytes: u64, depth: u32, write_share: f64) -> StreamSpec
         is_serial: false,
         is_batch: false,
         write_share,
+        is_durable: false,
     })
 }
 
@@ -216,6 +219,7 @@ pub fn sequential(class: &str, bytes: u64, depth: u32) -> StreamSpec {
         is_serial: false,
         is_batch: false,
         write_share: 0.0,
+        is_durable: false,
     })
 }
 
