@@ -51,6 +51,12 @@ impl RealDisk {
             state: RefCell::new(state),
         }))
     }
+
+    /// Bytes of the memory for I/O that was lent and has not come back, that under way included. Buffers of more than 2 MiB come from the heap and
+    /// are not counted.
+    pub fn lent_bytes(&self) -> usize {
+        self.state.borrow().arena.lent_bytes()
+    }
 }
 
 impl Disk for RealDisk {

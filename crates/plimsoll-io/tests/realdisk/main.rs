@@ -2,6 +2,7 @@
 
 mod devices;
 mod files;
+mod left_over;
 mod methods;
 mod place;
 mod probing;
