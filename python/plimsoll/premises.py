@@ -108,8 +108,8 @@ def inspect(run: dict[str, Any], source: dict[str, Any] | None = None) -> Foreca
             "this plan opens no databases and makes none, but some of those it names are missing; prepare them first"
         )
     _count_logs(run, forecast)
-    forecast.warnings = list(dict.fromkeys(forecast.warnings))
     lacking = _too_little_space(run, forecast)
+    forecast.warnings = list(dict.fromkeys(forecast.warnings))
     if problems or lacking:
         raise PremisesError(list(dict.fromkeys([*problems, *lacking])), None if problems else forecast)
     return forecast

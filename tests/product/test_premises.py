@@ -1,6 +1,7 @@
 """Directories that are not ours are never touched, and databases are only used again when they are the ones wanted."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,15 @@ def test_a_new_place_is_forecast_and_nothing_is_written(tmp_path: Path) -> None:
     expected = premises.inspect(run_of(tmp_path / "new"))
     assert expected.bytes_to_prepare == 64 << 20
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_warning_about_a_storage_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many databases and logs lie on it: what is said three times is read no more."""
+    inspected = premises.describe(tmp_path)
+    monkeypatch.setattr(premises, "describe", lambda path: replace(inspected, warnings=("it is slow",)))
+    run = run_of(tmp_path / "new")
+    run["instances"].append(run["instances"][0] | {"name": "two", "log_directory": str(tmp_path / "new" / "logs")})
+    assert premises.inspect(run).warnings == ["it is slow"]
 
 
 def test_databases_that_fit_are_used_again(tmp_path: Path) -> None:
