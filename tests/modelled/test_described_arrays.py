@@ -185,6 +185,14 @@ def test_STO_03_logs_have_drives_of_their_own_where_an_array_gives_them() -> Non
     assert apart.iops > together.iops
 
 
+def test_STO_03_full_drives_of_the_logs_are_the_bottleneck_whatever_the_others_do() -> None:
+    """One slow drive takes every log write beside four of flash that rest: a mean over the five would name another stage, or none."""
+    changes = {"write_back": False, "log_sets": [1], "log_level": "RAID 0", "log_drive": "nearline-7k2-6tb"}
+    point = run_light(changed_array(array_preset("sandisk-server-ssd"), changes), 2, 16)
+    assert point.busiest == "drives of the pool logs"
+    assert point.utilisation > 0.9
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -73,6 +73,19 @@ def test_MON_02_the_array_counts_what_the_host_counts(emc: Path) -> None:
     assert by_volume == pytest.approx(host, rel=0.02)
 
 
+def test_MON_02_the_report_says_who_waits_at_which_stage(emc: Path) -> None:
+    """A busy stage tells where to look, a long stay what it costs; Little's law ties both to the rate in every row of the table."""
+    report = json.loads((emc / "summary.json").read_text(encoding="utf-8"))["array"]
+    for stage in report["stages"]:
+        by_stays = stage["per_second"] * stage["stay_ms_mean"] / 1000
+        assert stage["per_second"] > 1
+        assert stage["present_mean"] == pytest.approx(by_stays, rel=0.02), stage["stage"]
+    dirty = report["members"][0]["dirty"]
+    assert dirty["present_mean"] > 0 and dirty["stay_ms_mean"] > 1
+    page = (emc / "report.html").read_text(encoding="utf-8")
+    assert "Stay, mean (ms)" in page and "Dirty for, mean (ms)" in page
+
+
 def test_the_same_seed_gives_the_same_figures(emc: Path, tmp_path: Path) -> None:
     """A prediction that changes when it is repeated is none."""
     modelled(tmp_path / "again", "emc-vnxe3300")

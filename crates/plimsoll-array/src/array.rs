@@ -16,6 +16,7 @@ mod queued;
 mod reads;
 mod rebuilding;
 mod report;
+mod stages;
 mod writes;
 
 use std::collections::VecDeque;
@@ -24,16 +25,18 @@ use plimsoll_io::Nanos;
 
 pub use counters::{IoCounters, MemberCounters};
 pub use report::{
-    ArrayReport, CapReport, DriveReport, LinkReport, MemberReport, NeighbourReport, RebuildReport, StageUse,
+    ArrayReport, CapReport, DriveReport, LinkReport, MemberReport, NeighbourReport, RebuildReport,
     VolumeReport,
 };
+pub use stages::StageUse;
 
 use crate::agenda::{Agenda, Event};
 use crate::cache::{DirtyRows, Prefetcher, Recent};
 use crate::drive::{Drive, DriveOperation, Owner};
-use crate::path::{Controllers, Links, Queue, Way};
+use crate::path::{Controllers, Links, Queue, Sending, Way};
 use crate::raid::{Extent, Layout, Rebuild, RebuildProgress, SlotWrite, Slots};
 use crate::spec::{CacheSpec, Tenant, TimedFault};
+use crate::station::Station;
 use neighbours::Neighbour;
 
 /// What a host asks.
@@ -81,6 +84,8 @@ const NO_REQUEST: u32 = u32::MAX;
 struct Pending {
     request: Request,
     submitted: Nanos,
+    /// When it reached its controller.
+    arrived: Nanos,
     member: u32,
     /// Address within the member's slice of the pool.
     slice: u32,
@@ -115,6 +120,10 @@ struct Member {
     waiting: VecDeque<u32>,
     sets: Vec<u32>,
     counters: MemberCounters,
+    /// Requests from their arrival until they are accepted.
+    at_controllers: Station,
+    /// Dirty bytes from the moment they are so until the drives have them.
+    dirty: Station,
 }
 
 struct Set {
@@ -168,6 +177,8 @@ struct RowWrite {
     writes: Vec<SlotWrite>,
     extents: Vec<Extent>,
     bytes: u64,
+    /// For each of its bytes, when it became dirty: the sum.
+    since_ns: u128,
     /// The request that waits for it, when it is written through.
     request: u32,
     is_neighbours: bool,
@@ -272,6 +283,7 @@ impl Array {
         let pending = Pending {
             request,
             submitted: now,
+            arrived: now,
             member,
             slice,
             address,
@@ -316,11 +328,17 @@ impl Array {
         let start = if is_neighbours {
             self.now
         } else {
-            let admitted = self.links.admitted_at(self.now + self.host_latency_ns, bytes);
+            let ready = self.now + self.host_latency_ns;
+            let admitted = self.links.admitted_at(self.now, ready, bytes);
             self.through_queue(admitted, bytes, is_write)
         };
         let bytes = if is_write { bytes } else { 0 };
-        let arrival = self.links.send(start, link, Way::ToArray, bytes, is_neighbours);
+        let sent = Sending {
+            ready: start,
+            bytes,
+            is_neighbours,
+        };
+        let arrival = self.links.send(self.now, link, Way::ToArray, sent);
         self.agenda.at(arrival, Event::Arrived(slot));
     }
 
@@ -373,6 +391,7 @@ impl Array {
             self.agenda.at(self.now, Event::Answered(slot));
             return;
         };
+        member.at_controllers.enter(self.now, 1);
         let latency_ns = if pending.request.is_write {
             member.write_latency_ns
         } else {
@@ -381,6 +400,7 @@ impl Array {
         let forward_ns = member.latency_ns_per_byte * f64::from(pending.request.bytes);
         self.agenda
             .at(accepted + latency_ns + forward_ns as Nanos, Event::Accepted(slot));
+        self.requests[slot as usize].arrived = self.now;
     }
 
     fn try_another_link(&mut self, slot: u32) {
@@ -396,7 +416,12 @@ impl Array {
     }
 
     fn accepted(&mut self, slot: u32) {
-        if self.requests[slot as usize].request.is_write {
+        let pending = &self.requests[slot as usize];
+        let stay_ns = u128::from(self.now - pending.arrived);
+        self.members[pending.member as usize]
+            .at_controllers
+            .leave(self.now, 1, stay_ns);
+        if pending.request.is_write {
             self.take_write(slot);
         } else {
             self.take_read(slot);
@@ -431,7 +456,12 @@ impl Array {
         let arrival = if bytes == 0 {
             start + self.links.latency_ns()
         } else {
-            self.links.send(start, link, Way::ToHost, bytes, is_neighbours)
+            let sent = Sending {
+                ready: start,
+                bytes,
+                is_neighbours,
+            };
+            self.links.send(self.now, link, Way::ToHost, sent)
         };
         self.agenda.at(arrival, Event::Answered(slot));
     }

@@ -3,5 +3,5 @@
 mod dirty;
 mod prefetch;
 
-pub(crate) use dirty::{DirtyRows, destage_limit};
+pub(crate) use dirty::{DirtyRow, DirtyRows, destage_limit};
 pub(crate) use prefetch::{Prefetcher, Recent};

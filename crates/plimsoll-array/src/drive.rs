@@ -11,6 +11,7 @@ use plimsoll_io::{Nanos, Random};
 
 use crate::agenda::Agenda;
 use crate::spec::{DriveKind, DriveSpec};
+use crate::station::Station;
 use hdd::Hdd;
 pub use mechanics::Mechanics;
 pub use seek::SeekCurve;
@@ -111,8 +112,6 @@ pub struct DriveCounters {
     pub busy_ns: u64,
     /// The part of it for other hosts.
     pub neighbour_busy_ns: u64,
-    /// Sum of the times from arrival to completion.
-    pub response_ns: u64,
 }
 
 impl DriveCounters {
@@ -121,11 +120,10 @@ impl DriveCounters {
         self.operations.iter().sum()
     }
 
-    fn count(&mut self, operation: &DriveOperation, now: Nanos) {
+    fn count(&mut self, operation: &DriveOperation) {
         let cause = operation.cause as usize;
         self.operations[cause] += 1;
         self.bytes[cause] += u64::from(operation.bytes);
-        self.response_ns += now - operation.arrived;
     }
 }
 
@@ -138,6 +136,8 @@ enum Works {
 pub(crate) struct Drive {
     works: Works,
     pub(crate) counters: DriveCounters,
+    /// Operations from their arrival to their completion.
+    pub(crate) station: Station,
 }
 
 impl Drive {
@@ -149,6 +149,7 @@ impl Drive {
         Self {
             works,
             counters: DriveCounters::default(),
+            station: Station::default(),
         }
     }
 
@@ -161,6 +162,7 @@ impl Drive {
         patience_ns: i64,
         agenda: &mut Agenda,
     ) {
+        self.station.enter(now, 1);
         match &mut self.works {
             Works::Hdd(hdd) => hdd.submit(now, number, operation, patience_ns, agenda),
             Works::Ssd(ssd) => ssd.submit(now, number, operation, agenda),
@@ -191,7 +193,8 @@ impl Drive {
             }
         };
         if let Some(operation) = &done {
-            self.counters.count(operation, now);
+            self.counters.count(operation);
+            self.station.leave(now, 1, u128::from(now - operation.arrived));
         }
         done
     }

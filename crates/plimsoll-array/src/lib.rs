@@ -15,6 +15,7 @@ mod path;
 pub mod raid;
 pub mod source;
 pub mod spec;
+mod station;
 
 pub use array::{
     Array, ArrayReport, CapReport, Completed, DriveReport, Happening, IoCounters, LinkReport, MemberCounters,
@@ -24,3 +25,4 @@ pub use check::{SpecError, SpecErrors, check, usable_bytes};
 pub use disk::ModelledDisk;
 pub use drive::{Cause, DriveCounters, Mechanics, SeekCurve};
 pub use spec::ArraySpec;
+pub use station::StationUse;

@@ -5,5 +5,5 @@ mod link;
 mod queue;
 
 pub(crate) use controller::Controllers;
-pub(crate) use link::{Links, Way};
+pub(crate) use link::{Links, Sending, Way};
 pub(crate) use queue::Queue;

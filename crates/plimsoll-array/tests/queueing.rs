@@ -1,4 +1,4 @@
-//! Stations against queueing theory: what a textbook says exactly, the model must give too.
+//! Stations against queueing theory: what a textbook says exactly, the model must give too. Little's law: `stations.rs`.
 
 mod support;
 

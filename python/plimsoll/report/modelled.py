@@ -77,8 +77,12 @@ def _array(array: dict[str, Any]) -> Table:
 
 
 def _stages(report: dict[str, Any]) -> Table:
-    rows = [[stage["stage"].capitalize(), 100 * stage["utilisation"]] for stage in report["stages"]]
-    headings = ["Stage", "At work (%)"]
+    keys = ("per_second", "present_mean", "stay_ms_mean")
+    rows = [
+        [stage["stage"].capitalize(), 100 * stage["utilisation"], *(stage.get(key) for key in keys)]
+        for stage in report["stages"]
+    ]
+    headings = ["Stage", "At work (%)", "Through it (1/s)", "There, mean", "Stay, mean (ms)"]
     if report.get("neighbours"):
         headings.append("At work for neighbours (%)")
         for row, stage in zip(rows, report["stages"], strict=True):
@@ -87,6 +91,10 @@ def _stages(report: dict[str, Any]) -> Table:
     borrowed = lived_on_credits(report)
     sentences += [borrowed] if borrowed else []
     note = " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
+    note += (
+        " A read is at the links, at a controller (with the time it takes there) and, unless it comes from memory, at the drives; a "
+        "write is at the drives later, and as old data, new data and parity. Waiting counts as being there."
+    )
     return Table(f"{MARK}: stages", headings, rows, note)
 
 
@@ -155,7 +163,12 @@ def _as_the_host_counted(total: dict[str, Any]) -> list[Any]:
 
 def _members(report: dict[str, Any]) -> Table:
     keys = ("read_hit_count", "write_stall_count", "destaged_row_count", "full_stripe_count", "dirty_bytes")
-    rows = [[f"Box {number}", *(box[key] for key in keys)] for number, box in enumerate(report["members"], 1)]
+    rows = [
+        [f"Box {number}", *(box[key] for key in keys), dirty.get("present_mean"), dirty.get("stay_ms_mean")]
+        for number, box in enumerate(report["members"], 1)
+        # Runs of earlier versions did not count it.
+        for dirty in [box.get("dirty") or {}]
+    ]
     headings = [
         "Box",
         "Reads from memory",
@@ -163,6 +176,8 @@ def _members(report: dict[str, Any]) -> Table:
         "Rows destaged",
         "Of these whole",
         "Dirty bytes at the end",
+        "Dirty bytes, mean",
+        "Dirty for, mean (ms)",
     ]
     return Table(f"{MARK}: counted by the array, by box", headings, rows)
 
@@ -172,6 +187,7 @@ def _drives(report: dict[str, Any]) -> Table:
     for number, drive in enumerate(report["drives"], 1):
         operations = ", ".join(f"{count:,} {cause}" for cause, count in drive["operations"])
         utilisation = 100 * drive["utilisation"]
-        rows.append([f"Drive {number}", drive["member"] + 1, utilisation, drive["response_ms"], operations])
-    headings = ["Drive", "Box", "At work (%)", "Response, mean (ms)", "Operations"]
+        present, response_ms = drive.get("present_mean"), drive["response_ms"]
+        rows.append([f"Drive {number}", drive["member"] + 1, utilisation, present, response_ms, operations])
+    headings = ["Drive", "Box", "At work (%)", "There, mean", "Response, mean (ms)", "Operations"]
     return Table(f"{MARK}: drives", headings, rows)

@@ -13,6 +13,7 @@ use crate::drive::Drive;
 use crate::path::{Controllers, Links, Queue};
 use crate::raid::{Layout, Slots};
 use crate::spec::{ArraySpec, MemberSpec, PageOrder, PoolSpec, VolumeSpec};
+use crate::station::Station;
 
 impl Array {
     /// Builds an array. `random` decides where platters and arms stand at first, and nothing else.
@@ -107,6 +108,8 @@ fn member(spec: &MemberSpec) -> Member {
         waiting: VecDeque::new(),
         sets: Vec::new(),
         counters: MemberCounters::default(),
+        at_controllers: Station::default(),
+        dirty: Station::default(),
     }
 }
 

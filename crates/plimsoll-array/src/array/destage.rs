@@ -21,10 +21,10 @@ impl Array {
                 if set.dirty.is_empty() || set.dirty.in_flight_count() >= limit || set.is_lost {
                     break;
                 }
-                let Some((row, extents, is_neighbours)) = set.dirty.take_next() else {
+                let Some((row, dirty)) = set.dirty.take_next() else {
                     break;
                 };
-                self.write_row(set_number, row, extents, NO_REQUEST, is_neighbours);
+                self.write_row(set_number, row, dirty, NO_REQUEST);
             }
         }
     }

@@ -1,16 +1,14 @@
-//! What the array tells about itself: counters by volume, member, drive and link, how busy each stage was, and which
-//! would be first to give way.
-
-use std::collections::BTreeSet;
+//! What the array tells about itself: counters by volume, member, drive and link, and how busy each stage was.
 
 use plimsoll_io::Nanos;
 use serde::Serialize;
 
 use super::neighbours::Neighbour;
-use super::{Array, IoCounters, Pool};
-use crate::drive::{Cause, DriveCounters};
-use crate::path::{Controllers, Way};
+use super::stages::StageUse;
+use super::{Array, IoCounters};
+use crate::drive::{Cause, Drive, DriveCounters};
 use crate::spec::Tenant;
+use crate::station::StationUse;
 
 /// Everything counted since the last [`Array::reset_counters`].
 #[derive(Clone, Debug, Serialize)]
@@ -96,6 +94,8 @@ pub struct MemberReport {
     pub full_stripe_count: u64,
     /// Dirty bytes now.
     pub dirty_bytes: u64,
+    /// Dirty bytes from the moment they are so until the drives have them.
+    pub dirty: StationUse,
 }
 
 /// One drive.
@@ -109,6 +109,8 @@ pub struct DriveReport {
     pub utilisation: f64,
     /// Mean time from arrival to completion.
     pub response_ms: f64,
+    /// Operations there on average, waiting or at work.
+    pub present_mean: f64,
 }
 
 /// One link.
@@ -146,18 +148,6 @@ pub struct RebuildReport {
     pub share: f64,
 }
 
-/// How busy one stage was.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct StageUse {
-    /// Drives (of the first pool; those of another are named with it), controllers, links to the array, links to the host; the host,
-    /// the disk queue and the cap where they limit.
-    pub stage: String,
-    /// Mean share of the time, over the stage's servers.
-    pub utilisation: f64,
-    /// The part of it for other hosts.
-    pub neighbour_utilisation: f64,
-}
-
 impl Array {
     /// Counts anew from now on.
     pub fn reset_counters(&mut self) {
@@ -168,12 +158,15 @@ impl Array {
         for member in &mut self.members {
             member.counters = Default::default();
             (member.controllers.busy_ns, member.controllers.neighbour_busy_ns) = (0, 0);
+            member.at_controllers.reset(self.now);
+            member.dirty.reset(self.now);
         }
         self.neighbours.iter_mut().for_each(Neighbour::reset_counters);
         for drive in &mut self.drives {
             drive.counters = DriveCounters::default();
+            drive.station.reset(self.now);
         }
-        self.links.reset_usage();
+        self.links.reset_usage(self.now);
         if let Some(queue) = &mut self.queue {
             queue.reset_usage();
         }
@@ -201,8 +194,6 @@ impl Array {
 
     /// Everything counted since the last reset.
     pub fn report(&self) -> ArrayReport {
-        let interval_ns = (self.now - self.counting_since).max(1);
-        let share = |busy_ns: Nanos| busy_ns as f64 / interval_ns as f64;
         let own = self.volumes.iter().filter(|volume| volume.tenant == Tenant::Host);
         let volumes = own.map(|volume| VolumeReport {
             name: volume.name.clone(),
@@ -215,44 +206,46 @@ impl Array {
             destaged_row_count: member.counters.destaged_row_count,
             full_stripe_count: member.counters.full_stripe_count,
             dirty_bytes: member.dirty_bytes,
+            dirty: self.together([member.dirty]),
         });
-        let drives = self
-            .drives
-            .iter()
-            .zip(&self.drive_members)
-            .map(|(drive, member)| DriveReport {
-                member: *member,
-                operations: Cause::ALL
-                    .iter()
-                    .map(|cause| (cause.name(), drive.counters.operations[*cause as usize]))
-                    .filter(|(_, count)| *count > 0)
-                    .collect(),
-                utilisation: share(drive.counters.busy_ns),
-                response_ms: mean_ms(drive.counters.response_ns, drive.counters.operation_count()),
-            });
-        let links = self.links.usage().map(|(busy_ns, _, request_count)| LinkReport {
-            to_array_utilisation: share(busy_ns[0]),
-            to_host_utilisation: share(busy_ns[1]),
-            request_count,
+        let drives = self.drives.iter().zip(&self.drive_members);
+        let links = self.links.usage().map(|link| LinkReport {
+            to_array_utilisation: self.share(link.busy_ns[0]),
+            to_host_utilisation: self.share(link.busy_ns[1]),
+            request_count: link.request_count,
         });
-        let mut report = ArrayReport {
-            interval_ns,
+        ArrayReport {
+            interval_ns: self.interval_ns(),
             volumes: volumes.collect(),
             neighbours: self.neighbour_reports(),
             members: members.collect(),
-            drives: drives.collect(),
+            drives: drives
+                .map(|(drive, member)| self.drive_report(drive, *member))
+                .collect(),
             links: links.collect(),
             cap: self.links.cap_use(self.now).map(|cap| CapReport {
-                utilisation: share(cap.busy_ns).min(1.0),
+                utilisation: self.share(cap.busy_ns).min(1.0),
                 base_per_second: cap.spec.operations_per_second,
                 credit_count: cap.credit_count,
                 credit_count_max: cap.spec.credit_count_max,
             }),
             rebuilds: self.rebuild_reports(),
-            stages: Vec::new(),
-        };
-        report.stages = self.stages(&report, share);
-        report
+            stages: self.stages(),
+        }
+    }
+
+    fn drive_report(&self, drive: &Drive, member: u32) -> DriveReport {
+        let operations = Cause::ALL
+            .iter()
+            .map(|cause| (cause.name(), drive.counters.operations[*cause as usize]));
+        let station = self.together([drive.station]);
+        DriveReport {
+            member,
+            operations: operations.filter(|(_, count)| *count > 0).collect(),
+            utilisation: self.share(drive.counters.busy_ns),
+            response_ms: station.stay_ms_mean,
+            present_mean: station.present_mean,
+        }
     }
 
     fn neighbour_reports(&self) -> Vec<NeighbourReport> {
@@ -283,72 +276,6 @@ impl Array {
         });
         ended.chain(running).collect()
     }
-
-    /// The drives that the volumes of a pool lie on.
-    fn drives_of(&self, pool: &Pool) -> BTreeSet<u32> {
-        let columns = pool.slices.iter().flat_map(|slice| &slice.columns);
-        let sets = columns.map(|(set, _)| &self.sets[*set as usize]);
-        sets.flat_map(|set| set.drive_first..set.drive_first + set.layout.drive_count)
-            .collect()
-    }
-
-    fn stages(&self, report: &ArrayReport, share: impl Fn(Nanos) -> f64) -> Vec<StageUse> {
-        let mean = |busy_ns: Nanos, count: usize| {
-            if count == 0 {
-                0.0
-            } else {
-                share(busy_ns) / count as f64
-            }
-        };
-        let stage = |name: &str, busy: (Nanos, Nanos), count| StageUse {
-            stage: name.to_owned(),
-            utilisation: mean(busy.0, count),
-            // Flash counts what a write will cost its dies before they have done it.
-            neighbour_utilisation: mean(busy.1.min(busy.0), count),
-        };
-        let controllers = || self.members.iter().map(|member| &member.controllers);
-        let links = |way: Way| {
-            let usage = self.links.usage();
-            sums(usage.map(|(busy, neighbours, _)| (busy[way as usize], neighbours[way as usize])))
-        };
-        let mut stages = vec![
-            stage(
-                "controllers",
-                sums(controllers().map(|all| (all.busy_ns, all.neighbour_busy_ns))),
-                controllers().map(Controllers::processor_count).sum(),
-            ),
-            stage("links to the array", links(Way::ToArray), report.links.len()),
-            stage("links to the host", links(Way::ToHost), report.links.len()),
-        ];
-        for (number, pool) in self.pools.iter().enumerate() {
-            let drives = self.drives_of(pool);
-            let counters = drives.iter().map(|drive| self.drives[*drive as usize].counters);
-            let busy = sums(counters.map(|drive| (drive.busy_ns, drive.neighbour_busy_ns)));
-            let name = match number {
-                0 => "drives".to_owned(),
-                _ => format!("drives of the pool {}", pool.name),
-            };
-            stages.push(stage(&name, busy, drives.len()));
-        }
-        let host_busy_ns = self.links.host_busy_ns();
-        stages.extend(host_busy_ns.map(|busy_ns| stage("host", (busy_ns, 0), 1)));
-        let queue = self.queue.as_ref();
-        stages.extend(queue.map(|queue| stage("disk queue", (queue.busy_ns(), 0), 1)));
-        stages.extend(report.cap.as_ref().map(|cap| StageUse {
-            stage: "cap".to_owned(),
-            utilisation: cap.utilisation,
-            neighbour_utilisation: 0.0,
-        }));
-        stages.sort_by(|left, right| right.utilisation.total_cmp(&left.utilisation));
-        stages
-    }
-}
-
-/// Both sums of pairs.
-fn sums(pairs: impl Iterator<Item = (Nanos, Nanos)>) -> (Nanos, Nanos) {
-    pairs.fold((0, 0), |(all, part), (busy_ns, neighbour_ns)| {
-        (all + busy_ns, part + neighbour_ns)
-    })
 }
 
 impl HostReport {

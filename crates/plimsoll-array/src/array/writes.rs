@@ -1,6 +1,7 @@
 //! Writes: into the cache when there is room, through to the drives when the cache is not to be trusted.
 
 use super::{Array, NO_REQUEST, Piece, RowWrite};
+use crate::cache::DirtyRow;
 use crate::drive::{Cause, Owner};
 use crate::raid::{Extent, Strategy, plan_write};
 use crate::spec::Tenant;
@@ -41,8 +42,9 @@ impl Array {
         } else {
             for piece in &self.pieces {
                 let dirty = &mut self.sets[piece.set as usize].dirty;
-                let added = dirty.add(piece.row, piece.extent, is_neighbours);
+                let added = dirty.add(self.now, piece.row, piece.extent, is_neighbours);
                 self.members[member].dirty_bytes += added;
+                self.members[member].dirty.enter(self.now, added);
             }
         }
         self.answer(slot);
@@ -69,7 +71,12 @@ impl Array {
         self.requests[slot as usize].parts_left = rows.len() as u32;
         let is_neighbours = self.is_neighbours(pending.request.volume);
         for (set, row, extents) in rows {
-            self.write_row(set, row, extents, slot, is_neighbours);
+            let through = DirtyRow {
+                extents,
+                since_ns: 0,
+                is_neighbours,
+            };
+            self.write_row(set, row, through, slot);
         }
     }
 
@@ -94,14 +101,12 @@ impl Array {
     }
 
     /// Sends a row to the drives: what has to be read first, then what is written.
-    pub(super) fn write_row(
-        &mut self,
-        set_number: u32,
-        row: u64,
-        extents: Vec<Extent>,
-        request: u32,
-        is_neighbours: bool,
-    ) {
+    pub(super) fn write_row(&mut self, set_number: u32, row: u64, dirty: DirtyRow, request: u32) {
+        let DirtyRow {
+            extents,
+            since_ns,
+            is_neighbours,
+        } = dirty;
         let set = &self.sets[set_number as usize];
         let share = self.members[set.member as usize].cache.old_data_share;
         let old_data_known = share > 0.0 && fraction_of(row) < share;
@@ -125,6 +130,7 @@ impl Array {
             writes: plan.writes,
             bytes: extents.iter().map(|extent| u64::from(extent.bytes)).sum(),
             extents,
+            since_ns,
             request,
             is_neighbours,
         };
@@ -218,7 +224,12 @@ impl Array {
         set.dirty.landed(row_write.row);
         set.dirty.recycle(row_write.extents);
         let member = set.member;
-        self.members[member as usize].dirty_bytes -= row_write.bytes;
+        let bytes = row_write.bytes;
+        let stay_ns = u128::from(bytes) * u128::from(self.now) - row_write.since_ns;
+        self.members[member as usize].dirty_bytes -= bytes;
+        self.members[member as usize]
+            .dirty
+            .leave(self.now, bytes, stay_ns);
         self.admit_waiting(member);
         self.destage(member);
     }

@@ -7,14 +7,18 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_io::Nanos;
+
 use crate::raid::Extent;
 use crate::spec::CacheSpec;
 
 /// What is dirty of a row.
-struct DirtyRow {
-    extents: Vec<Extent>,
+pub(crate) struct DirtyRow {
+    pub(crate) extents: Vec<Extent>,
+    /// For each of its bytes, when it became dirty: the sum.
+    pub(crate) since_ns: u128,
     /// Whether another host made it dirty. Volumes begin at whole MiB, so that hardly any row belongs to two.
-    is_neighbours: bool,
+    pub(crate) is_neighbours: bool,
 }
 
 /// Rows of one set that differ from what is on the drives.
@@ -30,10 +34,11 @@ pub(crate) struct DirtyRows {
 
 impl DirtyRows {
     /// Adds an extent; gives the bytes that were not dirty before.
-    pub(crate) fn add(&mut self, row: u64, extent: Extent, is_neighbours: bool) -> u64 {
+    pub(crate) fn add(&mut self, now: Nanos, row: u64, extent: Extent, is_neighbours: bool) -> u64 {
         let spare_lists = &mut self.spare_lists;
         let dirty = self.rows.entry(row).or_insert_with(|| DirtyRow {
             extents: spare_lists.pop().unwrap_or_default(),
+            since_ns: 0,
             is_neighbours,
         });
         let list = &mut dirty.extents;
@@ -52,7 +57,9 @@ impl DirtyRows {
             !touches
         });
         list.push(merged);
-        u64::from(merged.bytes) - freed
+        let added = u64::from(merged.bytes) - freed;
+        dirty.since_ns += u128::from(added) * u128::from(now);
+        added
     }
 
     /// Whether a range is wholly dirty, so that it is read from the cache.
@@ -67,8 +74,8 @@ impl DirtyRows {
         })
     }
 
-    /// Takes the next row of the sweep that is not on its way already: its number, what is dirty, and whether another host made it so.
-    pub(crate) fn take_next(&mut self) -> Option<(u64, Vec<Extent>, bool)> {
+    /// Takes the next row of the sweep that is not on its way already: its number and what is dirty.
+    pub(crate) fn take_next(&mut self) -> Option<(u64, DirtyRow)> {
         let in_flight = &self.in_flight;
         let free = |row: &&u64| !in_flight.contains(row);
         let ahead = self.rows.range(self.sweep..).map(|(row, _)| row).find(free);
@@ -76,7 +83,7 @@ impl DirtyRows {
         self.sweep = row + 1;
         let dirty = self.rows.remove(&row).expect("it was just found");
         self.in_flight.push(row);
-        Some((row, dirty.extents, dirty.is_neighbours))
+        Some((row, dirty))
     }
 
     /// A row has reached the drives.

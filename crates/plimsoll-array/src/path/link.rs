@@ -6,8 +6,9 @@
 use plimsoll_io::{NANOS_PER_SECOND, Nanos};
 
 use crate::spec::{CapSpec, PathPolicy, PathSpec};
+use crate::station::{Line, Station};
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Link {
     is_alive: bool,
     to_array_free_at: Nanos,
@@ -15,8 +16,18 @@ struct Link {
     busy_ns: [Nanos; 2],
     /// The part of it for other hosts.
     neighbour_busy_ns: [Nanos; 2],
-    bytes: [u64; 2],
     request_count: u64,
+    /// Transfers from the moment they are ready until their last byte is sent.
+    lines: [Line; 2],
+}
+
+/// What goes over a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sending {
+    /// When it is ready, now or later.
+    pub(crate) ready: Nanos,
+    pub(crate) bytes: u32,
+    pub(crate) is_neighbours: bool,
 }
 
 /// Which direction data flows.
@@ -46,6 +57,8 @@ struct Cap {
     updated_ns: f64,
     free_at_ns: f64,
     busy_ns: f64,
+    /// Requests from the moment they are ready until they are let through.
+    line: Line,
 }
 
 /// How a cap was used.
@@ -54,6 +67,18 @@ pub(crate) struct CapUse {
     pub(crate) busy_ns: Nanos,
     pub(crate) credit_count: f64,
     pub(crate) spec: CapSpec,
+    /// Requests that waited for it.
+    pub(crate) waiting: Station,
+}
+
+/// How a link was used: to the array and to the host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkUse {
+    pub(crate) is_alive: bool,
+    pub(crate) busy_ns: [Nanos; 2],
+    /// The part of it for other hosts.
+    pub(crate) neighbour_busy_ns: [Nanos; 2],
+    pub(crate) request_count: u64,
 }
 
 impl Links {
@@ -64,8 +89,8 @@ impl Links {
             to_host_free_at: 0,
             busy_ns: [0; 2],
             neighbour_busy_ns: [0; 2],
-            bytes: [0; 2],
             request_count: 0,
+            lines: Default::default(),
         };
         Self {
             links: vec![link; spec.link_count as usize],
@@ -84,6 +109,7 @@ impl Links {
                 updated_ns: 0.0,
                 free_at_ns: 0.0,
                 busy_ns: 0.0,
+                line: Line::default(),
             }),
         }
     }
@@ -115,20 +141,25 @@ impl Links {
         Some(chosen)
     }
 
-    /// When `bytes` sent now have arrived at the other end.
-    pub(crate) fn send(&mut self, now: Nanos, link: u32, way: Way, bytes: u32, is_neighbours: bool) -> Nanos {
+    /// When it has arrived at the other end.
+    pub(crate) fn send(&mut self, now: Nanos, link: u32, way: Way, sent: Sending) -> Nanos {
+        let Sending {
+            ready,
+            bytes,
+            is_neighbours,
+        } = sent;
         let transfer_ns = (f64::from(bytes) * self.ns_per_byte) as Nanos;
         let link = &mut self.links[link as usize];
         let free_at = match way {
             Way::ToArray => &mut link.to_array_free_at,
             Way::ToHost => &mut link.to_host_free_at,
         };
-        let start = now.max(*free_at);
+        let start = ready.max(*free_at);
         *free_at = start + transfer_ns;
         let mut end = *free_at;
+        link.lines[way as usize].pass(now, ready, end);
         link.busy_ns[way as usize] += transfer_ns;
         link.neighbour_busy_ns[way as usize] += if is_neighbours { transfer_ns } else { 0 };
-        link.bytes[way as usize] += u64::from(bytes);
         if way == Way::ToHost && self.host_ns_per_byte > 0.0 && !is_neighbours {
             // The host takes data in while it arrives, one link's after the other's.
             let taking_in_ns = (f64::from(bytes) * self.host_ns_per_byte) as Nanos;
@@ -140,8 +171,11 @@ impl Links {
     }
 
     /// When a provider's cap lets a request start.
-    pub(crate) fn admitted_at(&mut self, now: Nanos, bytes: u32) -> Nanos {
-        self.cap.as_mut().map_or(now, |cap| cap.admit(now, bytes))
+    pub(crate) fn admitted_at(&mut self, now: Nanos, ready: Nanos, bytes: u32) -> Nanos {
+        let Some(cap) = &mut self.cap else { return ready };
+        let admitted = cap.admit(ready, bytes);
+        cap.line.pass(now, ready, admitted);
+        admitted
     }
 
     /// A link is lost or back.
@@ -164,15 +198,24 @@ impl Links {
     }
 
     /// Counts anew.
-    pub(crate) fn reset_usage(&mut self) {
+    pub(crate) fn reset_usage(&mut self, now: Nanos) {
         for link in &mut self.links {
             (link.busy_ns, link.neighbour_busy_ns) = ([0; 2], [0; 2]);
-            (link.bytes, link.request_count) = ([0; 2], 0);
+            link.request_count = 0;
+            link.lines.iter_mut().for_each(|line| line.reset(now));
         }
         self.host_busy_ns = 0;
         if let Some(cap) = &mut self.cap {
             cap.busy_ns = 0.0;
+            cap.line.reset(now);
         }
+    }
+
+    /// Who stood in the lines of one direction.
+    pub(crate) fn stations(&self, now: Nanos, way: Way) -> impl Iterator<Item = Station> + '_ {
+        self.links
+            .iter()
+            .map(move |link| link.lines[way as usize].station_at(now))
     }
 
     /// How long the host itself took data in, where it limits.
@@ -186,14 +229,18 @@ impl Links {
             busy_ns: cap.busy_ns as Nanos,
             credit_count: cap.credits_at(now as f64),
             spec: cap.spec,
+            waiting: cap.line.station_at(now),
         })
     }
 
-    /// Busy time of each link, to the array and to the host, the part of it for other hosts, and its requests.
-    pub(crate) fn usage(&self) -> impl Iterator<Item = ([Nanos; 2], [Nanos; 2], u64)> + '_ {
-        self.links
-            .iter()
-            .map(|link| (link.busy_ns, link.neighbour_busy_ns, link.request_count))
+    /// How each link was used.
+    pub(crate) fn usage(&self) -> impl Iterator<Item = LinkUse> + '_ {
+        self.links.iter().map(|link| LinkUse {
+            is_alive: link.is_alive,
+            busy_ns: link.busy_ns,
+            neighbour_busy_ns: link.neighbour_busy_ns,
+            request_count: link.request_count,
+        })
     }
 }
 
