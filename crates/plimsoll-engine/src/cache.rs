@@ -12,6 +12,7 @@ pub mod writeback;
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
@@ -375,32 +376,36 @@ impl Cache {
 
     /// Takes the frame that should go first out of the replacement order. Pinned frames are put back.
     fn next_victim(&self) -> Option<Rc<Frame>> {
-        let mut attempts = self.replacement.borrow().len();
+        let frames = self.frames.borrow();
+        let mut replacement = self.replacement.borrow_mut();
+        let mut attempts = replacement.len();
         let mut put_back = Vec::new();
         let mut victim = None;
         while attempts > 0 {
             attempts -= 1;
-            let Some(Reverse((noted, key))) = self.replacement.borrow_mut().pop() else {
+            let Some(mut first) = replacement.peek_mut() else {
                 break;
             };
-            let Some(frame) = self.frames.borrow().get(&key).cloned() else {
+            let Reverse((noted, key)) = *first;
+            let Some(frame) = frames.get(&key) else {
+                PeekMut::pop(first);
                 continue;
             };
             if frame.rank.get() > noted {
-                self.replacement
-                    .borrow_mut()
-                    .push(Reverse((frame.rank.get(), key)));
+                // Touched since it was noted: it moves back within the order, which is cheaper than to leave and come again.
+                *first = Reverse((frame.rank.get(), key));
                 continue;
             }
-            // Two holders are the map and this function: anything above is somebody's pin.
-            if Rc::strong_count(&frame) > 2 || frame.writing.get() {
+            PeekMut::pop(first);
+            // The map is one holder: anything above is somebody's pin.
+            if Rc::strong_count(frame) > 1 || frame.writing.get() {
                 put_back.push(Reverse((noted, key)));
                 continue;
             }
-            victim = Some(frame);
+            victim = Some(frame.clone());
             break;
         }
-        self.replacement.borrow_mut().extend(put_back);
+        replacement.extend(put_back);
         victim
     }
 

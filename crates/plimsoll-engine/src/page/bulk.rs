@@ -87,7 +87,13 @@ impl<'a> PageBuilder<'a> {
         node[key_words..child_start].copy_from_slice(suffix);
         node[child_start..child_start + 4].copy_from_slice(&child.to_le_bytes());
         let start = self.size.header_bytes() + self.data_end;
-        self.bytes[start..start + child_start + 4].copy_from_slice(&node[..child_start + 4]);
+        let tags_start = self.size.bytes() - TAG_BYTES * self.tags;
+        if start + CHILD_NODE_BYTES_MAX <= tags_start {
+            // A copy of a constant length is a few instructions. What lies behind the node is written over later.
+            self.bytes[start..start + CHILD_NODE_BYTES_MAX].copy_from_slice(&node);
+        } else {
+            self.bytes[start..start + child_start + 4].copy_from_slice(&node[..child_start + 4]);
+        }
         self.add_tag(child_start + 4, in_tag);
     }
 
