@@ -35,9 +35,12 @@ ORDER = {
     "modelled_light": "The light workload on modelled arrays of hard drives, one processor: how many I/Os of the host are modelled in a second.",
     "modelled_engine": "The whole engine on a modelled array, in virtual time: two hours of the performance test on the EMC VNXe3300, from the "
     "start of the process to its result. A second thread codes the pages that are written.",
+    "modelled_day": "The same for 24 hours, on one machine with other work at the same time where the load average says so.",
     "modelled_toy": "A closed queue with one server, the same in this model and in SimPy, in the same run.",
     "calibrated": "A device model is fitted to a sweep of the storage at hand, the performance test is predicted from it, and then run. All of it "
-    "one right after the other. An error of the fit itself of tens of percent says that the storage, or the machine it is shared with, did not hold still.",
+    "one right after the other. An error of the fit itself of tens of percent says that the storage, or the machine it is shared with, did not hold still. "
+    "With one database the engine leaves one of two processors to the kernel; with two it competes with it, and there what a durable write waits for "
+    "is known only roughly.",
     "reads_against_fio": "A prepared database of 2 GiB behind a cache of 32 MiB; sessions at full speed that each read one record, that is one page, "
     "against fio reading pages of the same file at random: with as many outstanding as there are sessions and, where a row says so, with the "
     "engine's own mean outstanding I/O, between the two depths of fio next to it (powers of two). Runs of 1 s in turns, both sides on the processor that "
