@@ -63,8 +63,6 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 	trust::abandoned::an_abandoned_operation_has_happened_or_not_and_nobody_hangs \
 	trust::torn_pages::with_images_no_tear_loses_anything_even_on_the_largest_pages \
 	trust::torn_pages::without_images_a_disk_that_writes_whole_pages_loses_nothing
-FUZZERS := fuzz::no_decoder_panics_for_as_long_as_told \
-	fuzz_whole::no_damaged_database_makes_a_reader_panic_for_as_long_as_told
 CRASHES := trust::killed::many_kills_lose_nothing_acknowledged
 
 simulate: ## 10,000 power cuts and the other simulations: make simulate SEED=7; with HOURS=h or CUTS=n that many power cuts, JOBS=n at once
@@ -77,8 +75,8 @@ crash: ## kill a real process under load and recover, over and over: KILLS=n (20
 powercuts: $(VENV)/.native $(VENV)/.dev ## cut the power of volatile disks under ext4 and xfs, and audit: CUTS=n (300), SEED=n; wants root
 	$(BIN)/python tests/powercuts/campaign.py $(or $(CUTS),300) $(SEED)
 
-fuzz: $(VENV)/.native $(VENV)/.dev ## give damaged inputs to every decoder, engine and Python: SECONDS=n each (60), SEED=n
-	PLIMSOLL_SEED=$(SEED) PLIMSOLL_FUZZ_SECONDS=$(or $(SECONDS),60) $(PYTHON) tests/rust_tests.py plimsoll-engine --release $(FUZZERS)
+fuzz: $(VENV)/.native $(VENV)/.dev ## look for inputs that harm any reader, engine and Python: SECONDS=n each (60), SEED=n, KEEP=1; wants g++
+	$(BIN)/python tests/fuzz/guided.py $(or $(SECONDS),60) $(SEED) $(if $(filter 1,$(KEEP)),--keep)
 	$(BIN)/python tests/fuzz/fuzzing.py $(or $(SECONDS),60) $(SEED)
 
 soak: $(VENV)/.native ## a stress run under DIR= whose memory, descriptors and files must stay flat: HOURS=h (1), KEEP=1

@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 from decoders import FILES, IMPORTS, NAMES, corpus, survives
 
+from plimsoll.sizing.mistakes import InputError
+from plimsoll.study.description import read_study
+
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in IMPORTS])
 def test_a_damaged_input_is_read_or_refused(name: str) -> None:
@@ -20,3 +23,12 @@ def test_the_corpus_is_sound(name: str, tmp_path: Path) -> None:
         path = tmp_path / f"{number}.toml"
         path.write_bytes(content)
         FILES[name](path)
+
+
+@pytest.mark.parametrize("base", ["light = 3", "plan = 3", "plan_file = 3", "light = []", 'light = { mix = "abc" }'])
+def test_a_study_whose_base_is_no_table_is_refused_in_words(base: str, tmp_path: Path) -> None:
+    """What stands in the wrong form is told with its line, whichever way the base is given."""
+    path = tmp_path / "study.toml"
+    path.write_text(f'kind = "study"\nname = "base"\n{base}\n[[variants]]\nname = "one"\n')
+    with pytest.raises(InputError, match="must be|exactly one"):
+        read_study(path)

@@ -166,6 +166,10 @@ def test_real_variants_run_one_after_another_and_leave_nothing(tmp_path: Path) -
     assert json.loads((tmp_path / "out" / "study.json").read_text())["sides"][0]["runs_count"] == 2
 
 
+#: Nine such axes are a thousand million variants, which must not be listed to be counted.
+TEN_VALUES = '\n[[axes]]\nkey = "light.sessions"\nvalues = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n'
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -180,6 +184,8 @@ def test_real_variants_run_one_after_another_and_leave_nothing(tmp_path: Path) -
         (('kind = "study"', 'kind = "plan"'), "`plimsoll run` reads files of this kind"),
         (('name = "the same"', 'name = "As sold!"'), "would share a folder"),
         (("repeat = 3", 'repeat = 3\nplan_file = "other.toml"'), "write exactly one of"),
+        (('name = "the same"', 'nmae = "the same"'), "did you mean `name`"),
+        (("repeat = 3", "repeat = 3" + 9 * TEN_VALUES), "make 3000000000 variants"),
     ],
 )
 def test_mistakes_are_told_with_a_hint(

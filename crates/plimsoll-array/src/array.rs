@@ -383,9 +383,9 @@ impl Array {
             self.try_another_link(slot);
             return;
         }
-        let member = &mut self.members[pending.member as usize];
         let volume = pending.request.volume;
-        let is_neighbours = self.volumes[volume as usize].tenant != Tenant::Host;
+        let is_neighbours = self.is_neighbours(volume);
+        let member = &mut self.members[pending.member as usize];
         let Some(accepted) = member.controllers.accept(self.now, volume, is_neighbours) else {
             self.requests[slot as usize].is_lost = true;
             self.agenda.at(self.now, Event::Answered(slot));

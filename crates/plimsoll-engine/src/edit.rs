@@ -216,7 +216,7 @@ impl NewNode {
 
     fn decode(wire: &mut TakeWire<'_>) -> Option<Self> {
         Some(Self {
-            flags: wire.byte()?,
+            flags: wire.byte().filter(|flags| flags & !node_flags::ALL == 0)?,
             key: wire.bytes()?.to_vec(),
             data: wire.bytes()?.to_vec(),
         })
@@ -355,6 +355,22 @@ impl RowChange {
             }
             RowChange::Splice { old, new, .. } => new.len().saturating_sub(old.len()),
             _ => 0,
+        }
+    }
+
+    /// Why this change cannot be meant for a row with this data: the log and the page do not belong together.
+    pub fn disagrees(&self, present: &[u8]) -> Option<&'static str> {
+        match self {
+            RowChange::Delete { old: Some(old) } => {
+                (present != old.as_slice()).then_some("the log deletes another row than the page has")
+            }
+            RowChange::Splice { at, old, .. } => {
+                let there = present.get(*at as usize..*at as usize + old.len());
+                (there != Some(&old[..])).then_some("the log changes other data than the page has")
+            }
+            RowChange::Delta { at, width, .. } => (*at as usize + usize::from(*width) > present.len())
+                .then_some("the log adds to a counter outside the row's data"),
+            _ => None,
         }
     }
 

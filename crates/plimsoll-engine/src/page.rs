@@ -54,6 +54,8 @@ pub mod node_flags {
     pub const DELETED: u8 = 2;
     /// The key shares a prefix with the external header.
     pub const COMPRESSED: u8 = 4;
+    /// All there are: a tag has three bits for them.
+    pub const ALL: u8 = VERSIONED | DELETED | COMPRESSED;
 }
 
 /// Byte offsets of the header fields.
@@ -70,6 +72,6 @@ mod field {
     pub const OWN_PAGE: usize = 64;
 }
 
-const TAG_BYTES: usize = 4;
+pub(crate) const TAG_BYTES: usize = 4;
 /// A shared prefix of up to this many bytes costs more to compress than it saves.
 const PREFIX_WORTH_BYTES: usize = 2;

@@ -11,6 +11,7 @@
 //! Redo mostly reads: pages flushed before the stop are found up to date. Pages are therefore read ahead of their records, many at once.
 
 mod ahead;
+mod misfit;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -324,7 +325,7 @@ impl Replayer {
         {
             let mut bytes = frame.bytes_mut(&database);
             let mut page = PageMut::new(&mut bytes, database.size());
-            if let Some(damage) = mismatch(&page.view(), row) {
+            if let Some(damage) = misfit::of_row(&page.view(), row) {
                 drop(bytes);
                 return self.note_damage(key, damage);
             }
@@ -424,15 +425,13 @@ impl Replayer {
             }
             Err(damage) => return self.note_damage(key, damage),
         };
-        {
-            let mut bytes = frame.bytes_mut(database);
-            let mut page = PageMut::new(&mut bytes, database.size());
-            edits
-                .edits
-                .iter()
-                .for_each(|edit| edit.apply(&mut page, edits.page));
-            page.set_dbtime(dbtime);
-        }
+        let edited = misfit::edited(&PageView::new(&frame.bytes(), database.size()), edits);
+        let mut edited = match edited {
+            Ok(edited) => edited,
+            Err(damage) => return self.note_damage(key, damage),
+        };
+        PageMut::new(&mut edited, database.size()).set_dbtime(dbtime);
+        frame.bytes_mut(database).copy_from_slice(&edited);
         if makes_anew {
             self.contents.insert(key, start);
         }
@@ -466,6 +465,9 @@ impl Replayer {
         content[..image.front.len()].copy_from_slice(&image.front);
         let back_start = content.len() - image.back.len();
         content[back_start..].copy_from_slice(&image.back);
+        if let Some(damage) = misfit::of_content(&PageView::new(&content, size)) {
+            return self.note_damage(key, damage);
+        }
         self.contents.insert(key, start);
         // The image is put back even over a page that looks sound and newer: a torn page of very regular data can have the right checksum. All
         // that was changed since is in the log behind the image.
@@ -567,21 +569,6 @@ impl Replayer {
             row.tree.kind = kind_of(&row.tree);
         }
         Ok(())
-    }
-}
-
-/// Why a change that is due does not fit the page it is for.
-fn mismatch(page: &PageView<'_>, row: &RowRecord) -> Option<PageDamage> {
-    let line = usize::from(row.line);
-    if page.lines() + usize::from(matches!(row.change, RowChange::Insert { .. })) <= line {
-        return Some(PageDamage::Link("the log names a line the page does not have"));
-    }
-    match &row.change {
-        RowChange::Delete { old: Some(old) } => {
-            let same = page.node(line).is_ok_and(|node| node.data == old.as_slice());
-            (!same).then_some(PageDamage::Link("the log deletes another row than the page has"))
-        }
-        _ => None,
     }
 }
 

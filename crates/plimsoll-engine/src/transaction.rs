@@ -13,7 +13,7 @@ use crate::batch::{Batch, Step, Stop};
 use crate::btree::split::{Coming, make_room, node_bytes_max, refit_prefix};
 use crate::btree::{Path, Tree, find};
 use crate::edit::RowChange;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, PageDamage, Result};
 use crate::log::record::{LogRecord, RowRecord};
 use crate::page::PageMut;
 use crate::space::allocate;
@@ -636,12 +636,16 @@ impl Work {
     fn undo_step(&self, batch: &mut Batch<'_>, entry: &UndoEntry) -> Step<Progress<()>> {
         let (path, line) = find(batch, &entry.row.tree, &entry.row.key)?;
         let Ok(line) = line else {
-            let damage = crate::error::PageDamage::Link("a row to be taken back is not in its tree");
+            let damage = PageDamage::Link("a row to be taken back is not in its tree");
             return Err(batch.damaged(path.leaf, damage));
         };
-        let (present, free) = batch.with(path.leaf, |view| {
-            Ok((view.node(line)?.data.len(), view.free_bytes()))
+        let (present, free, why) = batch.with(path.leaf, |view| {
+            let data = view.node(line)?.data;
+            Ok((data.len(), view.free_bytes(), entry.inverse.disagrees(data)))
         })?;
+        if let Some(why) = why {
+            return Err(batch.damaged(path.leaf, PageDamage::Link(why)));
+        }
         if entry.inverse.growth_bytes(present) > free {
             return self.make_room(batch, &entry.row, &path, None);
         }

@@ -122,7 +122,7 @@ def fit(points: Sequence[SweepPoint], size_bytes: int, name: str, host: dict[str
     candidates = [
         _improve(constants, build, training, size_bytes) for constants, build in kinds(training, size_bytes, name)
     ]
-    array = min(candidates, key=lambda candidate: _cost(candidate, training, size_bytes))
+    _, array = min(candidates, key=lambda candidate: candidate[0])
     rates = modelled_rates(array, points, size_bytes)
     errors = [
         (point, rate, 100 * (rate / point.per_second - 1), is_held)
@@ -140,8 +140,8 @@ def _improve(
     build: Callable[[dict[str, float]], dict[str, Any]],
     points: Sequence[SweepPoint],
     size_bytes: int,
-) -> dict[str, Any]:
-    """The array with the constants that fit best: a pattern search, each up and down by a factor, which shrinks when nothing helps."""
+) -> tuple[float, dict[str, Any]]:
+    """The array with the constants that fit best, behind its cost: a pattern search, each up and down by a factor, which shrinks when nothing helps."""
     best, least, factor = constants, _cost(build(constants), points, size_bytes), 1.5
     while factor > 1.03:
         better = False
@@ -156,7 +156,7 @@ def _improve(
                     break
         if not better:
             factor = math.sqrt(factor)
-    return build(best)
+    return least, build(best)
 
 
 def _cost(array: dict[str, Any], points: Sequence[SweepPoint], size_bytes: int) -> float:

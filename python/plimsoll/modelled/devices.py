@@ -99,7 +99,7 @@ def _line(points: Sequence[SweepPoint]) -> tuple[float, float]:
 
 
 def _common(name: str, constants: Constants, fixed_ms: float) -> dict[str, Any]:
-    """What both kinds of array share: one drive, one link, one controller that costs nothing."""
+    """What all kinds of array share: one drive, one link, one controller that costs nothing."""
     return {
         "name": name, "title": f"the storage measured as {name}", "drive": f"{name}-drive", "level": "RAID 0", "sets": [1],
         "spare_count": 0, "slot_count": 1, "member_count": 1, "controller_count": 1, "processor_count": 1,
@@ -113,7 +113,7 @@ def _common(name: str, constants: Constants, fixed_ms: float) -> dict[str, Any]:
 
 
 def flash_array(constants: Constants, size_bytes: int, name: str) -> dict[str, Any]:
-    """Dies in parallel behind a fixed latency: also what a virtual disk looks like from within."""
+    """Dies in parallel behind a fixed latency."""
     fixed_ms = constants["read_ms"] * constants["fixed_share"]
     die_us = max(1000 * (constants["read_ms"] - fixed_ms), 1.0)
     dies = max(1, min(round(constants["parallel"]), 4096))
@@ -143,9 +143,9 @@ def hard_drive_array(constants: Constants, size_bytes: int, name: str) -> dict[s
 
 def virtual_disk_array(constants: Constants, size_bytes: int, name: str) -> dict[str, Any]:
     """One queue that all requests go through; what lies below answers at once."""
-    below = {"read_ms": 0.002, "fixed_share": 0.5, "parallel": 4096, "program_mb_per_s": 1e6, "write_ms": 0.0}
+    below = {"read_ms": 0.001, "fixed_share": 0.0, "parallel": 4096, "program_mb_per_s": 1e6, "write_ms": 0.0}
     figures = {
         f"queue_{key}": round(constants[key], 4)
         for key in ("notice_us", "request_us", "read_us_per_kib", "write_us_per_kib", "flush_us")
     }
-    return flash_array(constants | below, size_bytes, name) | {"read_latency_ms": 0.0} | figures
+    return flash_array(constants | below, size_bytes, name) | figures

@@ -171,8 +171,10 @@ class Collector:
             self.add(("schema_version",), f"is {_quoted(version)}, a form this program does not know", hint)
         return self.table(data, fields, ())
 
-    def table(self, value: Mapping[str, Any], fields: Mapping[str, Field], path: KeyPath) -> dict[str, Any]:
-        """A table's values, defaults filled in; wrong values come back as their default."""
+    def table(self, value: Any, fields: Mapping[str, Field], path: KeyPath) -> dict[str, Any]:
+        """A table's values, defaults filled in; wrong values, and those of what is no table, come back as their default."""
+        if not self._is_table(value, path):
+            return {key: spec.default for key, spec in fields.items()}
         for key in value:
             if key not in fields:
                 self.add((*path, key), "is not a key of this table", _unknown_key_hint(key, fields))

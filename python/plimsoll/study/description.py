@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -148,6 +149,8 @@ def _base(document: LocatedFile, content: dict[str, Any], path: Path, collector:
         said = " and ".join(f"`{way}`" for way in ways) or "nothing"
         collector.add((), f"has {said} as its base", "write exactly one of [light], [plan] and plan_file")
         return {}
+    if not content[ways[0]] and not isinstance(document.data[ways[0]], dict):
+        return {}
     if ways == ["plan_file"]:
         other = read_located(path.parent / str(content["plan_file"]))
         require_kind(other, ("plan",), {})
@@ -185,15 +188,17 @@ def _combinations(
             hint = 'put the whole path in quotes: set = { "light.sessions" = 12 }'
             collector.add(("variants", index, "set"), "has a path without quotes", hint)
         else:
-            named.append((variant["name"], settings))
+            named.append((variant["name"] or f"variant {index + 1}", settings))
+    count = max(1, len(named)) * math.prod(len(values) for _, _, values in axes)
+    if count > VARIANTS_MAX:
+        collector.add(("axes",), f"make {count} variants", f"{VARIANTS_MAX} are the most")
+        return []
     found = []
     for values in itertools.product(*(values for _, _, values in axes)):
         settings = {key: value for (key, _, _), value in zip(axes, values, strict=True)}
         words = ", ".join(f"{title} {_word(value)}" for (_, title, _), value in zip(axes, values, strict=True))
         found += [(f"{name}, {words}" if words else name, {**own, **settings}) for name, own in named or [("", {})]]
     found = [(name.removeprefix(", ") or "base", settings) for name, settings in found]
-    if len(found) > VARIANTS_MAX:
-        collector.add(("axes",), f"make {len(found)} variants", f"{VARIANTS_MAX} are the most")
     names = [name for name, _ in found]
     if content["baseline"] is not None and content["baseline"] not in names:
         hint = nearest_names(content["baseline"], names)

@@ -47,7 +47,7 @@ impl Neighbour {
     }
 
     fn pause_ns(&mut self) -> Nanos {
-        let pause_s = -(1.0 - self.random.unit()).ln() / self.spec.per_second;
+        let pause_s = self.random.exponential() / self.spec.per_second;
         (pause_s * NANOS_PER_SECOND as f64) as Nanos
     }
 

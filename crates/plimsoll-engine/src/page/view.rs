@@ -478,6 +478,9 @@ impl<'a> PageView<'a> {
                 found,
             });
         }
+        if self.data_end() > self.data_area_bytes() - count * TAG_BYTES {
+            return Err(PageFault::Overlap);
+        }
         (0..self.lines()).try_for_each(|line| self.node(line).map(|_| ()))
     }
 

@@ -1,13 +1,15 @@
-//! Redo must notice when a page is not what the log speaks of.
+//! Redo must notice when a page is not what the log speaks of, and leave it alone then.
 
-use super::mismatch;
+use super::misfit::{edited, of_content, of_row};
 use crate::PageSize;
-use crate::edit::RowChange;
+use crate::edit::{Edit, NewNode, RowChange};
 use crate::error::PageDamage;
-use crate::log::record::RowRecord;
+use crate::log::record::{PageEdits, RowRecord};
 use crate::page::{PageMut, PageView, page_flags};
 
-fn delete_of(old: &[u8], line: u16) -> RowRecord {
+const SIZE: PageSize = PageSize::KIB_4;
+
+fn row(line: u16, change: RowChange) -> RowRecord {
     RowRecord {
         transaction: 1,
         database: 1,
@@ -19,24 +21,153 @@ fn delete_of(old: &[u8], line: u16) -> RowRecord {
         line,
         compensation: false,
         key: b"key".to_vec(),
-        change: RowChange::Delete {
-            old: Some(old.to_vec()),
-        },
+        change,
     }
 }
 
-/// A page whose time is right and whose row is another one was written by a lost or misplaced write; deleting it would hide that.
-#[test]
-fn a_delete_of_another_row_is_damage() {
-    let size = PageSize::KIB_4;
-    let mut bytes = vec![0; size.bytes()];
-    let mut page = PageMut::new(&mut bytes, size);
+/// A leaf with the row `the row`.
+fn leaf() -> Vec<u8> {
+    let mut bytes = vec![0; SIZE.bytes()];
+    let mut page = PageMut::new(&mut bytes, SIZE);
     page.format(40, 8, page_flags::LEAF, &[]);
     page.insert(0, 0, b"key", b"the row");
-    let view = PageView::new(&bytes, size);
-    assert_eq!(mismatch(&view, &delete_of(b"the row", 0)), None);
-    let other = mismatch(&view, &delete_of(b"another", 0));
-    assert!(matches!(other, Some(PageDamage::Link(text)) if text.contains("another row")));
-    let beyond = mismatch(&view, &delete_of(b"the row", 1));
-    assert!(matches!(beyond, Some(PageDamage::Link(text)) if text.contains("line")));
+    bytes
+}
+
+#[track_caller]
+fn assert_told(found: Option<PageDamage>, part: &str) {
+    assert!(
+        matches!(&found, Some(PageDamage::Link(text)) if text.contains(part)),
+        "{found:?} and not {part}"
+    );
+}
+
+/// A page whose time is right and whose row is another one was written by a lost or misplaced write; changing it would hide that.
+#[test]
+fn a_change_of_another_row_is_damage() {
+    let bytes = leaf();
+    let view = PageView::new(&bytes, SIZE);
+    let delete = |old: &[u8]| RowChange::Delete {
+        old: Some(old.to_vec()),
+    };
+    let splice = |at, old: &[u8]| RowChange::Splice {
+        at,
+        old: old.to_vec(),
+        new: b"new".to_vec(),
+    };
+    let add = |at| RowChange::Delta {
+        at,
+        width: 4,
+        amount: 1,
+    };
+    for sound in [delete(b"the row"), splice(4, b"row"), add(3), RowChange::Undelete] {
+        assert_eq!(of_row(&view, &row(0, sound.clone())), None);
+        assert_told(of_row(&view, &row(1, sound)), "line");
+    }
+    assert_told(of_row(&view, &row(0, delete(b"another"))), "another row");
+    assert_told(of_row(&view, &row(0, splice(4, b"raw"))), "other data");
+    assert_told(of_row(&view, &row(0, splice(5, b"row"))), "other data");
+    assert_told(of_row(&view, &row(0, splice(u32::MAX, b"row"))), "other data");
+    assert_told(of_row(&view, &row(0, add(4))), "counter");
+}
+
+#[test]
+fn what_has_no_room_on_the_page_is_damage() {
+    let bytes = leaf();
+    let view = PageView::new(&bytes, SIZE);
+    let insert = |bytes| RowChange::Insert { data: vec![1; bytes] };
+    assert_eq!(of_row(&view, &row(1, insert(100))), None);
+    assert_told(of_row(&view, &row(2, insert(100))), "line");
+    assert_told(of_row(&view, &row(1, insert(4040))), "room");
+    let grown = RowChange::Bury { data: vec![1; 4060] };
+    assert_told(of_row(&view, &row(0, grown)), "room");
+}
+
+#[test]
+fn edits_that_do_not_fit_leave_the_page_alone() {
+    let bytes = leaf();
+    let view = PageView::new(&bytes, SIZE);
+    let node = |bytes| NewNode {
+        flags: 0,
+        key: b"nearly".to_vec(),
+        data: vec![1; bytes],
+    };
+    let format = |nodes, external: &[u8]| Edit::Format {
+        object: 8,
+        flags: page_flags::LEAF,
+        previous: 0,
+        next: 0,
+        external: external.to_vec(),
+        nodes,
+    };
+    let set = |line, bytes| Edit::SetData {
+        line,
+        data: vec![1; bytes],
+    };
+    let external = |bytes| Edit::SetExternal {
+        external: vec![b'k'; bytes],
+    };
+    let made = |edits: Vec<Edit>| {
+        let edits = PageEdits {
+            page: 40,
+            dbtime_before: 1,
+            edits,
+        };
+        edited(&view, &edits)
+    };
+    for (edit, part) in [
+        (format(vec![node(2000), node(2100)], b""), "room"),
+        (format(vec![], &[1; 4060]), "room"),
+        (
+            Edit::Insert {
+                line: 2,
+                node: node(1),
+            },
+            "line",
+        ),
+        (
+            Edit::Insert {
+                line: 1,
+                node: node(4060),
+            },
+            "room",
+        ),
+        (Edit::Remove { line: 1 }, "line"),
+        (set(1, 1), "line"),
+        (set(0, 4060), "room"),
+        (external(4060), "room"),
+    ] {
+        let after = vec![
+            Edit::Remove { line: 0 },
+            Edit::Insert {
+                line: 0,
+                node: node(3),
+            },
+            edit.clone(),
+        ];
+        assert_told(made(vec![edit]).err(), part);
+        assert!(made(after[..2].to_vec()).is_ok());
+        assert_told(made(after).err(), part);
+    }
+    // The prefix of the node goes: what is left is no page.
+    let shortened = vec![
+        format(
+            vec![NewNode {
+                flags: 0,
+                key: vec![b'k'; 20],
+                data: vec![],
+            }],
+            &[b'k'; 20],
+        ),
+        external(3),
+    ];
+    assert_told(made(shortened).err(), "no page");
+}
+
+#[test]
+fn an_image_of_no_page_is_damage() {
+    let mut bytes = leaf();
+    assert_eq!(of_content(&PageView::new(&bytes, SIZE)), None);
+    bytes.fill(0xFF);
+    assert_told(of_content(&PageView::new(&bytes, SIZE)), "no page");
 }

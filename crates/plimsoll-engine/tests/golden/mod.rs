@@ -10,7 +10,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 fn workspace_root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let found = above.find(|folder| folder.join("tests/golden/ese").is_dir());
+    found.expect("the golden files lie in the repository").to_owned()
 }
 
 fn gunzip(path: &Path) -> Vec<u8> {
