@@ -271,7 +271,7 @@ BUGS = (
         "if let Some(why) = edit_misfit(&edited.view(), edit) {",
         "if let Some(why) = edit_misfit(&edited.view(), edit).filter(|_| !PLANTED) {",
         "fuzz",
-        "recovery_survives_what_was_kept",
+        "recovery_names_the_page_that_the_log_does_not_fit",
     ),
     Bug(
         "redo takes any image for a page",
@@ -279,7 +279,7 @@ BUGS = (
         "page.check_bounds().err().map",
         "page.check_bounds().err().filter(|_| !PLANTED).map",
         "fuzz",
-        "recovery_survives_what_was_kept",
+        "recovery_names_the_page_that_the_log_does_not_fit",
     ),
     Bug(
         "taking back does not ask whose data it changes",
@@ -287,15 +287,15 @@ BUGS = (
         "if let Some(why) = why {",
         "if let Some(why) = why.filter(|_| !PLANTED) {",
         "fuzz",
-        "recovery_survives_what_was_kept",
+        "recovery_names_the_page_that_the_log_does_not_fit",
     ),
     Bug(
         "a page may say that its data end outside of it",
         "page/view.rs",
         "if self.data_end() > self.data_area_bytes() - count * TAG_BYTES {",
         "if !PLANTED && self.data_end() > self.data_area_bytes() - count * TAG_BYTES {",
-        "fuzz",
-        "recovery_survives_what_was_kept",
+        "page",
+        "a_page_whose_data_end_beyond_its_tags_is_refused",
     ),
     Bug(
         "pages whose write failed are never freed",

@@ -40,6 +40,8 @@ PROGRAMS = (
     "recovery_steps",
     "log_stream",
     "write_order",
+    "fuzz",
+    "page",
     "prepare_pages",
     "prepare_writer",
     "deep_sound",
@@ -91,7 +93,7 @@ def planted_texts() -> dict[Path, str]:
 
 def plant() -> None:
     """Brings the copy up to date, leaving alone what has not changed, so that only what has is built again."""
-    folders = ("crates", "tests/golden/ese")
+    folders = ("crates", "tests/golden/ese", "tests/fuzz/corpus")
     names = ["Cargo.toml", "Cargo.lock"]
     names += [str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).rglob("*")]
     planted = planted_texts()

@@ -85,8 +85,8 @@ pub enum EngineError {
         damage: PageDamage,
     },
     /// Several pages are damaged, found during recovery.
-    #[error("{count} pages of {path} are torn or lost, the first is {first}; recovery without page images cannot mend them: restore \
-             the database", path = path.display(), count = pages.len(), first = pages[0].0)]
+    #[error("{count} pages of {path} cannot be recovered, the first is page {first}: {damage}; only an image of the page in the log mends that: \
+             restore the database", path = path.display(), count = pages.len(), first = pages[0].0, damage = pages[0].1)]
     DamagedPages {
         /// Database file.
         path: PathBuf,

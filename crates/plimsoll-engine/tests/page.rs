@@ -211,3 +211,24 @@ fn the_child_of_a_key_is_the_first_with_a_separator_above_it() {
         }
     }
 }
+
+/// A page that says so has no room between data and tags, however much it says is free: the next node would be written over the tags.
+#[test]
+fn a_page_whose_data_end_beyond_its_tags_is_refused() {
+    const DATA_END: usize = 32;
+    for size in PageSize::ALL {
+        let mut bytes = vec![0; size.bytes()];
+        let mut page = PageMut::new(&mut bytes, size);
+        page.format(7, 8, page_flags::LEAF, &[]);
+        page.insert(0, 0, b"key", b"data");
+        let area_bytes = size.bytes() - size.header_bytes();
+        for (end, is_sound) in [(area_bytes - 8, true), (area_bytes - 7, false), (0xFFFF, false)] {
+            bytes[DATA_END..DATA_END + 2].copy_from_slice(&(end as u16).to_le_bytes());
+            assert_eq!(
+                PageView::new(&bytes, size).check_bounds().is_ok(),
+                is_sound,
+                "{end} of {area_bytes}"
+            );
+        }
+    }
+}

@@ -63,7 +63,7 @@ impl Databases {
     }
 
     /// Inputs that change a few bytes of a few pages, most of them among the first, which hold the catalog and the roots.
-    pub fn by_chance(&self, random: &mut Random) -> Vec<u8> {
+    fn by_chance(&self, random: &mut Random) -> Vec<u8> {
         let mut input = vec![random.below(3) as u8, u8::from(random.chance(0.1))];
         let (size, sound) = &self.sound[usize::from(input[0])];
         let pages = (sound.len() / size.bytes()) as u64;

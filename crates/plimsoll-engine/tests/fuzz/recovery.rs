@@ -8,8 +8,11 @@ use std::rc::Rc;
 
 use plimsoll_engine::LogTime;
 use plimsoll_engine::deep::{DeepOptions, verify_deep};
+use plimsoll_engine::edit::{Edit, RowChange};
+use plimsoll_engine::error::Result;
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::log::reader::{Generation, LogReader};
+use plimsoll_engine::log::record::{ImageRecord, LogRecord, RowRecord};
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{Clock, Context, MemoryDisk, MemoryOptions, Random};
 
@@ -89,8 +92,13 @@ impl Recoveries {
 
     /// Recovers from the log that the input describes, and looks at what came of it.
     pub fn take(&self, input: &[u8]) {
+        let _ = self.recover(input);
+    }
+
+    /// The same, with what recovery said.
+    pub fn recover(&self, input: &[u8]) -> Result<()> {
         let &[low, high, ref records @ ..] = input else {
-            return;
+            return Ok(());
         };
         let kept = usize::from(u16::from_le_bytes([low, high])) % self.starts.len();
         let payload = [&self.generation.payload[..self.starts[kept]], records].concat();
@@ -101,7 +109,9 @@ impl Recoveries {
         disk.load(&self.generation.path, &self.log_file(&payload));
         let (clock, trees) = (disk.clock().clone(), self.field.data.clone());
         let ended = run_on(&clock, &disk, move |files, handle| async move {
-            if let Ok((instance, _)) = open(&files, &handle, &Setup::default(), 2).await {
+            let opened = open(&files, &handle, &Setup::default(), 2).await;
+            let said = opened.as_ref().map(|_| ()).map_err(Clone::clone);
+            if let Ok((instance, _)) = opened {
                 let transaction = instance.begin();
                 for tree in trees {
                     let _ = transaction.get(tree, b"any key").await;
@@ -110,8 +120,9 @@ impl Recoveries {
                 let _ = instance.close().await;
             }
             let _ = verify_deep(&files, &handle, database_path(1), DeepOptions::default()).await;
+            said
         });
-        assert!(ended.is_ok(), "recovery hangs");
+        ended.expect("recovery hangs")
     }
 
     /// The file of a generation that holds this payload, or as much as fits.
@@ -139,14 +150,116 @@ impl Recoveries {
         bytes
     }
 
+    /// Logs whose last record, or what takes it back, does not fit the page it is for; what recovery has to say of each.
+    pub fn misfits(&self) -> Vec<(&'static str, Vec<u8>)> {
+        let mut inputs = Vec::new();
+        for kept in 0..self.starts.len() - 1 {
+            let record = LogRecord::decode(&self.generation.payload[self.starts[kept]..]);
+            let (record, _) = record.expect("a true log").expect("a record");
+            inputs.extend(misfits(&record).map(|(said, wrong)| (said, following(kept, &[wrong]))));
+            if let LogRecord::Row(row) = &record
+                && let RowChange::Insert { data } = &row.change
+            {
+                inputs.push(("other data", following(kept, &taken_back_wrongly(row, data))));
+            }
+        }
+        inputs
+    }
+
     /// The true log cut at each of several places, with what really followed there.
     pub fn sound(&self) -> Vec<Vec<u8>> {
+        let misfits = self.misfits().into_iter().step_by(9).map(|(_, input)| input);
         let cuts = (0..self.starts.len()).step_by(self.starts.len() / 40);
         cuts.map(|kept| {
             let following = &self.generation.payload[self.starts[kept]..];
             let some = following.len().min(1500);
             [&(kept as u16).to_le_bytes(), &following[..some]].concat()
         })
+        .chain(misfits)
         .collect()
     }
+}
+
+/// The input that keeps so many true records and has these behind them.
+fn following(kept: usize, records: &[LogRecord]) -> Vec<u8> {
+    let mut input = (kept as u16).to_le_bytes().to_vec();
+    records.iter().for_each(|record| input.extend(record.encode()));
+    input
+}
+
+/// What a true record may have been changed into so that it no longer fits its page.
+fn misfits(record: &LogRecord) -> impl Iterator<Item = (&'static str, LogRecord)> {
+    let mut wrong = Vec::new();
+    match record {
+        LogRecord::Row(row) => {
+            let changed = |line, change| {
+                LogRecord::Row(RowRecord {
+                    line,
+                    change,
+                    ..row.clone()
+                })
+            };
+            wrong.push(("line", changed(row.line + 500, row.change.clone())));
+            if let RowChange::Insert { .. } = row.change {
+                wrong.push((
+                    "room",
+                    changed(row.line, RowChange::Insert { data: vec![1; 4070] }),
+                ));
+            }
+            if let RowChange::Splice { at, old, new } = &row.change {
+                let old = old.iter().map(|byte| !byte).chain([0; 800]).collect();
+                let (at, new) = (*at, new.clone());
+                wrong.push((
+                    "other data",
+                    changed(row.line, RowChange::Splice { at, old, new }),
+                ));
+            }
+        }
+        LogRecord::Structure(structure) => {
+            let with_edit = |edit| {
+                let mut changed = structure.clone();
+                changed.pages[0].edits.push(edit);
+                LogRecord::Structure(changed)
+            };
+            wrong.push(("line", with_edit(Edit::Remove { line: 900 })));
+            let external = vec![1; 4090];
+            wrong.push(("room", with_edit(Edit::SetExternal { external })));
+        }
+        LogRecord::Image(image) => {
+            let front = vec![0xFF; image.front.len()];
+            wrong.push((
+                "no page",
+                LogRecord::Image(ImageRecord {
+                    front,
+                    ..image.clone()
+                }),
+            ));
+        }
+        _ => {}
+    }
+    wrong.into_iter()
+}
+
+/// A row that somebody changes who has not finished when somebody else, who has, changes it once more.
+fn taken_back_wrongly(inserted: &RowRecord, data: &[u8]) -> [LogRecord; 4] {
+    let (mine, other) = (vec![data[0]], vec![!data[0]]);
+    let splice = |transaction, later, old: &Vec<u8>, new: &Vec<u8>| {
+        LogRecord::Row(RowRecord {
+            transaction,
+            dbtime: inserted.dbtime + later,
+            dbtime_before: inserted.dbtime + later - 1,
+            change: RowChange::Splice {
+                at: 0,
+                old: old.clone(),
+                new: new.clone(),
+            },
+            ..inserted.clone()
+        })
+    };
+    [
+        LogRecord::Row(inserted.clone()),
+        splice(900_000, 1, &mine, &other),
+        splice(900_001, 2, &other, &mine),
+        LogRecord::Commit { transaction: 900_001 },
+    ]
 }
