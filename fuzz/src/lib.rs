@@ -14,6 +14,7 @@ pub mod recovery;
 mod support;
 
 /// Writes sound inputs into the folder that `PLIMSOLL_FUZZ_SOUND` names, if it names one: what the search begins with.
+#[expect(clippy::disallowed_methods, reason = "libFuzzer reads files")]
 pub fn tell_sound(inputs: impl FnOnce() -> Vec<Vec<u8>>) {
     let Some(folder) = std::env::var_os("PLIMSOLL_FUZZ_SOUND") else {
         return;

@@ -30,5 +30,5 @@ def test_a_study_whose_base_is_no_table_is_refused_in_words(base: str, tmp_path:
     """What stands in the wrong form is told with its line, whichever way the base is given."""
     path = tmp_path / "study.toml"
     path.write_text(f'kind = "study"\nname = "base"\n{base}\n[[variants]]\nname = "one"\n')
-    with pytest.raises(InputError, match="must be|exactly one"):
+    with pytest.raises(InputError, match=r"must be|exactly one"):
         read_study(path)

@@ -146,7 +146,7 @@ impl Decoders {
             for page in 1..=database.pages().min(40) {
                 let mut bytes = vec![0; size.bytes()];
                 database.page(page, &mut bytes);
-                add(PAGE, FITS | large as u8 * LARGE | page as u8 * 4, &bytes);
+                add(PAGE, FITS + large as u8 * LARGE + page as u8 * 4, &bytes);
             }
         }
         for number in 0..8 {
