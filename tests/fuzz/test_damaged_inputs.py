@@ -32,3 +32,21 @@ def test_a_study_whose_base_is_no_table_is_refused_in_words(base: str, tmp_path:
     path.write_text(f'kind = "study"\nname = "base"\n{base}\n[[variants]]\nname = "one"\n')
     with pytest.raises(InputError, match=r"must be|exactly one"):
         read_study(path)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        '[[variants]]\nname = "one"\nset = 1.5\n[[variants]]\nname = "two"\nset = { "light.sessions" = -1 }\n',
+        'variants = 3\n[[axes]]\nkey = "light.sessions"\nvalues = [-1, 2]\n',
+        '[[variants]]\nname = "one"\nset = { "light.changes.sets.\u00b2.a" = 1 }\n',
+        '[[variants]]\nname = "one"\nset = { "light.changes.sets.' + 5000 * "1" + '.a" = 1 }\n',
+    ],
+)
+def test_a_study_whose_variants_are_written_wrongly_is_refused_in_words(rest: str, tmp_path: Path) -> None:
+    """One wrong variant must not keep the mistakes of the others from being told."""
+    path = tmp_path / "study.toml"
+    base = 'light = { array = "emc-vnxe3300", changes = { sets = [6] } }'
+    path.write_text(f'kind = "study"\nname = "variants"\n{base}\n{rest}', encoding="utf-8")
+    with pytest.raises(InputError):
+        read_study(path)

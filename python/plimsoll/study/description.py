@@ -26,6 +26,8 @@ READERS = {"plan": "plimsoll run", "requirements": "plimsoll size", "papers": "p
 KEEP, ANEW = "keep", "anew"
 RANKS = (*(figure.name for figure in FIGURES), *(figure.name for figure in OWN_FIGURES))
 VARIANTS_MAX = 500
+#: More digits than the place of an entry can have.
+PLACE_DIGITS_MAX = 9
 
 _FIELDS = {
     "name": Field(Text(), required=True, meaning="what to call the study"),
@@ -250,13 +252,20 @@ def _setting_of(where: str, settings: dict[str, Any]) -> str | None:
 def _line_of(document: LocatedFile, where: str, setting: str | None) -> int:
     """The line of a setting, of an axis, or of the base."""
     if setting is not None:
-        for index, variant in enumerate(document.data.get("variants", [])):
-            if setting in variant.get("set", {}):
+        for index, variant in _written_tables(document, "variants"):
+            if isinstance(variant.get("set"), dict) and setting in variant["set"]:
                 return document.line_of(("variants", index, "set", setting))
-        for index, axis in enumerate(document.data.get("axes", [])):
+        for index, axis in _written_tables(document, "axes"):
             if axis.get("key") == setting:
                 return document.line_of(("axes", index, "values"))
     return document.line_of(tuple(_parts(where)))
+
+
+def _written_tables(document: LocatedFile, key: str) -> list[tuple[int, dict[str, Any]]]:
+    """The tables of a list as written, with their places, whatever else is written there."""
+    written = document.data.get(key)
+    items = enumerate(written) if isinstance(written, list) else ()
+    return [(index, item) for index, item in items if isinstance(item, dict)]
 
 
 def _parts(where: str) -> list[str]:
@@ -324,7 +333,7 @@ def change(data: dict[str, Any], path: str, value: Any) -> tuple[str, str] | Non
 def _items(tables: list[Any], part: str) -> list[Any]:
     if part == "*":
         return list(tables)
-    if part.isdigit():
+    if part.isdecimal() and len(part) <= PLACE_DIGITS_MAX:
         return tables[int(part) - 1 : int(part)] if int(part) else []
     return [item for item in tables if isinstance(item, dict) and item.get("name") == part]
 
