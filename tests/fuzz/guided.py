@@ -85,14 +85,13 @@ def search(target: str, seconds: int, seed: int, *, keep: bool) -> None:
     sound = os.environ | {"PLIMSOLL_FUZZ_SOUND": str(corpus)}
     subprocess.run([program, "-runs=0"], env=sound, check=True, stderr=subprocess.DEVNULL)
     command = [program, f"-max_total_time={seconds}", f"-seed={seed}", *limits, corpus]
-    last = ""
+    reached = None
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
         assert process.stderr is not None
         tail: list[str] = []
         for line in process.stderr:
             tail = [*tail[-60:], line]
-            last = line if line.startswith("#") else last
-    reached = re.search(r"#(\d+)\s+DONE\s+cov: (\d+) ft: (\d+)", last)
+            reached = re.match(r"#(\d+)\s+DONE\s+cov: (\d+) ft: (\d+)", line) or reached
     if process.returncode != 0 or not reached:
         sys.exit(f"{''.join(tail)}\n{target}: an input does harm; it is in {work}")
     inputs, places, features = map(int, reached.groups())

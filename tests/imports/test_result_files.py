@@ -6,7 +6,8 @@ from xml_results import result_xml
 
 from plimsoll.compat.report_html import page_of, read_html
 from plimsoll.compat.report_xml import read_xml
-from plimsoll.compat.reported import sections_of
+from plimsoll.compat.reported import checksums_of, sections_of
+from plimsoll.compat.reports import joined
 from plimsoll.sizing.mistakes import InputError
 
 
@@ -127,3 +128,13 @@ def test_a_line_of_the_log_with_an_impossible_number_is_kept() -> None:
     )
     events = read_html("c.html", text)["test_log_events"]
     assert len([event for event in events if event["event"] == "other"]) == 2
+
+
+def test_a_checksum_without_its_table_still_goes_to_its_test() -> None:
+    """Found by fuzzing: a page cut off before the table says that the files were read, and nothing about them."""
+    test = read_html("c.html", page(appendix_c())) | {"source": {"files": ["c.html"]}}
+    del test["checksum"]
+    cut = {"test_type": "checksum", "source": {"files": ["d.html"]}}
+    (report,) = joined([test, cut])
+    assert report["source"]["files"] == ["c.html", "d.html"]
+    assert checksums_of(report) == []

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from plimsoll.compat.labels import COUNTERS
-from plimsoll.compat.reported import names_of
+from plimsoll.compat.reported import checksums_of, names_of
 
 CONTRADICTION, ROUNDING, ODDITY, MISSING = "contradiction", "rounding", "oddity", "missing"
 MIB = 1048576
@@ -166,7 +166,7 @@ def _levels(report: dict[str, Any]) -> Iterator[Finding]:
 
 def _checksum(report: dict[str, Any]) -> Iterator[Finding]:
     """Pages times their size are the length of the files; the row of sums adds up, but for the time."""
-    statistics = (report.get("checksum") or {}).get("statistics") or []
+    statistics = checksums_of(report)
     rows = [row for row in statistics if not row["database"].startswith("(")]
     for row in rows:
         pages, length = row.get("seen_pages"), row.get("file_length_mb")
@@ -265,7 +265,7 @@ def _verdict(report: dict[str, Any]) -> Iterator[Finding]:
         ]
     damaged = [
         row["database"]
-        for row in (report.get("checksum") or {}).get("statistics") or []
+        for row in checksums_of(report)
         if (row.get("bad_pages") or 0) + (row.get("wrong_page_number_pages") or 0)
     ]
     over += [f"{place} has damaged pages" for place in damaged]

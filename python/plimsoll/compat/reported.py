@@ -408,6 +408,11 @@ def sections_of(found: dict[str, Any]) -> list[Section]:
     return sections
 
 
+def checksums_of(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a report's checksum: one for each file, and one of sums whose name begins with a parenthesis; none where it has none."""
+    return (report.get("checksum") or {}).get("statistics") or []
+
+
 def names_of(found: dict[str, Any]) -> list[str]:
     """The instances of a report."""
     for key in ("database_configuration", "transactional_io", "database_backup_statistics", "soft_recovery_statistics"):
@@ -445,7 +450,7 @@ def _table_rows(part: Part, found: dict[str, Any]) -> list[Row]:
                 **item,
                 "file_length_mb/elapsed_s": f"{written(item['file_length_mb'], labels.EXACT)} MBytes/{written(item['elapsed_s'], labels.EXACT)} sec",
             }
-            for item in checksum.get("statistics") or []
+            for item in checksums_of(found)
         }
     elif part.name == "checksum_disks":
         table = {item["logical_disk"]: item for item in checksum.get("disk_subsystem_performance") or []}

@@ -13,6 +13,7 @@ from typing import Any
 
 from plimsoll.compat.report_html import decode, read_html
 from plimsoll.compat.report_xml import read_xml
+from plimsoll.compat.reported import checksums_of
 from plimsoll.compat.run_folder import local_time
 from plimsoll.compat.safexml import read_bytes
 from plimsoll.sizing.mistakes import InputError, Mistake
@@ -88,7 +89,7 @@ def joined(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
             alone.append(checksum)
             continue
         test = max(before, key=lambda test: str(local_time(test)))
-        test["checksum"] = checksum["checksum"]
+        test["checksum"] = checksum.get("checksum") or {}
         test["source"]["files"] = test["source"]["files"] + checksum["source"]["files"]
     return tests + alone
 
@@ -96,5 +97,5 @@ def joined(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _fits(test: dict[str, Any], checksum: dict[str, Any]) -> bool:
     begun, later = local_time(test), local_time(checksum)
     files = {place.get("database_file") for place in (test.get("database_configuration") or {}).values()}
-    verified = {row["database"] for row in checksum["checksum"]["statistics"] if not row["database"].startswith("(")}
+    verified = {row["database"] for row in checksums_of(checksum) if not row["database"].startswith("(")}
     return (begun is None or later is None or begun <= later) and (not files or verified <= files)

@@ -17,7 +17,7 @@ from typing import Any
 from plimsoll import __version__, config, folder
 from plimsoll.compat.consistency import JUDGED, as_data, check, window_s
 from plimsoll.compat.jetstress_config import EDITION_OF_VERSION
-from plimsoll.compat.reported import names_of
+from plimsoll.compat.reported import checksums_of, names_of
 from plimsoll.limits import TRANSFER_FIGURES
 
 MIB = 1048576
@@ -161,7 +161,7 @@ def _instance(
 
 def page_bytes(report: dict[str, Any]) -> int | None:
     """The page size, which only a checksum tells: length by pages."""
-    rows = (report.get("checksum") or {}).get("statistics") or []
+    rows = checksums_of(report)
     sizes = {
         round(row["file_length_mb"] * MIB / row["seen_pages"] / 1024) * 1024
         for row in rows
@@ -350,9 +350,9 @@ def _machine(counters: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _checksums(report: dict[str, Any]) -> list[dict[str, Any]]:
-    files = {place["database_file"]: name for name, place in (report.get("database_configuration") or {}).items()}
+    files = {place.get("database_file"): name for name, place in (report.get("database_configuration") or {}).items()}
     found = []
-    for row in (report.get("checksum") or {}).get("statistics") or []:
+    for row in checksums_of(report):
         if row["database"].startswith("("):
             continue
         seconds, length = row["elapsed_s"], row["file_length_mb"]
