@@ -1,5 +1,6 @@
 """How a command ended, for scripts: 0 pass, 1 fail, 2 usage or bad plan, 3 inconclusive, 4 interrupted, 5 internal error."""
 
+import errno
 import io
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ def planted(monkeypatch: pytest.MonkeyPatch, error: BaseException | None) -> int
         (KeyboardInterrupt(), 4),
         (RuntimeError("boom"), 5),
         (KeyError("boom"), 5),
+        (OSError(errno.EMFILE, "Too many open files"), 5),
+        (PermissionError(errno.EACCES, "Permission denied", "/secret/run"), 2),
     ],
 )
 def test_whatever_happens_has_its_code(monkeypatch: pytest.MonkeyPatch, error: BaseException | None, code: int) -> None:
@@ -101,3 +104,21 @@ def test_a_file_of_any_name_may_be_no_archive(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "notes.txt").write_text("hello")
     assert run_program(["unpack", str(tmp_path / "notes.txt")]) == course.EXIT_USAGE
     assert "is no whole archive of `plimsoll pack`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "advise", "audit --witness-log x", "clean", "combine", "compare x", "cost", "edb ls", "esrp", "export", "import", "pack", "prepare",
+        "report", "run", "runs", "select", "size", "status", "study", "unpack", "verify", "watch",
+    ],
+)  # fmt: skip
+def test_a_name_longer_than_names_may_be_is_refused_in_words(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Found by fuzzing a description of runs: the system refuses such a name before anybody can ask whether there is such a file."""
+    named = str(tmp_path / (300 * "9"))
+    assert run_program([*command.split(), named]) == course.EXIT_USAGE
+    errors = capsys.readouterr().err
+    assert "too long" in errors or "longer" in errors, errors
+    assert "Traceback" not in errors

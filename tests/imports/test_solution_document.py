@@ -233,6 +233,7 @@ def changed(tmp_path: Path, old: str, new: str) -> list[str]:
     [
         ('stress = ["stress.html"]\n', "", "`runs.stress` is missing"),
         ('"stress.html"', '"nowhere"', "is not a finished run"),
+        ('"stress.html"', f'"{300 * "9"}"', "cannot be read: File name too long"),
         ('backup = ["backup.html"]', 'backup = ["recovery.html"]', "is a recovery test"),
         ('backup = ["backup.html"]', 'backup = ["stress.html"]', "holds no backup"),
         (

@@ -180,12 +180,22 @@ def run_program(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return EXIT_INTERRUPTED
     except Exception as error:
-        traceback.print_exc()
-        print(
-            f"internal error: {type(error).__name__}: {error}\nThis is a fault of Plimsoll and says nothing about the "
-            "storage. What is above helps to mend it; databases that were open are recovered by the next run.",
-            file=sys.stderr,
-        )
-        return EXIT_INTERNAL
+        return _told(error)
     # The library answers Ctrl-C with the shell's number for it.
     return EXIT_INTERRUPTED if code == CTRL_C else code if isinstance(code, int) else 0
+
+
+def _told(error: Exception) -> int:
+    """Says how a command failed that has not said so itself: a file that the system refuses is no fault of ours."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        name = error.filename if isinstance(error.filename, (str, bytes)) else str(error.filename)
+        shown = os.fsencode(name).decode("utf-8", "backslashreplace")
+        print(f"error: {shown}: {error.strerror.lower()}", file=sys.stderr)
+        return EXIT_USAGE
+    traceback.print_exception(error)
+    print(
+        f"internal error: {type(error).__name__}: {error}\nThis is a fault of Plimsoll and says nothing about the "
+        "storage. What is above helps to mend it; databases that were open are recovered by the next run.",
+        file=sys.stderr,
+    )
+    return EXIT_INTERNAL

@@ -215,6 +215,9 @@ def _read_run(path: Path, place: str, where: tuple[str | int, ...], collector: C
             "name the folder of a run that `plimsoll run`, `test` or `import` wrote",
         )
         return None
+    except OSError as error:
+        collector.add(where, f"cannot be read: {error.strerror}", "name the folder of a run")
+        return None
     except InputError as error:
         first = error.mistakes[0]
         collector.add(
