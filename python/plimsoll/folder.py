@@ -184,7 +184,7 @@ def read_events(folder: Path) -> list[dict[str, Any]]:
     """The events of a run, oldest first; an unfinished last line is left out."""
     events = []
     path = folder / EVENTS
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
         try:
             events.append(json.loads(line))
         except ValueError:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from injuries import damage
+from run_folders import survives_run_folder
 
 from plimsoll.esrp.solution import read_solution
 from plimsoll.limits import LimitError, parse_limit
@@ -47,7 +48,7 @@ CONDITIONS = [
     b"database_write_per_s<1",
 ]
 IMPORTS = ("configuration", "page", "results", "paper")
-NAMES = [*FILES, "condition", "limit", *IMPORTS]
+NAMES = [*FILES, "condition", "limit", "run_folder", *IMPORTS]
 
 
 @cache
@@ -76,6 +77,8 @@ def survives(name: str, seed: int) -> None:
         from test_damaged_imports import survives as survives_import
 
         survives_import(name, seed)
+    elif name == "run_folder":
+        survives_run_folder(seed)
     else:
         _survives_words(name, chance)
     seconds = time.monotonic() - began

@@ -10,6 +10,7 @@ import typer
 
 from plimsoll import counters, folder
 from plimsoll.cli import course
+from plimsoll.cli.damaged import reading
 
 #: What `--csv` writes when no file is named.
 COUNTERS_CSV = "counters.csv"
@@ -26,13 +27,11 @@ def export(
 
     Example: plimsoll export runs/tonight --csv tonight.csv
     """
-    try:
+    with reading(run_folder):
         folder.require_single(run_folder, "export")
         if not (run_folder / folder.COUNTERS).exists():
             counters.write_counters(run_folder)
         headings, rows = counters.wide_table(run_folder)
-    except folder.FolderError as error:
-        course.stop_with(course.EXIT_USAGE, str(error))
     target = csv_file or run_folder / COUNTERS_CSV
     try:
         with target.open("w", encoding="utf-8", newline="") as file:

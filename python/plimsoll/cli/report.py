@@ -9,11 +9,12 @@ import typer
 
 from plimsoll import folder
 from plimsoll.cli import course
+from plimsoll.cli.damaged import reading
 
 
 def report(run_folder: Annotated[Path, typer.Argument(help="The folder of a run.")]) -> None:
     """Judge a run again and write its report again, from the files in its folder."""
-    try:
+    with reading(run_folder):
         if (run_folder / folder.REPEATS).exists():
             from plimsoll.cli.repeat import report_again
 
@@ -23,7 +24,5 @@ def report(run_folder: Annotated[Path, typer.Argument(help="The folder of a run.
 
             combine.report_again(run_folder.absolute())
         found = course.judge_and_report(run_folder)
-    except folder.FolderError as error:
-        course.stop_with(course.EXIT_USAGE, str(error))
-    course.print_result(run_folder.absolute(), found)
-    raise typer.Exit(course.exit_code(run_folder, found))
+        course.print_result(run_folder.absolute(), found)
+        raise typer.Exit(course.exit_code(run_folder, found))

@@ -6,12 +6,13 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from plimsoll import folder
 from plimsoll.cli import course, detach
+from plimsoll.cli.damaged import reading
 from plimsoll.cli.live import event_line, plain_line
 
 LOOK_EVERY_S = 1.0
@@ -27,11 +28,9 @@ def status(
 
     Exits with 0 while it runs and when it has ended, 3 when it was killed before it could write a result.
     """
-    found = _state(run_folder)
-    if as_json:
-        typer.echo(json.dumps({"schema_version": 1, **found}, indent=2))
-    else:
-        typer.echo(_in_words(run_folder, found))
+    with reading(run_folder):
+        found = _state(run_folder)
+        typer.echo(json.dumps({"schema_version": 1, **found}, indent=2) if as_json else _in_words(run_folder, found))
     raise typer.Exit(course.EXIT_INCONCLUSIVE if found["state"] == detach.KILLED else course.EXIT_PASS)
 
 
@@ -40,10 +39,12 @@ def watch(run_folder: RunFolder) -> None:
 
     Ctrl-C ends the watching, not the run.
     """
-    try:
+    with reading(run_folder):
         folder.require_single(run_folder, "watch")
-    except folder.FolderError as error:
-        course.stop_with(course.EXIT_USAGE, str(error))
+        _watch(run_folder)
+
+
+def _watch(run_folder: Path) -> NoReturn:
     seen, said = 0, 0.0
     while True:
         found = _state(run_folder)
