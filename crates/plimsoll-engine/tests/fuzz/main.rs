@@ -94,7 +94,7 @@ fn decoders_survive_damage_by_chance() {
 #[test]
 fn databases_survive_what_was_kept() {
     let databases = Databases::new();
-    give(kept("databases").into_iter().step_by(10), |input| {
+    give(kept("databases").into_iter().step_by(5), |input| {
         databases.take(input)
     });
 }
@@ -110,9 +110,7 @@ fn databases_survive_damage_by_chance() {
 #[test]
 fn recovery_survives_what_was_kept() {
     let recoveries = Recoveries::new();
-    give(kept("recovery").into_iter().step_by(10), |input| {
-        recoveries.take(input)
-    });
+    give(kept("recovery"), |input| recoveries.take(input));
 }
 
 #[test]
