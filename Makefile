@@ -40,6 +40,7 @@ test-python: $(VENV)/.native $(VENV)/.dev
 
 check: $(VENV)/.native $(VENV)/.dev ## format, lints, types, layers, tidiness
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	cargo clippy -p plimsoll-bench --features peers --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check python tests bench
@@ -106,7 +107,7 @@ lock: $(UV) ## resolve dependencies anew
 	$(UV) pip compile -q --universal --generate-hashes --no-header --python-version 3.11 --all-extras pyproject.toml -o requirements-dev.txt
 
 clean: ## remove what was built and installed; run folders and databases stay
-	rm -rf $(TOOLS) $(VENV) target dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(TOOLS) $(VENV) target fuzz/target dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -f python/plimsoll/_native*.so
 
 # uv and maturin live outside .venv, so that the environment holds what the product needs and nothing else.
