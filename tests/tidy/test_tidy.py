@@ -48,7 +48,7 @@ def test_no_file_tells_where_this_checkout_lies() -> None:
     assert [str(path.relative_to(ROOT)) for path in tracked() if place in path.read_bytes()] == []
 
 
-@pytest.mark.parametrize("pattern", ["requirements*.txt", "Cargo.lock"])
+@pytest.mark.parametrize("pattern", ["requirements*.txt", "Cargo.lock", "fuzz/Cargo.lock"])
 def test_locks_name_no_host(pattern: str) -> None:
     """Locks work with whatever index a site uses only while they name none; Cargo names its registry's public alias."""
     address = re.compile(r"https?://\S+|--index-url|--find-links|--extra-index-url")

@@ -10,12 +10,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
 from plimsoll import __version__
+from plimsoll.folder import printable
 
 
 class Row(NamedTuple):
@@ -189,8 +191,7 @@ def _told(error: Exception) -> int:
     """Says how a command failed that has not said so itself: a file that the system refuses is no fault of ours."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         name = error.filename if isinstance(error.filename, (str, bytes)) else str(error.filename)
-        shown = os.fsencode(name).decode("utf-8", "backslashreplace")
-        print(f"error: {shown}: {error.strerror.lower()}", file=sys.stderr)
+        print(f"error: {printable(Path(os.fsdecode(name)))}: {error.strerror.lower()}", file=sys.stderr)
         return EXIT_USAGE
     traceback.print_exception(error)
     print(
