@@ -17,7 +17,17 @@ from injuries import damage
 from plimsoll.cli import EXIT_INTERNAL, run_program
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
-COMMANDS = ("report", "export", "status", "watch", "runs", "compare", "combine")
+COMMANDS: dict[str, list[str]] = {
+    "report": [],
+    "export": [],
+    "status": [],
+    "watch": [],
+    "runs": [],
+    "advise": [],
+    "compare": ["{other}", "--html", "{home}/page.html"],
+    "combine": ["{other}", "--out", "{home}/both"],
+    "pack": ["--redact", "--out", "{home}/run.tar.gz"],
+}
 OTHERS: list[Any] = [None, True, -1, 0, 1e308, "", "x", "é" * 300, [], [1], {}, {"a": 1}]
 
 
@@ -27,6 +37,20 @@ def sound() -> Path:
     run = Path(tempfile.mkdtemp(prefix="plimsoll-sound-")) / "run"
     shutil.copytree(GOLDEN, run)
     _outcome(["report", str(run)])
+    return run
+
+
+@cache
+def other() -> Path:
+    """The same run on another host at the same time."""
+    run = sound().with_name("other")
+    shutil.copytree(sound(), run)
+    for name, keys in (("outcome.json", ("anchors", 0, "utc_ns")), ("environment.json", ("machine", "host_name"))):
+        content = held = json.loads((run / name).read_text())
+        for key in keys[:-1]:
+            held = held[key]
+        held[keys[-1]] = "other" if isinstance(held[keys[-1]], str) else held[keys[-1]] + 1_000_000
+        (run / name).write_text(json.dumps(content))
     return run
 
 
@@ -70,7 +94,7 @@ def survives_run_folder(seed: int) -> None:
             path.write_text(json.dumps(value))
         else:
             path.write_bytes(damage(content, [content], chance))
-        command = chance.choice(COMMANDS)
-        words = [command, str(run)] + ([str(sound())] if command in ("compare", "combine") else [])
+        command = chance.choice(list(COMMANDS))
+        words = [command, str(run), *(word.format(home=home, other=other()) for word in COMMANDS[command])]
         code, errors = _outcome(words)
         assert code != EXIT_INTERNAL, f"{command} with damaged {path.name}: {errors}"

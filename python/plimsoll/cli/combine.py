@@ -10,6 +10,7 @@ import typer
 
 from plimsoll import folder
 from plimsoll.cli import course
+from plimsoll.cli.damaged import reading
 from plimsoll.hosts import CombineError, judge_again, read
 from plimsoll.hosts import combine as combine_runs
 from plimsoll.hosts.combined import OVERLAP_PERCENT
@@ -43,21 +44,16 @@ def combine(
 
     Example: plimsoll combine runs/alpha runs/beta --out runs/both
     """
+    named = [parse_argument(text) for text in hosts]
     try:
-        home, verdict = combine_runs(
-            [parse_argument(text) for text in hosts],
-            out,
-            overlap_percent=overlap_percent,
-            different_plans=different_plans,
-        )
+        with reading(*(path for _, path in named)):
+            home, verdict = combine_runs(named, out, overlap_percent=overlap_percent, different_plans=different_plans)
+            write_page(home)
+            show(home, verdict, as_json=as_json)
     except CombineError as error:
         course.stop_with(course.EXIT_USAGE, *error.problems)
-    except folder.FolderError as error:
-        course.stop_with(course.EXIT_USAGE, str(error))
     except OSError as error:
         course.stop_with(course.EXIT_USAGE, f"{error.filename}: {(error.strerror or str(error)).lower()}")
-    write_page(home)
-    show(home, verdict, as_json=as_json)
     raise typer.Exit(course.EXIT_BY_RESULT[verdict["result"]])
 
 

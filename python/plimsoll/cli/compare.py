@@ -11,6 +11,7 @@ import typer
 
 from plimsoll import folder
 from plimsoll.cli import course
+from plimsoll.cli.damaged import reading
 
 Sides = Annotated[list[Path], typer.Argument(help="Run folders; the first is the baseline.", metavar="A B...")]
 
@@ -52,26 +53,27 @@ def compare(
             conditions.append(parse_condition(text))
         except LimitError as error:
             problems.append(f"--fail-if: {error.message}" + (f"\n    hint: {error.hint}" if error.hint else ""))
-    try:
-        read = comparison.read_sides(sides)
-        found = comparison.compare(read, across_page_sizes=across_page_sizes)
-    except comparison.ComparisonError as error:
-        problems += error.problems
-    if problems:
-        course.stop_with(course.EXIT_USAGE, *problems)
     findings: list[Finding] = []
-    for condition in conditions:
-        findings += evaluate(condition, read, found, confident=confident)
-    found["conditions"] = [asdict(finding) for finding in findings]
-    if html is not None:
-        _write_page(html, found, read, findings)
-    if as_json:
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
-    else:
-        typer.echo("\n".join(lines_of(found)))
-        _say_conditions(findings)
+    with reading(*sides):
+        try:
+            read = comparison.read_sides(sides)
+            found = comparison.compare(read, across_page_sizes=across_page_sizes)
+        except comparison.ComparisonError as error:
+            problems += error.problems
+        if problems:
+            course.stop_with(course.EXIT_USAGE, *problems)
+        for condition in conditions:
+            findings += evaluate(condition, read, found, confident=confident)
+        found["conditions"] = [asdict(finding) for finding in findings]
         if html is not None:
-            typer.echo(f"page: {html}")
+            _write_page(html, found, read, findings)
+        if as_json:
+            typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        else:
+            typer.echo("\n".join(lines_of(found)))
+            _say_conditions(findings)
+            if html is not None:
+                typer.echo(f"page: {html}")
     if any(finding.holds for finding in findings):
         raise typer.Exit(course.EXIT_FAIL)
     if any(finding.holds is None for finding in findings):

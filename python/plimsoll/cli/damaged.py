@@ -12,30 +12,33 @@ from plimsoll import folder
 from plimsoll.cli import course
 
 PACKAGE = Path(plimsoll.__file__).parent
+#: What reads tables and writes pages, with errors of its own.
+LIBRARIES = ("_duckdb", "duckdb", "jinja2")
 
 
 @contextmanager
-def reading(run_folder: Path) -> Iterator[None]:
-    """Leave with a sentence and exit code 2 where no sense can be made of what is in a run folder."""
+def reading(*run_folders: Path) -> Iterator[None]:
+    """Leave with a sentence and exit code 2 where no sense can be made of what is in one of these run folders."""
     try:
         yield
     except folder.FolderError as error:
         course.stop_with(course.EXIT_USAGE, str(error))
     except Exception as error:
-        if not _may_be_the_folder(error):
+        if not may_be_the_folder(error):
             raise
         told = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+        where = " or ".join(map(str, run_folders))
         course.stop_with(
             course.EXIT_USAGE,
-            f"{run_folder} holds files no sense can be made of: {told} ({_place(error)}). They were damaged or changed after the run, or "
+            f"{where} holds files no sense can be made of: {told} ({_place(error)}). They were damaged or changed after the run, or "
             "another version wrote them; where none of this can be, it is a fault of Plimsoll",
         )
 
 
-def _may_be_the_folder(error: Exception) -> bool:
-    """Whether it is what wrong data lead to: a value or key that is not there, or a table that cannot be read."""
-    kinds = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-    return isinstance(error, kinds) or any(kind.__module__.endswith("duckdb") for kind in type(error).__mro__)
+def may_be_the_folder(error: Exception) -> bool:
+    """Whether it is what wrong data lead to: a value or key that is not there, nesting without end, a table that cannot be read."""
+    kinds = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+    return isinstance(error, kinds) or type(error).__module__.partition(".")[0] in LIBRARIES
 
 
 def _place(error: Exception) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from plimsoll.cli import course
+from plimsoll.cli.damaged import reading
 from plimsoll.cli.refusal import refuse
 from plimsoll.sizing.mistakes import InputError
 
@@ -43,34 +44,35 @@ def esrp(
         solution = read_solution(solution_file)
     except InputError as error:
         refuse([error])
-    document = document_of(solution)
-    parent = out or solution_file.parent
-    base = parent / solution_file.stem
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        page = base.with_suffix(".html")
-        page.write_text(page_of(document), encoding="utf-8")
-        written = [page]
-        if "xlsx" in wanted:
-            from plimsoll.esrp.write_xlsx import write_xlsx
+    with reading(*(run.path for runs in solution.runs.values() for run in runs)):
+        document = document_of(solution)
+        parent = out or solution_file.parent
+        base = parent / solution_file.stem
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            page = base.with_suffix(".html")
+            page.write_text(page_of(document), encoding="utf-8")
+            written = [page]
+            if "xlsx" in wanted:
+                from plimsoll.esrp.write_xlsx import write_xlsx
 
-            written.append(base.with_suffix(".xlsx"))
-            write_xlsx(solution, document, written[-1])
-        if "docx" in wanted:
-            from plimsoll.esrp.write_docx import write_docx
+                written.append(base.with_suffix(".xlsx"))
+                write_xlsx(solution, document, written[-1])
+            if "docx" in wanted:
+                from plimsoll.esrp.write_docx import write_docx
 
-            written.append(base.with_suffix(".docx"))
-            write_docx(document, written[-1])
-        if "pdf" in wanted:
-            print_pdf(page, base.with_suffix(".pdf"))
-            written.append(base.with_suffix(".pdf"))
-    except PrintError as error:
-        course.say(f"warning: no PDF was written: {error}")
-    except OSError as error:
-        course.stop_with(
-            course.EXIT_USAGE,
-            f"{error.filename or parent}: {(error.strerror or str(error)).lower()}; name another folder with --out",
-        )
+                written.append(base.with_suffix(".docx"))
+                write_docx(document, written[-1])
+            if "pdf" in wanted:
+                print_pdf(page, base.with_suffix(".pdf"))
+                written.append(base.with_suffix(".pdf"))
+        except PrintError as error:
+            course.say(f"warning: no PDF was written: {error}")
+        except OSError as error:
+            course.stop_with(
+                course.EXIT_USAGE,
+                f"{error.filename or parent}: {(error.strerror or str(error)).lower()}; name another folder with --out",
+            )
     if "html" not in wanted and "pdf" not in wanted:
         page.unlink()
         written.remove(page)

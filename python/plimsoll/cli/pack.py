@@ -11,6 +11,7 @@ import typer
 
 from plimsoll import folder
 from plimsoll.cli import course
+from plimsoll.cli.damaged import may_be_the_folder, reading
 from plimsoll.packing.archive import MANIFEST, PackError
 from plimsoll.packing.archive import pack as write_archive
 from plimsoll.packing.archive import unpack as read_archive
@@ -54,7 +55,7 @@ def pack(
         if redact:
             from plimsoll.packing.redaction import redacted_copy
 
-            with tempfile.TemporaryDirectory(prefix="plimsoll-pack-") as scratch:
+            with reading(home), tempfile.TemporaryDirectory(prefix="plimsoll-pack-") as scratch:
                 copy = Path(scratch) / "run"
                 copy.mkdir()
                 names, left_out = redacted_copy(home, copy)
@@ -145,7 +146,9 @@ def _page_again(run_folder: Path) -> bool:
         from plimsoll.report import write_report
 
         write_report(run_folder)
-    except (folder.FolderError, CombineError, ModuleNotFoundError, KeyError) as error:
+    except Exception as error:
+        if not (isinstance(error, (folder.FolderError, CombineError, ModuleNotFoundError)) or may_be_the_folder(error)):
+            raise
         course.say(f"warning: {run_folder.name}/{folder.REPORT} could not be made again: {error}")
         return False
     return True

@@ -52,6 +52,18 @@ def combine(
     if wanted is not None and wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
         raise folder.FolderError(f"{wanted} is not an empty folder; name a new one, nothing is overwritten")
     home = folder.new_folder(name, wanted)
+    try:
+        return home, _fill(home, name, hosts, overlap_percent=overlap_percent, different_plans=different_plans)
+    except Exception:
+        # Half of a result would be taken for one; all of it comes from the runs.
+        shutil.rmtree(home)
+        raise
+
+
+def _fill(
+    home: Path, name: str, hosts: Sequence[HostRun], *, overlap_percent: float, different_plans: bool
+) -> dict[str, Any]:
+    """Copy the runs into the new folder, list them, and judge them; answers the verdict."""
     listed = []
     for number, host in enumerate(hosts, 1):
         shutil.copytree(host.path, home / f"host-{number}")
@@ -64,7 +76,7 @@ def combine(
         "hosts": listed,
     }
     folder.write_json(home / folder.HOSTS, content)
-    return home, judge_again(home)
+    return judge_again(home)
 
 
 def measured_together(hosts: Sequence[HostRun], overlap_percent: float) -> Overlap:
