@@ -36,7 +36,7 @@ def sound() -> Path:
     """A copy of the golden run with its later stages done."""
     run = Path(tempfile.mkdtemp(prefix="plimsoll-sound-")) / "run"
     shutil.copytree(GOLDEN, run)
-    _outcome(["report", str(run)])
+    outcome(["report", str(run)])
     return run
 
 
@@ -54,12 +54,17 @@ def other() -> Path:
     return run
 
 
-def _outcome(words: list[str]) -> tuple[int, str]:
+def outcome(words: list[str]) -> tuple[int, str]:
     """The exit code of a command, and what it said about its failure."""
     errors = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
         code = run_program(words)
     return code, errors.getvalue()
+
+
+def further_words(command: str, home: Path) -> list[str]:
+    """What a command is told beside the run."""
+    return [word.format(home=home, other=other()) for word in COMMANDS[command]]
 
 
 def _exchange(content: Any, chance: random.Random) -> None:
@@ -95,6 +100,6 @@ def survives_run_folder(seed: int) -> None:
         else:
             path.write_bytes(damage(content, [content], chance))
         command = chance.choice(list(COMMANDS))
-        words = [command, str(run), *(word.format(home=home, other=other()) for word in COMMANDS[command])]
-        code, errors = _outcome(words)
+        words = [command, str(run), *further_words(command, Path(home))]
+        code, errors = outcome(words)
         assert code != EXIT_INTERNAL, f"{command} with damaged {path.name}: {errors}"

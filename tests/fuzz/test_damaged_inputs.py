@@ -1,10 +1,14 @@
 """Readers of plans and of every other file meet damaged ones: each ends in an answer or in words, never in a traceback."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 from decoders import FILES, IMPORTS, NAMES, corpus, survives
+from run_folders import COMMANDS, further_words, outcome, sound
 
+from plimsoll.cli import EXIT_USAGE
 from plimsoll.sizing.mistakes import InputError
 from plimsoll.study.description import read_study
 
@@ -50,3 +54,40 @@ def test_a_study_whose_variants_are_written_wrongly_is_refused_in_words(rest: st
     path.write_text(f'kind = "study"\nname = "variants"\n{base}\n{rest}', encoding="utf-8")
     with pytest.raises(InputError):
         read_study(path)
+
+
+@pytest.mark.parametrize(
+    ("command", "file_name", "key", "value"),
+    [
+        ("combine", "plan.json", "judgement", "x"),
+        ("combine", "verdict.json", "checks", [1]),
+        ("compare", "summary.json", "instances", None),
+        ("compare", "outcome.json", "phases", [{}]),
+    ],
+)
+def test_a_run_no_sense_can_be_made_of_is_told_in_words(
+    command: str, file_name: str, key: str, value: object, tmp_path: Path
+) -> None:
+    """It came from a stranger, or from another version; half a folder of several hosts must not be left behind."""
+    run = shutil.copytree(sound(), tmp_path / "run")
+    content = json.loads((run / file_name).read_text())
+    (run / file_name).write_text(json.dumps(content | {key: value}))
+    code, errors = outcome([command, str(run), *further_words(command, tmp_path)])
+    assert code == EXIT_USAGE
+    assert "no sense can be made of" in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_damaged_run_is_packed_without_its_page(tmp_path: Path) -> None:
+    """Who asks why a run is broken sends it."""
+    run = shutil.copytree(sound(), tmp_path / "run")
+    (run / "verdict.json").write_text("[]")
+    code, errors = outcome(["pack", str(run), *further_words("pack", tmp_path)])
+    assert (code, (tmp_path / "run.tar.gz").exists()) == (0, True)
+    assert "report.html could not be made again" in errors
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_runs_that_are_damaged_are_sound(command: str, tmp_path: Path) -> None:
+    """Damage to what is refused anyway shows nothing."""
+    assert outcome([command, str(sound()), *further_words(command, tmp_path)])[0] == 0
