@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import random
+import re
 import shutil
 import tempfile
 from functools import cache
@@ -16,17 +17,19 @@ from injuries import damage
 
 from plimsoll.cli import EXIT_INTERNAL, run_program
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "run"
+ROOT = Path(__file__).parents[2]
+GOLDEN, SOLUTION = ROOT / "tests" / "golden" / "run", ROOT / "examples" / "esrp" / "solution.toml"
 COMMANDS: dict[str, list[str]] = {
-    "report": [],
-    "export": [],
-    "status": [],
-    "watch": [],
-    "runs": [],
-    "advise": [],
-    "compare": ["{other}", "--html", "{home}/page.html"],
-    "combine": ["{other}", "--out", "{home}/both"],
-    "pack": ["--redact", "--out", "{home}/run.tar.gz"],
+    "report": ["{run}"],
+    "export": ["{run}"],
+    "status": ["{run}"],
+    "watch": ["{run}"],
+    "runs": ["{run}"],
+    "advise": ["{run}"],
+    "compare": ["{run}", "{other}", "--html", "{home}/page.html"],
+    "combine": ["{run}", "{other}", "--out", "{home}/both"],
+    "pack": ["{run}", "--redact", "--out", "{home}/run.tar.gz"],
+    "esrp": ["{solution}", "--out", "{home}/document", "--formats", "html,docx,xlsx"],
 }
 OTHERS: list[Any] = [None, True, -1, 0, 1e308, "", "x", "é" * 300, [], [1], {}, {"a": 1}]
 
@@ -36,7 +39,7 @@ def sound() -> Path:
     """A copy of the golden run with its later stages done."""
     run = Path(tempfile.mkdtemp(prefix="plimsoll-sound-")) / "run"
     shutil.copytree(GOLDEN, run)
-    outcome(["report", str(run)])
+    _outcome(["report", str(run)])
     return run
 
 
@@ -54,7 +57,7 @@ def other() -> Path:
     return run
 
 
-def outcome(words: list[str]) -> tuple[int, str]:
+def _outcome(words: list[str]) -> tuple[int, str]:
     """The exit code of a command, and what it said about its failure."""
     errors = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
@@ -62,9 +65,18 @@ def outcome(words: list[str]) -> tuple[int, str]:
     return code, errors.getvalue()
 
 
-def further_words(command: str, home: Path) -> list[str]:
-    """What a command is told beside the run."""
-    return [word.format(home=home, other=other()) for word in COMMANDS[command]]
+def _solution_of(run: Path) -> Path:
+    """The description of a solution that was tested by this run, beside it."""
+    text = SOLUTION.read_text(encoding="utf-8").replace('"performance.html"', json.dumps(str(run)))
+    path = run.with_name("solution.toml")
+    path.write_text(re.sub(r'\["(\w+\.html)"', rf'["{SOLUTION.parent}/\1"', text), encoding="utf-8")
+    return path
+
+
+def read_with(command: str, run: Path) -> tuple[int, str]:
+    """The exit code of a command that reads a run, and what it said about its failure; what it writes lies beside the run."""
+    words = {"run": run, "other": other(), "home": run.parent, "solution": _solution_of(run)}
+    return _outcome([command, *(word.format_map(words) for word in COMMANDS[command])])
 
 
 def _exchange(content: Any, chance: random.Random) -> None:
@@ -100,6 +112,5 @@ def survives_run_folder(seed: int) -> None:
         else:
             path.write_bytes(damage(content, [content], chance))
         command = chance.choice(list(COMMANDS))
-        words = [command, str(run), *further_words(command, Path(home))]
-        code, errors = outcome(words)
+        code, errors = read_with(command, run)
         assert code != EXIT_INTERNAL, f"{command} with damaged {path.name}: {errors}"

@@ -3,10 +3,11 @@
 import json
 import shutil
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 from decoders import FILES, IMPORTS, NAMES, corpus, survives
-from run_folders import COMMANDS, further_words, outcome, sound
+from run_folders import COMMANDS, read_with, sound
 
 from plimsoll.cli import EXIT_USAGE
 from plimsoll.sizing.mistakes import InputError
@@ -63,6 +64,7 @@ def test_a_study_whose_variants_are_written_wrongly_is_refused_in_words(rest: st
         ("combine", "verdict.json", "checks", [1]),
         ("compare", "summary.json", "instances", None),
         ("compare", "outcome.json", "phases", [{}]),
+        ("esrp", "environment.json", "machine", "x"),
     ],
 )
 def test_a_run_no_sense_can_be_made_of_is_told_in_words(
@@ -72,17 +74,17 @@ def test_a_run_no_sense_can_be_made_of_is_told_in_words(
     run = shutil.copytree(sound(), tmp_path / "run")
     content = json.loads((run / file_name).read_text())
     (run / file_name).write_text(json.dumps(content | {key: value}))
-    code, errors = outcome([command, str(run), *further_words(command, tmp_path)])
+    code, errors = read_with(command, run)
     assert code == EXIT_USAGE
     assert "no sense can be made of" in errors
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "solution.toml"]
 
 
 def test_a_damaged_run_is_packed_without_its_page(tmp_path: Path) -> None:
     """Who asks why a run is broken sends it."""
     run = shutil.copytree(sound(), tmp_path / "run")
     (run / "verdict.json").write_text("[]")
-    code, errors = outcome(["pack", str(run), *further_words("pack", tmp_path)])
+    code, errors = read_with("pack", run)
     assert (code, (tmp_path / "run.tar.gz").exists()) == (0, True)
     assert "report.html could not be made again" in errors
 
@@ -90,4 +92,4 @@ def test_a_damaged_run_is_packed_without_its_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_runs_that_are_damaged_are_sound(command: str, tmp_path: Path) -> None:
     """Damage to what is refused anyway shows nothing."""
-    assert outcome([command, str(sound()), *further_words(command, tmp_path)])[0] == 0
+    assert read_with(command, shutil.copytree(sound(), tmp_path / "run")) == (0, ANY)
