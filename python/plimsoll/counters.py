@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from plimsoll import config, folder
+from plimsoll import config, folder, parquet
 
 NS_PER_S = 1_000_000_000
 #: Rows of a disk's samples: under the databases, under the log.
@@ -55,14 +55,13 @@ def write_counters(run_folder: Path) -> Path:
         raise folder.FolderError(f"{samples} is missing; the run was cut off before it measured")
     target = run_folder / folder.COUNTERS
     with duckdb.connect() as database:
-        database.execute(f"CREATE VIEW sample AS SELECT * FROM read_parquet('{_quoted(samples)}')")
+        database.execute(f"CREATE VIEW sample AS SELECT * FROM {parquet.rows_of(samples)}")
         _bin(database, plan, outcome)
         _create_table(database)
         for row in config.counters()["counter"]:
             _fill(database, row, plan, outcome)
         database.execute(
-            "COPY (SELECT * FROM counter ORDER BY end_ns, object, counter, instance)"
-            f" TO '{_quoted(target)}' (FORMAT parquet, COMPRESSION zstd)"
+            f"COPY (SELECT * FROM counter ORDER BY end_ns, object, counter, instance) {parquet.into(target)}"
         )
     return target
 
@@ -78,7 +77,7 @@ def averages(run_folder: Path) -> list[dict[str, Any]]:
     with duckdb.connect() as database:
         cursor = database.execute(
             "SELECT phase_kind, object, counter, instance, role, unit, avg(value) AS average, min(value) AS minimum,"
-            f" max(value) AS maximum, count(*) AS intervals_count FROM read_parquet('{_quoted(path)}')"
+            f" max(value) AS maximum, count(*) AS intervals_count FROM {parquet.rows_of(path)}"
             " GROUP BY ALL ORDER BY phase_kind, object, counter, instance"
         )
         names = [column[0] for column in cursor.description or []]
@@ -102,7 +101,7 @@ def wide_table(run_folder: Path) -> tuple[list[str], list[list[Any]]]:
     with duckdb.connect() as database:
         rows = database.execute(
             "SELECT end_utc, phase, object, instance, counter, value"
-            f" FROM read_parquet('{_quoted(path)}') ORDER BY end_ns, object, counter, instance"
+            f" FROM {parquet.rows_of(path)} ORDER BY end_ns, object, counter, instance"
         ).fetchall()
     columns: dict[str, int] = {}
     lines: dict[tuple[str, str], dict[int, float]] = {}
@@ -226,7 +225,3 @@ def _utc_ns(monotonic_ns: int, outcome: dict[str, Any]) -> int:
     """What a moment of the run's clock is in UTC, by the first anchor."""
     anchor = outcome["anchors"][0]
     return int(anchor["utc_ns"] + monotonic_ns - anchor["monotonic_ns"])
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")

@@ -20,6 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from plimsoll.untrusted import parse_json
+
 PLAN = "plan.json"
 ENVIRONMENT = "environment.json"
 EVENTS = "events.log"
@@ -56,6 +58,8 @@ DEFAULT_PARENT = Path("runs")
 NO_TEXT = "is no text in UTF-8, or holds a zero"
 #: What of a plan's name goes into that of its folder.
 NAME_CHARACTERS_MAX = 100
+#: Larger than that of any run; all of it is kept in memory.
+JSON_BYTES_MAX = 256 << 20
 _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -101,11 +105,25 @@ def read_json(path: Path) -> Any:
         FolderError: it is missing or damaged.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        if path.stat().st_size > JSON_BYTES_MAX:
+            raise ValueError(f"it is larger than {JSON_BYTES_MAX >> 20} MiB")
+        return parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise FolderError(f"{path} is missing; is {path.parent} the folder of a run?") from error
     except (OSError, ValueError) as error:
         raise FolderError(f"{path} cannot be read: {error}") from error
+
+
+def inner(parent: Path, name: Any) -> Path:
+    """The folder of a run that a file of the folder around it names.
+
+    Raises:
+        FolderError: the name leads elsewhere; what is done to a folder is done to nothing beside it.
+    """
+    path = parent / str(name)
+    if not isinstance(name, str) or path.name != name or path.is_symlink():
+        raise FolderError(f"{parent} names {str(name)[:80]!r} as the folder of a run, which does not lie in it")
+    return path
 
 
 def new_folder(name: str, wanted: Path | None) -> Path:
@@ -186,7 +204,7 @@ def read_events(folder: Path) -> list[dict[str, Any]]:
     path = folder / EVENTS
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
         try:
-            events.append(json.loads(line))
+            events.append(parse_json(line))
         except ValueError:
             continue
     return events

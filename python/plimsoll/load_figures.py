@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from plimsoll import config, folder
+from plimsoll import config, folder, parquet
 
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
@@ -26,8 +26,8 @@ def load_figures(run_folder: Path, plan: dict[str, Any], outcome: dict[str, Any]
     phases = [phase for phase in outcome["phases"] if phase["kind"] in config.MEASURED_KINDS]
     seconds = sum(phase["end_ns"] - phase["start_ns"] for phase in phases) / NS_PER_S
     with duckdb.connect() as database:
-        path = str(run_folder / folder.HISTOGRAMS).replace("'", "''")
-        database.execute(f"CREATE TABLE bucket AS SELECT * FROM read_parquet('{path}')")
+        rows = parquet.rows_of(run_folder / folder.HISTOGRAMS)
+        database.execute(f"CREATE TABLE bucket AS SELECT * FROM {rows}")
         names = [phase["name"] for phase in phases]
         database.execute("CREATE TABLE measured AS SELECT * FROM bucket WHERE list_contains(?, phase)", [names])
         outstanding = {name: _total_ms(database, (name,)) / 1000 / seconds if seconds else None for name in OUTSTANDING}

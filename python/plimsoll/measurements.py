@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from plimsoll import config, counters, folder
+from plimsoll import config, counters, folder, parquet
 from plimsoll.backup_and_recovery import backup_total, backups, recoveries
 from plimsoll.conditioning import conditioning
 from plimsoll.device_view import device_view
@@ -128,8 +128,7 @@ class Measurements:
         self._phases = [phase for phase in outcome["phases"] if phase["kind"] in config.MEASURED_KINDS]
         self._database = duckdb.connect()
         for table, name in (("sample", folder.SAMPLES), ("bucket", folder.HISTOGRAMS)):
-            path = str(run_folder / name).replace("'", "''")
-            self._database.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet('{path}')")
+            self._database.execute(f"CREATE TABLE {table} AS SELECT * FROM {parquet.rows_of(run_folder / name)}")
         names = [phase["name"] for phase in self._phases]
         self._database.execute("CREATE TABLE measured AS SELECT * FROM sample WHERE list_contains(?, phase)", [names])
         self._names = names

@@ -92,6 +92,8 @@ def read(parent: Path) -> dict[str, Any]:
     content = folder.read_json(parent / folder.REPEATS)
     if not isinstance(content, dict) or not isinstance(content.get("runs"), list):
         raise folder.FolderError(f"{parent / folder.REPEATS} has no list `runs`; expected what --repeat writes")
+    for run in content["runs"]:
+        folder.inner(parent, run["folder"])
     return content
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from plimsoll import _native, device_errors, folder, smart
+from plimsoll import _native, device_errors, folder, parquet, smart
 from plimsoll.content import measure_content
 from plimsoll.environment import collect
 from plimsoll.kernel_log import KernelLog, disks_of
@@ -221,8 +221,8 @@ class SampleStore:
         if self._parts_count:
             with duckdb.connect() as database:
                 database.execute(
-                    f"COPY (SELECT * FROM read_parquet('{_quoted(self._parts)}/*.parquet') ORDER BY end_ns) "
-                    f"TO '{_quoted(self._folder / folder.SAMPLES)}' (FORMAT parquet, COMPRESSION zstd)"
+                    f"COPY (SELECT * FROM {parquet.rows_of_all(self._parts)} ORDER BY end_ns) "
+                    f"{parquet.into(self._folder / folder.SAMPLES)}"
                 )
         shutil.rmtree(self._parts)
 
@@ -272,8 +272,4 @@ def _write_histograms(run_folder: Path, run: dict[str, Any], outcome: dict[str, 
 def _write_parquet(rows: dict[str, Any], path: Path) -> None:
     with duckdb.connect() as database:
         database.register("rows", rows)
-        database.execute(f"COPY rows TO '{_quoted(path)}' (FORMAT parquet, COMPRESSION zstd)")
-
-
-def _quoted(path: Path) -> str:
-    return os.fspath(path).replace("'", "''")
+        database.execute(f"COPY rows {parquet.into(path)}")

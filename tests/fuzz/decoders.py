@@ -11,7 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from archives import survives_archive
 from injuries import damage
+from power_cuts import survives_power_cut
 from run_folders import survives_run_folder
 
 from plimsoll.esrp.solution import read_solution
@@ -48,7 +50,8 @@ CONDITIONS = [
     b"database_write_per_s<1",
 ]
 IMPORTS = ("configuration", "page", "results", "paper")
-NAMES = [*FILES, "condition", "limit", "run_folder", *IMPORTS]
+FOLDERS = {"archive": survives_archive, "power_cut": survives_power_cut, "run_folder": survives_run_folder}
+NAMES = [*FILES, "condition", "limit", *FOLDERS, *IMPORTS]
 
 
 @cache
@@ -77,8 +80,8 @@ def survives(name: str, seed: int) -> None:
         from test_damaged_imports import survives as survives_import
 
         survives_import(name, seed)
-    elif name == "run_folder":
-        survives_run_folder(seed)
+    elif name in FOLDERS:
+        FOLDERS[name](seed)
     else:
         _survives_words(name, chance)
     seconds = time.monotonic() - began

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 ABSURD = [
     b"1e400", b"-1", b"nan", b"-inf", b"9" * 400, b"0", b"", b"\x00", b"\\u0000", b"\xff\xfe", b"\xed\xa0\x80", b"'", b'"""',
     b"[", b"]" * 9, b"[[a]]", b"a.b.c.d = 1", b"true", b"1979-05-27", b"{ a = 1 }", b"[1, 'a', [2]]", b"../../x", b"/dev/zero",
     b"__class__", b"{0.__class__}", b"%s%n", b"${x}", "٣".encode(), b"#", b"\n", b"x" * 5000, b"[" * 2000,
+]  # fmt: skip
+
+OTHERS: list[Any] = [
+    None, True, -1, 0, 1e308, 10**18, "", "x", "../x", "\x1b[2J", "\ud800", "é" * 300, [], [1], {}, {"a": 1},
 ]  # fmt: skip
 
 
@@ -50,3 +55,16 @@ def _value_exchanged(content: bytes, chance: random.Random) -> bytes:
     other = lines[chance.choice(keyed)].partition(b"=")[2]
     lines[number] = key + b"=" + chance.choice([other, b" " + chance.choice(ABSURD)])
     return b"\n".join(lines)
+
+
+def exchange(content: Any, chance: random.Random) -> None:
+    """Takes something out of a value of JSON, or puts something else there, anywhere in it."""
+    while isinstance(content, (dict, list)) and content:
+        key = chance.choice(list(content)) if isinstance(content, dict) else chance.randrange(len(content))
+        if chance.random() < 0.35:
+            if chance.random() < 0.5:
+                del content[key]
+            else:
+                content[key] = chance.choice(OTHERS)
+            return
+        content = content[key]

@@ -11,9 +11,8 @@ import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from injuries import damage
+from injuries import damage, exchange
 
 from plimsoll.cli import EXIT_INTERNAL, run_program
 
@@ -31,7 +30,6 @@ COMMANDS: dict[str, list[str]] = {
     "pack": ["{run}", "--redact", "--out", "{home}/run.tar.gz"],
     "esrp": ["{solution}", "--out", "{home}/document", "--formats", "html,docx,xlsx"],
 }
-OTHERS: list[Any] = [None, True, -1, 0, 1e308, "", "x", "é" * 300, [], [1], {}, {"a": 1}]
 
 
 @cache
@@ -79,19 +77,6 @@ def read_with(command: str, run: Path) -> tuple[int, str]:
     return _outcome([command, *(word.format_map(words) for word in COMMANDS[command])])
 
 
-def _exchange(content: Any, chance: random.Random) -> None:
-    """Takes something out of a value of JSON, or puts something else there, anywhere in it."""
-    while isinstance(content, (dict, list)) and content:
-        key = chance.choice(list(content)) if isinstance(content, dict) else chance.randrange(len(content))
-        if chance.random() < 0.35:
-            if chance.random() < 0.5:
-                del content[key]
-            else:
-                content[key] = chance.choice(OTHERS)
-            return
-        content = content[key]
-
-
 def survives_run_folder(seed: int) -> None:
     """One file of a run is damaged, and a command reads it.
 
@@ -107,7 +92,7 @@ def survives_run_folder(seed: int) -> None:
         if path.suffix == ".json" and chance.random() < 0.7:
             value = json.loads(content)
             for _ in range(chance.randint(1, 3)):
-                _exchange(value, chance)
+                exchange(value, chance)
             path.write_text(json.dumps(value))
         else:
             path.write_bytes(damage(content, [content], chance))

@@ -5,11 +5,14 @@ import shutil
 from pathlib import Path
 from unittest.mock import ANY
 
+import power_cuts
 import pytest
 from decoders import FILES, IMPORTS, NAMES, corpus, survives
 from run_folders import COMMANDS, read_with, sound
 
 from plimsoll.cli import EXIT_USAGE
+from plimsoll.powercuts.places import NAME
+from plimsoll.premises import MARKER
 from plimsoll.sizing.mistakes import InputError
 from plimsoll.study.description import read_study
 
@@ -78,6 +81,23 @@ def test_a_run_no_sense_can_be_made_of_is_told_in_words(
     assert code == EXIT_USAGE
     assert "no sense can be made of" in errors
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "solution.toml"]
+
+
+@pytest.mark.parametrize("count", [0, 1 << 17, 1 << 61])
+def test_rings_of_absurd_size_are_refused(count: int, tmp_path: Path) -> None:
+    """A marker comes with the files; a whole ring is read at once."""
+    home = shutil.copytree(power_cuts.sound(), tmp_path / "home")
+    marker = home / "disk" / NAME / MARKER
+    content = json.loads(marker.read_text())
+    content[NAME]["work"]["slots"] = count
+    marker.write_text(json.dumps(content))
+    code, errors = power_cuts.audit(home)
+    assert (code, "slots must be 2 to 65536" in errors) == (EXIT_USAGE, True), errors
+
+
+def test_a_sound_power_cut_is_audited() -> None:
+    """Damage to what is refused anyway shows nothing."""
+    assert power_cuts.audit(power_cuts.sound())[0] == 0
 
 
 def test_a_damaged_run_is_packed_without_its_page(tmp_path: Path) -> None:

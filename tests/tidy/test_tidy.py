@@ -68,6 +68,18 @@ def test_requirements_are_hashed() -> None:
         assert len(pinned) == len(hashed), path.name
 
 
+@pytest.mark.parametrize(
+    ("called", "door"),
+    [("read_parquet(", "parquet.py"), ("FORMAT parquet", "parquet.py"), ("json.loads(path", "untrusted.py")],
+)
+def test_files_of_strangers_have_one_door(called: str, door: str) -> None:
+    """A path in SQL is a pattern, and JSON from strangers steers terminals: both are seen to in one place."""
+    own = ROOT / "python" / "plimsoll"
+    # The results of the model's own test are ours.
+    allowed = {own / door, own / "modelled" / "band.py"}
+    assert [path for path in sorted(own.rglob("*.py")) if path not in allowed and called in path.read_text()] == []
+
+
 def test_sources_hold_no_marker_of_unfinished_work() -> None:
     """Half-built things do not land; a marker is a confession."""
     marker = re.compile(r"\b(TODO|FIXME|XXX|todo!|unimplemented!)")

@@ -37,6 +37,8 @@ const MARKS_FILE: &str = "marks.dat";
 const LOG_BASE: &str = "E00";
 /// Smallest page of the format; a row must fit one of any size.
 const ROW_BYTES_MAX: u32 = 1000;
+/// How many blocks a ring may have.
+const SLOTS_MAX: u64 = 1 << 16;
 
 /// What is to be done, and where.
 #[derive(Clone, Debug, Deserialize)]
@@ -80,9 +82,11 @@ impl PowercutSpec {
                 "sessions must be 1 to 1000",
             ),
             (self.lanes > 64, "lanes must be at most 64"),
+            (self.rows < 2, "rows must be at least 2"),
+            // A whole ring is read at once.
             (
-                self.rows < 2 || self.slots < 2,
-                "rows and slots must be at least 2",
+                self.slots < 2 || self.slots > SLOTS_MAX,
+                "slots must be 2 to 65536",
             ),
             (
                 self.row_bytes < 16 || self.row_bytes > ROW_BYTES_MAX,

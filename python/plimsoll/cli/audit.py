@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from plimsoll.cli.course import EXIT_BY_RESULT, EXIT_USAGE, say, stop_with
+from plimsoll.cli.damaged import reading
 
 EXAMPLES_SHOWN = 3
 
@@ -69,7 +70,8 @@ def _audited(directory: Path | None, log: Path | None, work: Path | None, in_pla
     )
     say(f"auditing {directory}: {where}")
     try:
-        return audit(directory, log, work_in=work, in_place=in_place, keep=keep)
+        with reading(directory, log):
+            return audit(directory, log, work_in=work, in_place=in_place, keep=keep)
     except (AuditError, PlaceError, WitnessError) as error:
         stop_with(EXIT_USAGE, str(error))
 

@@ -68,7 +68,7 @@ def _state_of_series(parent: Path) -> dict[str, Any]:
     runs = content["runs"]
     if not runs:
         return {"state": STARTING}
-    last = state_of(parent / runs[-1]["folder"])
+    last = state_of(folder.inner(parent, runs[-1]["folder"]))
     # Between two runs of a series that lives there are only moments.
     age_s = time.time() - (parent / folder.REPEATS).stat().st_mtime
     return last | ({"state": STARTING if age_s < STARTING_S else KILLED} if last["state"] == ENDED else {})

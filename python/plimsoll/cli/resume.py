@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from plimsoll import folder, resuming
 from plimsoll.cli import course, detach, options
+from plimsoll.cli.damaged import reading
 
 
 def resume(
@@ -31,22 +32,10 @@ def resume(
     """
     run_folder = run_folder.absolute()
     try:
-        folder.require_single(run_folder, "resume")
-        state = detach.state_of(run_folder)["state"]
-        if state in (detach.RUNNING, detach.STARTING):
-            raise resuming.ResumeError(f"{run_folder} goes on; see `plimsoll watch {run_folder}`")
-        gap = resuming.gap_of(run_folder)
-        plan = folder.read_json(run_folder / folder.PLAN)
-        for remark in resuming.find_storage(plan, folder.read_json(run_folder / folder.ENVIRONMENT)):
-            course.say(f"note: {remark}")
-    except (resuming.ResumeError, folder.FolderError, OSError) as error:
+        with reading(run_folder):
+            plan, gap = _left_to_do(run_folder, again=again)
+    except (resuming.ResumeError, OSError) as error:
         course.stop_with(course.EXIT_USAGE, str(error))
-    left = resuming.remaining_phases(plan, gap, again=again)
-    gap["measured_lost"] = resuming.measured_lost(plan, gap, left)
-    plan["run"]["phases"] = left
-    for instance in plan["run"]["instances"]:
-        for database in instance["databases"]:
-            database["existing_records"] = None
     expected = course.forecast(plan, destroy)
     gap = resuming.put_aside(run_folder, gap)[-1]
     event = resuming.gap_event(gap)
@@ -60,3 +49,26 @@ def resume(
     else:
         course.print_result(run_folder, found)
     raise typer.Exit(course.exit_code(run_folder, found))
+
+
+def _left_to_do(run_folder: Path, *, again: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The plan of a run with the phases that are left, and what is known of the gap.
+
+    Raises:
+        ResumeError, FolderError, OSError: it cannot go on.
+    """
+    folder.require_single(run_folder, "resume")
+    state = detach.state_of(run_folder)["state"]
+    if state in (detach.RUNNING, detach.STARTING):
+        raise resuming.ResumeError(f"{run_folder} goes on; see `plimsoll watch {run_folder}`")
+    gap = resuming.gap_of(run_folder)
+    plan = folder.read_json(run_folder / folder.PLAN)
+    for remark in resuming.find_storage(plan, folder.read_json(run_folder / folder.ENVIRONMENT)):
+        course.say(f"note: {remark}")
+    left = resuming.remaining_phases(plan, gap, again=again)
+    gap["measured_lost"] = resuming.measured_lost(plan, gap, left)
+    plan["run"]["phases"] = left
+    for instance in plan["run"]["instances"]:
+        for database in instance["databases"]:
+            database["existing_records"] = None
+    return plan, gap

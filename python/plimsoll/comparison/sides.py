@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from plimsoll import folder
+from plimsoll import folder, parquet
 from plimsoll.comparison.blocks import Moment
 
 #: What a summary must have to be compared; found in every version that wrote one.
@@ -82,9 +82,9 @@ class RunRead:
             with duckdb.connect() as database:
                 rows = database.execute(
                     "SELECT end_ns, max(interval_ns) / 1e9, metric, sum(count)::BIGINT, sum(bytes)::BIGINT,"
-                    " sum(latency_ns_sum)::BIGINT FROM read_parquet($path) WHERE list_contains($names, phase)"
+                    f" sum(latency_ns_sum)::BIGINT FROM {parquet.rows_of(path)} WHERE list_contains($names, phase)"
                     " GROUP BY end_ns, metric ORDER BY end_ns",
-                    {"names": names, "path": str(path)},
+                    {"names": names},
                 ).fetchall()
         except duckdb.Error as error:
             raise ComparisonError([_damaged(path, error)]) from error
@@ -104,9 +104,9 @@ class RunRead:
         try:
             with duckdb.connect() as database:
                 rows = database.execute(
-                    "SELECT upper_ns, sum(count)::BIGINT FROM read_parquet($path) WHERE metric = $metric AND count > 0"
+                    f"SELECT upper_ns, sum(count)::BIGINT FROM {parquet.rows_of(path)} WHERE metric = $metric AND count > 0"
                     " AND list_contains($names, phase) GROUP BY upper_ns ORDER BY upper_ns",
-                    {"metric": metric, "names": names, "path": str(path)},
+                    {"metric": metric, "names": names},
                 ).fetchall()
         except duckdb.Error as error:
             raise ComparisonError([_damaged(path, error)]) from error
@@ -189,13 +189,13 @@ def _repeated(path: Path, name: str) -> Side:
     """The runs of a repeated run that came to their end."""
     try:
         content = folder.read_json(path / folder.REPEATS)
-        listed = [(entry["folder"], entry["ending"]) for entry in content["runs"]]
+        listed = [(folder.inner(path, entry["folder"]), entry["ending"]) for entry in content["runs"]]
     except (folder.FolderError, KeyError, TypeError) as error:
         raise ComparisonError(
             [f"{path / folder.REPEATS}: {error}; expected what `--repeat` writes: a list `runs`"]
         ) from error
-    runs = [read_run(path / entry) for entry, ending in listed if ending == "complete"]
-    left_out = [f"{entry} ended {ending}" for entry, ending in listed if ending != "complete"]
+    runs = [read_run(entry) for entry, ending in listed if ending == "complete"]
+    left_out = [f"{entry.name} ended {ending}" for entry, ending in listed if ending != "complete"]
     if not runs:
         raise ComparisonError(
             [f"{path}: none of its {len(listed)} runs came to its end, so there is nothing to compare"]

@@ -128,7 +128,7 @@ def read(home: Path) -> tuple[list[HostRun], Overlap]:
     """
     content = folder.read_json(home / folder.HOSTS)
     try:
-        arguments = [(str(item["host"]), home / str(item["folder"])) for item in content["hosts"]]
+        arguments = [(str(item["host"]), folder.inner(home, item["folder"])) for item in content["hosts"]]
         percent, different = float(content["overlap_percent"]), bool(content["different_plans"])
     except (KeyError, TypeError, ValueError) as error:
         raise folder.FolderError(f"{home / folder.HOSTS} is not what `plimsoll combine` writes: {error}") from error

@@ -51,8 +51,8 @@ class Overlap:
 def overlap_of(windows: Sequence[Span]) -> Overlap:
     """What several windows have in common.
 
-    >>> overlap_of([(0, 100), (20, 110)]).span, overlap_of([(0, 100), (20, 110)]).share_of(1)
-    ((20, 100), 0.888888888888889)
+    >>> overlap_of([(0, 100), (20, 110)]).span, round(overlap_of([(0, 100), (20, 110)]).share_of(1), 3)
+    ((20, 100), 0.889)
     >>> overlap_of([(0, 100), (200, 300)]).seconds
     0.0
     """

@@ -14,6 +14,7 @@ import hashlib
 import io
 import os
 import re
+import secrets
 import shutil
 import tarfile
 import zlib
@@ -25,6 +26,8 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 #: Larger than any run folder; what claims to be more is not unpacked.
 UNPACKED_BYTES_MAX = 64 * 1024**3
 MEMBERS_MAX = 100_000
+#: What one member says of itself before its content, and what the manifest says of all: both are kept in memory.
+HEADERS_BYTES_MAX, MANIFEST_BYTES_MAX = 4 << 20, 64 << 20
 _CHUNK = 1 << 20
 
 
@@ -68,18 +71,26 @@ def pack(home: Path, name: str, target: Path) -> Packed:
     relative = [path.relative_to(home).as_posix() for path in files]
     sums = {short: _sum_of(path) for short, path in zip(relative, files, strict=True)}
     manifest = "".join(f"{digest}  {short}\n" for short, digest in sums.items()).encode()
-    unfinished = target.with_name(target.name + ".part")
-    with (
-        unfinished.open("wb") as raw,
-        gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped,
-        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
-    ):
-        archive.addfile(_member(f"{name}/{MANIFEST}", len(manifest)), io.BytesIO(manifest))
-        for short, path in zip(relative, files, strict=True):
-            with path.open("rb") as content:
-                archive.addfile(_member(f"{name}/{short}", path.stat().st_size), content)
-    unfinished.replace(target)
+    unfinished = _unfinished(target)
+    try:
+        with (
+            unfinished.open("xb") as raw,
+            gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped,
+            tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
+        ):
+            archive.addfile(_member(f"{name}/{MANIFEST}", len(manifest)), io.BytesIO(manifest))
+            for short, path in zip(relative, files, strict=True):
+                with path.open("rb") as content:
+                    archive.addfile(_member(f"{name}/{short}", path.stat().st_size), content)
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return Packed(target, _sum_of(target), relative)
+
+
+def _unfinished(target: Path) -> Path:
+    """A name beside the target that nobody else has: what is there is never written over, nor deleted afterwards."""
+    return target.with_name(f"{target.name}.{secrets.token_hex(8)}.part")
 
 
 def _member(name: str, size: int) -> tarfile.TarInfo:
@@ -108,7 +119,7 @@ def unpack(source: Path, into: Path | None) -> Packed:
     """
     if into is not None and into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise PackError([f"{into} is not an empty folder; nothing is overwritten"])
-    scratch = into.with_name(f"{into.name}.part") if into is not None else None
+    scratch = _unfinished(into) if into is not None else None
     try:
         sums = _checked(source, scratch)
         if into is not None and scratch is not None:
@@ -125,9 +136,9 @@ def _checked(source: Path, scratch: Path | None) -> dict[str, str]:
     """Read an archive, writing its files into a new folder where one is named; answers the sums of files that are right."""
     sums: dict[str, str] = {}
     try:
-        with tarfile.open(source, mode="r:gz") as archive:
-            manifest = _read_members(archive, sums, scratch)
-    except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, UnicodeDecodeError) as error:
+        with _Headers(source) as zipped, tarfile.open(fileobj=zipped, mode="r:") as archive:
+            manifest = _read_members(zipped, archive, sums, scratch)
+    except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, IndexError, ValueError) as error:
         raise PackError([f"{source} is no whole archive of `plimsoll pack`: {error}"]) from error
     if manifest is None:
         raise PackError([f"{source} holds no {MANIFEST}; expected an archive of `plimsoll pack`"])
@@ -137,24 +148,49 @@ def _checked(source: Path, scratch: Path | None) -> dict[str, str]:
     return sums
 
 
-def _read_members(archive: tarfile.TarFile, sums: dict[str, str], scratch: Path | None) -> dict[str, str] | None:
+class _Headers(gzip.GzipFile):
+    """An archive of which the library keeps only so much in memory: headers may claim any size, and this is read at once.
+
+    Attributes:
+        bytes_left: how much may still be read.
+    """
+
+    def __init__(self, source: Path) -> None:
+        super().__init__(source, "rb")
+        self.bytes_left = HEADERS_BYTES_MAX
+
+    def read(self, size: int | None = -1) -> bytes:
+        """As of any file, within the bounds."""
+        self.bytes_left -= self.bytes_left + 1 if size is None or size < 0 else size
+        if self.bytes_left < 0:
+            raise PackError(["a member of the archive says more of itself than any file of a run; it is refused"])
+        return super().read(size)
+
+
+def _read_members(
+    zipped: _Headers, archive: tarfile.TarFile, sums: dict[str, str], scratch: Path | None
+) -> dict[str, str] | None:
     """Fill in the sums of all files, writing them where that is wanted; answers the manifest."""
     manifest: dict[str, str] | None = None
-    total, top = 0, ""
-    for count, member in enumerate(archive, 1):
+    total, top, count = 0, "", 0
+    while (member := archive.next()) is not None:
         # What a small archive unpacks to is counted before it is read.
-        total += member.size
+        total, count = total + member.size, count + 1
         if count > MEMBERS_MAX or total > UNPACKED_BYTES_MAX:
             raise PackError(["the archive unpacks to more than any run folder holds; it is refused"])
-        first, *rest = PurePosixPath(member.name).parts
-        if not member.isfile() or not rest or ".." in rest or first == "/" or (top and first != top):
+        first, *rest = PurePosixPath(member.name).parts or ("",)
+        is_plain = member.isfile() and not member.issparse() and member.size >= 0
+        if not is_plain or not rest or ".." in rest or first == "/" or (top and first != top):
             raise PackError([f"the member {member.name!r} is no plain file below one folder; the archive is refused"])
         top = first
         name = "/".join(rest)
-        if name in sums:
+        if name in sums or (name == MANIFEST and manifest is not None):
             raise PackError([f"the member {member.name!r} is there twice; the archive is refused"])
+        if name == MANIFEST and member.size > MANIFEST_BYTES_MAX:
+            raise PackError([f"its {MANIFEST} is larger than any; the archive is refused"])
         file = archive.extractfile(member)
         assert file is not None, "a plain file has content"
+        zipped.bytes_left = member.size + HEADERS_BYTES_MAX
         place = scratch / name if scratch is not None else Path(os.devnull)
         place.parent.mkdir(parents=True, exist_ok=True)
         digest, text = hashlib.sha256(), b""
@@ -167,6 +203,7 @@ def _read_members(archive: tarfile.TarFile, sums: dict[str, str], scratch: Path 
             manifest = _manifest(text.decode("utf-8"))
         else:
             sums[name] = digest.hexdigest()
+        zipped.bytes_left = HEADERS_BYTES_MAX
     return manifest
 
 

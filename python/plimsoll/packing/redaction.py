@@ -13,12 +13,14 @@ from typing import Any
 
 import duckdb
 
-from plimsoll import folder
+from plimsoll import folder, parquet
 from plimsoll.packing.archive import PackError, files_below
 from plimsoll.packing.names import Names
 
 JSON_SUFFIXES, TEXT_SUFFIXES, TABLE_SUFFIXES = (".json",), (".log", ".toml", ".txt", ".md", ".csv"), (".parquet",)
 PAGE = ".html"
+#: Columns that hold no names.
+PLAIN_KINDS = ("BIGINT", "BOOLEAN", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "UBIGINT", "UINTEGER")
 
 
 def redacted_copy(home: Path, target: Path) -> tuple[Names, list[str]]:
@@ -97,17 +99,21 @@ def _redact_table(source: Path, target: Path, names: Names) -> None:
     """A Parquet file with its texts replaced value by value."""
     try:
         with duckdb.connect() as database:
-            database.execute("CREATE TABLE rows AS SELECT * FROM read_parquet($path)", {"path": str(source)})
+            database.execute(f"CREATE TABLE rows AS SELECT * FROM {parquet.rows_of(source)}")
             columns = database.execute("DESCRIBE rows").fetchall()
-            for column, kind, *_ in columns:
+            for name, kind, *_ in columns:
+                if kind not in (*PLAIN_KINDS, "VARCHAR"):
+                    raise PackError(
+                        [f"{source}: nobody knows what column {name!r} of kind {kind} holds, so it cannot be redacted"]
+                    )
                 if kind != "VARCHAR":
                     continue
-                for (value,) in database.execute(f'SELECT DISTINCT "{column}" FROM rows').fetchall():
+                column = parquet.column(name)
+                for (value,) in database.execute(f"SELECT DISTINCT {column} FROM rows").fetchall():
                     new = names.redacted(value) if value else value
                     if new != value:
-                        database.execute(f'UPDATE rows SET "{column}" = ? WHERE "{column}" = ?', [new, value])
-            quoted = str(target).replace("'", "''")
-            database.execute(f"COPY rows TO '{quoted}' (FORMAT parquet, COMPRESSION zstd)")
+                        database.execute(f"UPDATE rows SET {column} = ? WHERE {column} = ?", [new, value])
+            database.execute(f"COPY rows {parquet.into(target)}")
     except duckdb.Error as error:
         first = str(error).strip().splitlines()[0]
         raise PackError([f"{source} cannot be read: {first}; expected a Parquet file as the run wrote it"]) from error

@@ -102,7 +102,10 @@ def _look(place: Path, work: dict[str, Any]) -> dict[str, Any]:
 
     database = place / places.DATABASE
     before = _pages(database, "pages")
-    survey = json.loads(_native.survey(json.dumps(work | {"directory": str(place)})))
+    try:
+        survey = json.loads(_native.survey(json.dumps(work | {"directory": str(place)})))
+    except _native.ConfigError as error:
+        raise AuditError(f"the work that marker or witness describe cannot have been done: {error}") from error
     after = _pages(database, "deep") if survey["database_error"] is None else None
     return {"before": before, "survey": survey, "after": after}
 

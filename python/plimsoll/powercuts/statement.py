@@ -6,16 +6,21 @@ its form: lines that are none are counted and left out.
 
 from __future__ import annotations
 
-import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from plimsoll.powercuts.witness import WitnessError, is_witness_log
+from plimsoll.powercuts.witness import GREETING_BYTES_MAX, WitnessError, is_witness_log
+from plimsoll.untrusted import parse_json
 
 KINDS = {"c": "commit", "m": "mark"}
 #: Acknowledgements of so long before the last one are told apart: what a cache can have held.
 LAST_MS = 1000
+#: What is longer was not written by a witness, and is read piece by piece.
+LINE_CHARACTERS_MAX = 4 * GREETING_BYTES_MAX
+#: What a witness writes fits into 64 bits.
+_NUMBER = re.compile("[0-9]{1,20}")
 
 
 class Line(NamedTuple):
@@ -84,7 +89,7 @@ def _all(path: Path) -> list[Statement]:
     heard: list[Statement] = []
     times: list[tuple[int, int]] = []
     with path.open(encoding="ascii", errors="replace") as file:
-        for text in file:
+        while text := file.readline(LINE_CHARACTERS_MAX):
             if text.startswith("{"):
                 _note(heard, times, text)
             elif heard:
@@ -97,7 +102,7 @@ def _all(path: Path) -> list[Statement]:
 def _note(heard: list[Statement], times: list[tuple[int, int]], text: str) -> None:
     """A line of the witness's own."""
     try:
-        note = json.loads(text)
+        note = parse_json(text)
     except ValueError:
         return
     if not isinstance(note, dict):
@@ -116,9 +121,9 @@ def _hear(statement: Statement, times: list[tuple[int, int]], text: str) -> None
     # A line that was being written when the witness itself lost power has no end.
     if not text.endswith("\n") or not words:
         statement.unreadable_lines += 1
-    elif words[0] == "t" and len(words) == 2 and words[1].isdigit():
+    elif words[0] == "t" and len(words) == 2 and _NUMBER.fullmatch(words[1]):
         times.append((int(words[1]), len(statement.lines)))
-    elif words[0] in KINDS and len(words) == 5 and all(word.isdigit() for word in words[1:]):
+    elif words[0] in KINDS and len(words) == 5 and all(_NUMBER.fullmatch(word) for word in words[1:]):
         lane, sequence, number, started = map(int, words[1:])
         statement.lines.append(Line(KINDS[words[0]], lane, sequence, number, started))
     else:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.metrics_server import AddressError, is_loopback, parse_address
+from plimsoll.untrusted import parse_json
 
 PORT = 17613
 DEFAULT_ADDRESS = f"127.0.0.1:{PORT}"
@@ -120,7 +121,7 @@ def is_witness_log(path: Path) -> bool:
     with path.open("rb") as file:
         first = file.readline(GREETING_BYTES_MAX)
     try:
-        begun = json.loads(first)
+        begun = parse_json(first.decode("utf-8", "replace"))
     except ValueError:
         return False
     return isinstance(begun, dict) and begun.get("kind") == LOG_KIND
@@ -249,8 +250,8 @@ def _description(line: bytes) -> dict[str, Any] | None:
     try:
         text = line.decode("ascii")
         is_ours = text.startswith(GREETING) and len(text) <= GREETING_BYTES_MAX
-        value = json.loads(text.removeprefix(GREETING)) if is_ours else None
-    except (ValueError, RecursionError):
+        value = parse_json(text.removeprefix(GREETING)) if is_ours else None
+    except ValueError:
         return None
     if not isinstance(value, dict) or "work" not in value:
         return None

@@ -270,7 +270,7 @@ def _ticks(top: float) -> list[float]:
 
     Example:
         >>> _ticks(95869)
-        [0, 20000, 40000, 60000, 80000]
+        [0.0, 20000.0, 40000.0, 60000.0, 80000.0]
     """
     magnitude = 10.0 ** math.floor(math.log10(top / 4))
     step = max(factor * magnitude for factor in (1, 2, 5) if factor * magnitude <= top / 4)

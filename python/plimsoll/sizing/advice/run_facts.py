@@ -14,6 +14,7 @@ from typing import Any
 from plimsoll.sizing.advice.engine import Subject
 from plimsoll.sizing.expression import Fact
 from plimsoll.sizing.mistakes import InputError, Mistake
+from plimsoll.untrusted import parse_json
 
 DESCRIBED_BY_PLAN = frozenset({"plan"})
 DESCRIBED_BY_RUN = frozenset({"plan", "run"})
@@ -71,16 +72,16 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         if path.stat().st_size > JSON_BYTES_MAX:
-            raise InputError(str(path), [Mistake(0, "", "is larger than 64 MiB")])
-        content = json.loads(path.read_text(encoding="utf-8"))
+            raise ValueError("is larger than 64 MiB")
+        content = parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(str(path), [Mistake(0, "", f"cannot be read: {error.strerror}")]) from error
     except UnicodeDecodeError as error:
         raise InputError(str(path), [Mistake(0, "", "is not UTF-8 text")]) from error
     except json.JSONDecodeError as error:
         raise InputError(str(path), [Mistake(error.lineno, "", f"is not valid JSON: {error.msg}")]) from error
-    except RecursionError as error:
-        raise InputError(str(path), [Mistake(0, "", "is nested too deeply to be read")]) from error
+    except ValueError as error:
+        raise InputError(str(path), [Mistake(0, "", str(error))]) from error
     if not isinstance(content, dict):
         raise InputError(str(path), [Mistake(1, "", "is JSON, but not an object")])
     return content

@@ -1,0 +1,56 @@
+"""Parquet files of run folders in DuckDB's SQL: the file that is meant and no other, whatever its path looks like.
+
+To DuckDB the path of a file to be read is a pattern, in which `[`, `*` and `?` stand for others, and a folder called `array=2` in
+it is a column. Folders are named by users, so both are ruled out here, and nowhere else is a path put into SQL.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PATTERN_CHARACTERS = "[*?"
+
+
+def rows_of(path: Path) -> str:
+    """The rows of one file, to stand behind FROM.
+
+    >>> rows_of(Path("/runs/a [1]/it's.parquet"))
+    "read_parquet('/runs/a [[]1]/it''s.parquet', hive_partitioning = false)"
+    """
+    return _read(_itself(path))
+
+
+def rows_of_all(directory: Path) -> str:
+    """The rows of all Parquet files right in a directory, to stand behind FROM."""
+    return _read(f"{_itself(directory)}/*.parquet")
+
+
+def into(path: Path) -> str:
+    """Where rows are written, to stand at the end of COPY: a new file, or another in the place of the old.
+
+    >>> into(Path("/runs/a/b.parquet"))
+    "TO '/runs/a/b.parquet' (FORMAT parquet, COMPRESSION zstd)"
+    """
+    return f"TO {_text(str(path.absolute()))} (FORMAT parquet, COMPRESSION zstd)"
+
+
+def column(name: str) -> str:
+    """A column that a file has named.
+
+    >>> print(column('one "of" them'))
+    "one ""of"" them"
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _itself(path: Path) -> str:
+    """A pattern that only this path fits; a relative one could be taken for an address or a home."""
+    return "".join(f"[{letter}]" if letter in PATTERN_CHARACTERS else letter for letter in str(path.absolute()))
+
+
+def _read(pattern: str) -> str:
+    return f"read_parquet({_text(pattern)}, hive_partitioning = false)"
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,32 @@
+"""JSON that a stranger may have written: run folders, markers and logs come by mail.
+
+What is read is printed sooner or later. So characters that steer a terminal, and halves of characters that cannot be printed at
+all, are replaced when it is read, and nesting without end is a mistake of the file like any other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+REPLACEMENT = "\\ufffd"
+_ESCAPES = re.compile(
+    r"(?P<kept>\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\[bfr]|\\u00(?:0[0-8b-fB-F]|1[0-9a-fA-F]|7[fF]|[89][0-9a-fA-F])|[\x7f-\x9f]"
+)
+
+
+def parse_json(text: str) -> Any:
+    r"""A value of JSON whose texts can be printed; only tabs and ends of lines steer.
+
+    Raises:
+        ValueError: it is none.
+
+    >>> parse_json('"a\\\\b \\u001b[2J\\n"') == "a\\b \ufffd[2J\n"
+    True
+    """
+    try:
+        return json.loads(_ESCAPES.sub(lambda found: found["kept"] or REPLACEMENT, text))
+    except RecursionError as error:
+        raise ValueError("is nested too deeply to be read") from error

@@ -1,0 +1,96 @@
+"""What a power cut left, with a damaged marker or witness's log, given to the audit: it ends in a result or in a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import random
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from injuries import damage, exchange
+
+from plimsoll import _native
+from plimsoll.cli import EXIT_INTERNAL, run_program
+from plimsoll.powercuts import places
+from plimsoll.powercuts.witness import WitnessLog
+from plimsoll.powercuts.work import LETTERS
+from plimsoll.premises import MARKER
+
+COMMITS_MIN = 50
+
+
+@cache
+def sound() -> Path:
+    """A directory that work was done in, and the log of its witness."""
+    home = Path(tempfile.mkdtemp(prefix="plimsoll-sound-"))
+    wanted = places.Wanted(home / "disk", size_bytes=1 << 20, page_bytes=4096, sessions=2, io_method="threads")
+    wanted.directory.mkdir()
+    described = places.describe_run(wanted, places.work_of(wanted))
+    places.take(wanted, described)
+    log = WitnessLog(home / "witness.log")
+    log.note({"event": "begun", "at": "now", "peer": "here", "run": described})
+    work, heard = _native.Powercut(json.dumps(described["work"])), 0
+    while (lines := work.next_acknowledged(0.5)) is not None:
+        log.append("".join(f"{LETTERS[kind]} {' '.join(map(str, rest))}\n" for kind, *rest in lines).encode())
+        heard += len(lines)
+        work.confirm(heard)
+        if heard >= COMMITS_MIN:
+            work.stop()
+    work.outcome()
+    log.note({"event": "ended", "at": "now", "peer": "here", "lines": heard, "why": "silent"})
+    log.close()
+    return home
+
+
+def audit(home: Path) -> tuple[int, str]:
+    """The exit code of the audit, and what it said about its failure."""
+    errors = io.StringIO()
+    words = ["audit", str(home / "disk"), "--witness-log", str(home / "witness.log"), "--work", str(home)]
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+        return run_program(words), errors.getvalue()
+
+
+def _exchanged(text: bytes, chance: random.Random) -> bytes:
+    """Marker or note, with something else in the description of the run."""
+    value = json.loads(text)
+    described = value[places.NAME if places.NAME in value else "run"]
+    for _ in range(chance.randint(1, 3)):
+        exchange(chance.choice([described, described["work"]]) if described.get("work") else described, chance)
+    return json.dumps(value).encode()
+
+
+def survives_power_cut(seed: int) -> None:
+    """Marker or log are damaged, and audited.
+
+    Raises:
+        AssertionError: the audit takes it for a fault of its own.
+    """
+    chance = random.Random(f"power cut {seed}")
+    with tempfile.TemporaryDirectory(prefix="plimsoll-fuzz-") as folder:
+        home = Path(folder) / "copy"
+        shutil.copytree(sound(), home)
+        marker, log = home / "disk" / places.NAME / MARKER, home / "witness.log"
+        content = marker.read_bytes().replace(str(sound()).encode(), str(home).encode())
+        lines = log.read_bytes().replace(str(sound()).encode(), str(home).encode())
+        match chance.randrange(4):
+            case 0:
+                content = _exchanged(content, chance)
+            case 1:
+                # Without a marker the witness is asked what was done there.
+                content = b""
+                kind, begun, rest = lines.split(b"\n", 2)
+                lines = b"\n".join([kind, _exchanged(begun, chance), rest])
+            case _:
+                lines = damage(lines, [lines], chance)
+        if content:
+            marker.write_bytes(content)
+        else:
+            marker.unlink()
+        log.write_bytes(lines)
+        code, errors = audit(home)
+        assert code != EXIT_INTERNAL, errors
+        assert sorted(path.name for path in home.iterdir()) == ["disk", "witness.log"], "the copy is left"

@@ -1,0 +1,137 @@
+"""Run folders from somebody one does not trust, and in folders with names that mean something elsewhere."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from plimsoll import folder
+from plimsoll.cli import EXIT_USAGE, run_program
+from plimsoll.powercuts.statement import LINE_CHARACTERS_MAX, read_statement
+from plimsoll.untrusted import parse_json
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "run"
+
+
+def changed(home: Path, file_name: str, change: dict[str, Any]) -> None:
+    """Other values in a JSON file of a run."""
+    (home / file_name).write_text(json.dumps(json.loads((home / file_name).read_text()) | change))
+
+
+@pytest.mark.parametrize(
+    ("name", "neighbour"),
+    [("a[1]", "a1"), ("a*", "ab"), ("a?", "ab"), ("phase=none", "b"), ("it's", "b"), ("[a]", "a"), ("~", "b")],
+)
+def test_a_run_is_judged_by_its_own_samples(
+    name: str, neighbour: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To what reads samples a path is a pattern, and `phase=none` in it a column: `a[1]` was judged by the samples of `a1` beside it."""
+    for place in (name, neighbour):
+        shutil.copytree(GOLDEN, tmp_path / place)
+    for file_name in (folder.SAMPLES, folder.HISTOGRAMS):
+        (tmp_path / neighbour / file_name).unlink()
+        few = f"SELECT * FROM read_parquet('{GOLDEN / file_name}') LIMIT 3"
+        duckdb.execute(f"COPY ({few}) TO '{tmp_path / neighbour / file_name}' (FORMAT parquet)")
+    monkeypatch.chdir(tmp_path)
+    assert run_program(["report", name]) in (0, 1, 3)
+    found, golden = (folder.read_json(home / folder.SUMMARY)["total"] for home in (tmp_path / name, GOLDEN))
+    assert found == golden
+    assert run_program(["export", name]) == 0
+    assert run_program(["compare", name, name]) == 0
+    assert run_program(["pack", name, "--redact", "--out", "run.tar.gz"]) == 0
+
+
+@pytest.mark.parametrize("steering", ["\x1b", "\x9b", "\r", "\b", "\ud800"])
+def test_nothing_in_a_run_steers_the_terminal(
+    steering: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An escape in a headline could write anything over what the reader has seen, and half of a character cannot be printed at all."""
+    home, evil = tmp_path / "run", f"{steering}[2Jpass"
+    shutil.copytree(GOLDEN, home)
+    changed(home, folder.VERDICT, {"headline": evil, "reasons": [evil]})
+    event = {"time_ns": 1, "utc_ns": 1, "level": "warning", "kind": "note", "phase": None, "text": evil}
+    (home / folder.EVENTS).open("a").write(json.dumps(event) + "\n")
+    for command in (["status"], ["watch"], ["runs"], ["advise"], ["compare", str(home)]):
+        run_program([*command, str(home)])
+    said = capsys.readouterr()
+    assert "\ufffd[2Jpass" in said.out
+    assert "\ufffd[2Jpass" in said.err
+    assert steering not in said.out + said.err
+
+
+def test_what_is_written_is_read_again() -> None:
+    """Only what steers is replaced."""
+    for text in ("a\\b\n\tc", "é ☃ 𝄞", "\\u001b", "C:\\begin\\file", '"quoted"'):
+        assert parse_json(json.dumps(text)) == text
+        assert parse_json(json.dumps(text, ensure_ascii=False)) == text
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 5000])
+def test_what_has_no_end_is_a_mistake_of_the_file(text: str, tmp_path: Path) -> None:
+    """Nesting ended in an error of another kind, which nobody expected."""
+    (tmp_path / folder.PLAN).write_text(text)
+    with pytest.raises(folder.FolderError, match="cannot be read"):
+        folder.read_json(tmp_path / folder.PLAN)
+
+
+@pytest.mark.parametrize("name", ["../victim", "{victim}", ".", "run-1/../../victim", "link", 3, None])
+@pytest.mark.parametrize("command", ["report", "status", "compare"])
+def test_a_series_names_no_run_outside_of_it(
+    command: str, name: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its report judges its runs again, and writes into their folders: no other run may be among them."""
+    home, victim = tmp_path / "series", tmp_path / "victim"
+    shutil.copytree(GOLDEN, victim)
+    before = {path.name: path.read_bytes() for path in victim.iterdir()}
+    home.mkdir()
+    (home / "link").symlink_to(victim)
+    where = name.format(victim=victim) if isinstance(name, str) else name
+    run = {"folder": where, "ending": "complete", "result": "pass", "headline": "Pass", "reasons": []}
+    content = {"schema_version": 1, "name": "x", "wanted_count": 1, "runs": [run], "finished": False}
+    (home / folder.REPEATS).write_text(json.dumps(content))
+    words = [command, str(home), *([str(GOLDEN)] if command == "compare" else [])]
+    assert run_program(words) == EXIT_USAGE
+    assert "which does not lie in it" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in victim.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("file_name", "content"),
+    [
+        (folder.EVENTS, '{"kind": 3}'),
+        (folder.PLAN, '{"run": []}'),
+        (folder.ENVIRONMENT, "{}"),
+        (folder.ENVIRONMENT, "["),
+    ],
+)
+def test_a_damaged_run_is_not_resumed(
+    file_name: str, content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever cut it off may have damaged it too."""
+    home = tmp_path / "run"
+    shutil.copytree(GOLDEN, home)
+    for later in (folder.OUTCOME, folder.SUMMARY, folder.VERDICT):
+        (home / later).unlink()
+    (home / file_name).write_text(content)
+    for path in home.iterdir():
+        os.utime(path, (1, 1))
+    before = {path.name: path.read_bytes() for path in home.iterdir()}
+    assert run_program(["resume", str(home)]) == EXIT_USAGE
+    assert "goes on" not in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in home.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "line", [f"c 1 {'9' * 5000} 1 1", f"t {'9' * 5000}", "{" + '"a":{' * 5000, "x" * 3 * LINE_CHARACTERS_MAX]
+)
+def test_a_line_without_end_in_the_log_of_a_witness(line: str, tmp_path: Path) -> None:
+    """It is none of the witness's, and is left out."""
+    path = tmp_path / "witness.log"
+    begun = {"event": "begun", "run": {"run": "1", "path": "/x"}}
+    head = f'{{"kind": "plimsoll_witness_log", "schema_version": 1}}\n{json.dumps(begun)}\n'
+    path.write_text(f"{head}c 0 1 1 0\n{line}\nc 0 2 2 1\n")
+    assert [row.sequence for row in read_statement(path, None).lines] == [1, 2]
