@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,14 @@ def test_every_derived_figure_is_a_formula() -> None:
         derived = sum(step.definition is not None for step in cost.figures.values())
         assert sheet.count("<f>") == derived
     assert names.count('name="drive_count"') == 2, "each option has names of its own"
+
+
+@pytest.mark.parametrize("name", ['=HYPERLINK("file:///etc/passwd")', "{=4711+1}", "https://example.org/4711"])
+def test_what_a_study_is_called_is_no_formula(name: str) -> None:
+    """Studies come by mail, and workbooks are handed on."""
+    with zipfile.ZipFile(io.BytesIO(cost_workbook(replace(read_cost_study(), name=name)))) as book:
+        sheets = [book.read(item).decode() for item in book.namelist() if item.startswith("xl/worksheets/")]
+    formulas = "".join(re.findall(r"<f[^>]*>(.*?)</f>", "".join(sheets)))
+    assert "$B$7" in formulas
+    assert not re.search(r"HYPERLINK|4711", formulas)
+    assert not any("hyperlink" in sheet for sheet in sheets)

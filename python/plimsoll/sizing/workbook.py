@@ -59,7 +59,9 @@ class Book:
 
     def __init__(self) -> None:
         self.content = BytesIO()
-        self.file = xlsxwriter.Workbook(self.content, {"in_memory": True})
+        # What a file says is never a formula or a link: those are written as such.
+        options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+        self.file = xlsxwriter.Workbook(self.content, options)
         self.file.set_calc_mode("auto")
         formats: dict[str, dict[str, Any]] = {
             "title": {"bold": True, "font_size": 14},
