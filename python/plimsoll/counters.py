@@ -54,14 +54,14 @@ def write_counters(run_folder: Path) -> Path:
     if not samples.is_file():
         raise folder.FolderError(f"{samples} is missing; the run was cut off before it measured")
     target = run_folder / folder.COUNTERS
-    with duckdb.connect() as database:
+    with folder.replacing(target) as unfinished, duckdb.connect() as database:
         database.execute(f"CREATE VIEW sample AS SELECT * FROM {parquet.rows_of(samples)}")
         _bin(database, plan, outcome)
         _create_table(database)
         for row in config.counters()["counter"]:
             _fill(database, row, plan, outcome)
         database.execute(
-            f"COPY (SELECT * FROM counter ORDER BY end_ns, object, counter, instance) {parquet.into(target)}"
+            f"COPY (SELECT * FROM counter ORDER BY end_ns, object, counter, instance) {parquet.into(unfinished)}"
         )
     return target
 

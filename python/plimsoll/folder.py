@@ -16,6 +16,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -90,12 +93,23 @@ def write_json(path: Path, value: Any) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
-    unfinished = path.with_suffix(path.suffix + ".part")
-    # Made anew, so that a link somebody has put there is not followed.
-    unfinished.unlink(missing_ok=True)
-    with unfinished.open("x", encoding="utf-8") as file:
+    with replacing(path) as unfinished, unfinished.open("x", encoding="utf-8") as file:
         file.write(text)
-    unfinished.replace(path)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new file, which takes the place of `path` once it is whole.
+
+    A link that somebody has put there is replaced and not followed. The file has a name until then that nobody else has, so that nothing
+    that lies beside it is written over.
+    """
+    unfinished = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        yield unfinished
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def read_json(path: Path) -> Any:

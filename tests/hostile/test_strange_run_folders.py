@@ -135,3 +135,36 @@ def test_a_line_without_end_in_the_log_of_a_witness(line: str, tmp_path: Path) -
     head = f'{{"kind": "plimsoll_witness_log", "schema_version": 1}}\n{json.dumps(begun)}\n'
     path.write_text(f"{head}c 0 1 1 0\n{line}\nc 0 2 2 1\n")
     assert [row.sequence for row in read_statement(path, None).lines] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("command", "file_name"),
+    [("report", folder.REPORT), ("report", folder.SUMMARY), ("report", folder.COUNTERS), ("export", "counters.csv")],
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_in_a_run_folder_is_not_followed(command: str, file_name: str, there: bool, tmp_path: Path) -> None:
+    """The place that a stranger's link leads to is none the user has named."""
+    home, victim = tmp_path / "run", tmp_path / "victim"
+    shutil.copytree(GOLDEN, home)
+    (home / file_name).unlink(missing_ok=True)
+    (home / file_name).symlink_to(victim)
+    if there:
+        victim.write_text("mine")
+    assert run_program([command, str(home)]) in (0, 1, 3)
+    assert not (home / file_name).is_symlink()
+    assert (home / file_name).stat().st_size > 0
+    assert victim.read_text() == "mine" if there else not victim.exists()
+    assert not list(home.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    "words", [["export", "{run}", "--csv", "{out}"], ["compare", "{run}", "{run}", "--html", "{out}"]]
+)
+def test_what_the_user_names_may_be_a_link_or_a_pipe(words: list[str], tmp_path: Path) -> None:
+    """`/dev/stdout` is a link, and must not become a file."""
+    out, target = tmp_path / "out", tmp_path / "target"
+    out.symlink_to(target)
+    run = shutil.copytree(GOLDEN, tmp_path / "run")
+    assert run_program([word.format(run=run, out=out) for word in words]) == 0
+    assert out.is_symlink()
+    assert target.stat().st_size > 0

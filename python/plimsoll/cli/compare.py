@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll import folder
 from plimsoll.cli import course
 from plimsoll.cli.damaged import reading
 
@@ -95,7 +94,7 @@ def _write_page(path: Path, found: dict[str, Any], sides: Any, findings: list[An
             course.EXIT_USAGE, f"--html needs {error.name}, which is not installed (pip install 'plimsoll[report]')"
         )
     try:
-        folder.write_text(path, render(found, sides, findings))
+        path.write_text(render(found, sides, findings), encoding="utf-8")
     except ComparisonError as error:
         course.stop_with(course.EXIT_USAGE, *error.problems)
     except OSError as error:

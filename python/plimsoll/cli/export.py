@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,10 +35,16 @@ def export(
         headings, rows = counters.wide_table(run_folder)
     target = csv_file or run_folder / COUNTERS_CSV
     try:
-        with target.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(headings)
-            writer.writerows(rows)
+        # What the user names may be a link or a pipe of his own.
+        with nullcontext(csv_file) if csv_file else folder.replacing(target) as path:
+            _write(path, headings, rows)
     except OSError as error:
         course.stop_with(course.EXIT_USAGE, f"{target}: {(error.strerror or str(error)).lower()}; name another file")
     typer.echo(f"{target}: {len(rows)} intervals of {len(headings) - 2} counters")
+
+
+def _write(path: Path, headings: list[str], rows: list[list[Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(headings)
+        writer.writerows(rows)

@@ -21,6 +21,8 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from plimsoll.folder import replacing
+
 MANIFEST = "MANIFEST.sha256"
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 #: Larger than any run folder; what claims to be more is not unpacked.
@@ -71,26 +73,17 @@ def pack(home: Path, name: str, target: Path) -> Packed:
     relative = [path.relative_to(home).as_posix() for path in files]
     sums = {short: _sum_of(path) for short, path in zip(relative, files, strict=True)}
     manifest = "".join(f"{digest}  {short}\n" for short, digest in sums.items()).encode()
-    unfinished = _unfinished(target)
-    try:
-        with (
-            unfinished.open("xb") as raw,
-            gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped,
-            tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
-        ):
-            archive.addfile(_member(f"{name}/{MANIFEST}", len(manifest)), io.BytesIO(manifest))
-            for short, path in zip(relative, files, strict=True):
-                with path.open("rb") as content:
-                    archive.addfile(_member(f"{name}/{short}", path.stat().st_size), content)
-        unfinished.replace(target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with (
+        replacing(target) as unfinished,
+        unfinished.open("xb") as raw,
+        gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        archive.addfile(_member(f"{name}/{MANIFEST}", len(manifest)), io.BytesIO(manifest))
+        for short, path in zip(relative, files, strict=True):
+            with path.open("rb") as content:
+                archive.addfile(_member(f"{name}/{short}", path.stat().st_size), content)
     return Packed(target, _sum_of(target), relative)
-
-
-def _unfinished(target: Path) -> Path:
-    """A name beside the target that nobody else has: what is there is never written over, nor deleted afterwards."""
-    return target.with_name(f"{target.name}.{secrets.token_hex(8)}.part")
 
 
 def _member(name: str, size: int) -> tarfile.TarInfo:
@@ -119,7 +112,8 @@ def unpack(source: Path, into: Path | None) -> Packed:
     """
     if into is not None and into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise PackError([f"{into} is not an empty folder; nothing is overwritten"])
-    scratch = _unfinished(into) if into is not None else None
+    # A name that nobody else has: what is there is never written over, nor deleted afterwards.
+    scratch = into.with_name(f".{secrets.token_hex(8)}.part") if into is not None else None
     try:
         sums = _checked(source, scratch)
         if into is not None and scratch is not None:

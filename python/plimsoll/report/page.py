@@ -84,7 +84,7 @@ def write_report(run_folder: Path) -> Path:
         FolderError: an earlier stage's file is missing.
     """
     path = run_folder / folder.REPORT
-    path.write_text(render(run_folder), encoding="utf-8")
+    folder.write_text(path, render(run_folder))
     return path
 
 
