@@ -38,7 +38,7 @@ def sound() -> bytes:
 
 def _header_damaged(tar: bytes, chance: random.Random) -> bytes:
     """One field of one block says something else; the checksum fits, so that it is believed."""
-    block = BLOCK_BYTES * chance.choice([0, 0, 2, chance.randrange(len(tar) // BLOCK_BYTES)])
+    block = BLOCK_BYTES * chance.choice([0, 0, 2, chance.randrange(len(tar) // BLOCK_BYTES + 1)])
     header = bytearray(tar[block : block + BLOCK_BYTES])
     offset, length = FIELDS[chance.choice(list(FIELDS))]
     odd = {1: chance.choice([bytes([kind]) for kind in TYPES]), 12: chance.choice(NUMBERS)}
