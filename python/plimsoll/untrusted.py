@@ -11,10 +11,20 @@ import re
 from typing import Any
 
 REPLACEMENT = "\\ufffd"
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ESCAPES = re.compile(
     r"(?P<kept>\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\[bfr]|\\u00(?:0[0-8b-fB-F]|1[0-9a-fA-F]|7[fF]|[89][0-9a-fA-F])|[\x7f-\x9f]"
 )
+
+
+def plain(text: str) -> str:
+    r"""Text that does not steer a terminal.
+
+    >>> plain("a\x1b[2J\tb\n") == "a\ufffd[2J\tb\n"
+    True
+    """
+    return _STEERING.sub("\ufffd", text)
 
 
 def parse_json(text: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from plimsoll import folder
+from plimsoll import _native, folder
 from plimsoll.cli import EXIT_USAGE, run_program
 from plimsoll.powercuts.statement import LINE_CHARACTERS_MAX, read_statement
 from plimsoll.untrusted import parse_json
@@ -61,6 +61,33 @@ def test_nothing_in_a_run_steers_the_terminal(
     assert "\ufffd[2Jpass" in said.out
     assert "\ufffd[2Jpass" in said.err
     assert steering not in said.out + said.err
+
+
+def test_names_in_a_database_steer_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tables and columns are called as whoever made the database liked."""
+    table = {"name": "a\x1b[2J", "columns": [[1, "b\x9b2J", "text"]], "indexes": [], "rows": None}
+    table |= {"has_long_values": False, "is_system": False, "template": "c\r"}
+    listed = {
+        "is_clean": True,
+        "format": [1, 2],
+        "pages": 1,
+        "page_bytes": 4096,
+        "tables": [table],
+        "pages_corrected": 0,
+    }
+    monkeypatch.setattr(_native, "edb_tables", lambda *_: json.dumps(listed))
+    assert run_program(["edb", "ls", "x.edb", "--columns"]) == 0
+    said = capsys.readouterr().out
+    assert "a\ufffd[2J" in said
+    assert not set("\x1b\x9b\r") & set(said)
+
+
+def test_errors_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """They tell names out of files, and names of files."""
+    assert run_program(["status", "a\x1b[2J"]) == EXIT_USAGE
+    assert "\x1b" not in capsys.readouterr().err
 
 
 def test_what_is_written_is_read_again() -> None:

@@ -33,6 +33,7 @@ from plimsoll.modelled import words
 from plimsoll.openmetrics import Exposition
 from plimsoll.sizing.mistakes import InputError
 from plimsoll.storage import describe
+from plimsoll.untrusted import plain
 from plimsoll.verdict.text import lines_of
 
 EXIT_PASS, EXIT_FAIL, EXIT_USAGE, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_INTERNAL = range(6)
@@ -51,7 +52,7 @@ Destroy = Annotated[
 
 def say(text: str) -> None:
     """A line of progress."""
-    print(text, file=sys.stderr, flush=True)
+    print(plain(text), file=sys.stderr, flush=True)
 
 
 def stop_with(code: int, *lines: str) -> NoReturn:

@@ -13,6 +13,7 @@ import typer
 
 from plimsoll.cli import course
 from plimsoll.folder import printable
+from plimsoll.untrusted import parse_json
 
 edb = typer.Typer(
     no_args_is_help=True,
@@ -66,7 +67,7 @@ def ls(
     from plimsoll import _native
 
     try:
-        found = json.loads(_native.edb_tables(file, dirty, count))
+        found = parse_json(_native.edb_tables(file, dirty, count))
     except _native.PlimsollError as error:
         _stop(error)
     if as_json:

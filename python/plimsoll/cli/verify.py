@@ -10,6 +10,7 @@ import typer
 
 from plimsoll import folder
 from plimsoll.cli import course
+from plimsoll.untrusted import parse_json
 
 FINDINGS_SHOWN_MAX = 20
 #: Databases, logs, checkpoints, flush maps.
@@ -33,7 +34,7 @@ def verify(
     if not files:
         course.stop_with(course.EXIT_USAGE, "there are no files of the format there; name a file to check it anyway")
     try:
-        report = json.loads(_native.verify([str(path) for path in files], "deep" if deep else "pages"))
+        report = parse_json(_native.verify([str(path) for path in files], "deep" if deep else "pages"))
     except KeyboardInterrupt:
         course.stop_with(course.EXIT_INTERRUPTED, "stopped before the end")
     if as_json:
