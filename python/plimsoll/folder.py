@@ -213,12 +213,23 @@ def require_single(folder: Path, verb: str) -> None:
 
 
 def read_events(folder: Path) -> list[dict[str, Any]]:
-    """The events of a run, oldest first; an unfinished last line is left out."""
+    """The events of a run, oldest first; an unfinished last line, and what is no event, are left out.
+
+    Raises:
+        FolderError: there are too many to be kept in memory.
+    """
     events = []
     path = folder / EVENTS
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
+    if not path.exists():
+        return []
+    if path.stat().st_size > JSON_BYTES_MAX:
+        raise FolderError(f"{path} cannot be read: it is larger than {JSON_BYTES_MAX >> 20} MiB")
+    # A name in an event may hold what Python takes for another end of a line.
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
         try:
-            events.append(parse_json(line))
+            event = parse_json(line)
         except ValueError:
             continue
+        if isinstance(event, dict):
+            events.append(event)
     return events

@@ -90,6 +90,24 @@ def test_errors_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in capsys.readouterr().err
 
 
+def test_an_event_is_a_line(tmp_path: Path) -> None:
+    """Names in it may hold separators that only Python takes for ends of lines; such an event was lost."""
+    events = [{"kind": "note", "text": f"a{separator}b"} for separator in "\u2028\u2029\x0b\x1c"]
+    lines = [json.dumps(event, ensure_ascii=False) for event in events]
+    (tmp_path / folder.EVENTS).write_text("\n".join([*lines, "3", '{"kind": "cut', ""]), encoding="utf-8")
+    assert [event["text"][0::2] for event in folder.read_events(tmp_path)] == ["ab"] * len(events)
+
+
+@pytest.mark.parametrize("file_name", [folder.PLAN, folder.EVENTS])
+def test_what_does_not_fit_into_memory_is_not_read(file_name: str, tmp_path: Path) -> None:
+    """A file without content can be of any size."""
+    (tmp_path / file_name).touch()
+    os.truncate(tmp_path / file_name, 1 << 40)
+    with pytest.raises(folder.FolderError, match="is larger than 256 MiB"):
+        folder.read_events(tmp_path)
+        folder.read_json(tmp_path / file_name)
+
+
 def test_what_is_written_is_read_again() -> None:
     """Only what steers is replaced."""
     for text in ("a\\b\n\tc", "é ☃ 𝄞", "\\u001b", "C:\\begin\\file", '"quoted"'):

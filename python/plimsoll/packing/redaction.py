@@ -86,7 +86,7 @@ def _redacted(tree: Any, names: Names) -> Any:
 def _redacted_text(path: Path, names: Names) -> str:
     """Lines of JSON by their values, other lines as they are."""
     lines = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").removesuffix("\n").split("\n"):
         try:
             tree = json.loads(line) if line.startswith("{") else None
         except ValueError:
