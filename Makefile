@@ -117,10 +117,11 @@ $(UV): requirements-tools.txt
 	$(TOOLS)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-tools.txt
 	touch $(UV)
 
-# Where uv does not run (an unusual platform), plain pip installs the same locked set.
+# Where uv does not run (an unusual platform), plain pip installs the same locked set. Both compile it once, for all programs that may not keep
+# what they compile.
 define install
-	if $(UV) --version >/dev/null 2>&1; then $(UV) pip install --quiet --require-hashes -r $(1); \
-	else $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(1); fi
+	if $(UV) --version >/dev/null 2>&1; then $(UV) pip install --quiet --compile-bytecode --require-hashes -r $(1); \
+	else $(BIN)/python -m pip install --quiet --compile --disable-pip-version-check --require-hashes -r $(1); fi
 endef
 
 $(VENV)/.core: $(UV) requirements.txt

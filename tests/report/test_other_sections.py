@@ -4,16 +4,19 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from altair.utils.schemapi import SchemaValidationError
 from report_page import Page
 from synthetic import EMC, finish, make_folder, make_slow_folder, transfers
 
 from plimsoll import config, folder, inventory
 from plimsoll.environment import collect
 from plimsoll.report import self_check, write_report
+from plimsoll.report.page import render
 from plimsoll.report.script import script_bundle
 
 MIB = 1048576
@@ -234,3 +237,14 @@ def test_every_published_ratio_lies_in_its_band_and_names_its_source() -> None:
     assert published["source"] and published["condition"]
     for ratio in published["ratio"]:
         assert all(ratio["least"] <= value <= ratio["most"] for value in ratio["published"]), ratio["name"]
+
+
+def test_charts_are_what_their_library_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports are written without asking it; a word that it does not know would be a chart without a line."""
+    run = finish(make_folder(tmp_path / "run"))
+    quickly = render(run)
+    monkeypatch.setattr("plimsoll.report.page.unchecked", nullcontext)
+    assert render(run) == quickly
+    monkeypatch.setattr("plimsoll.report.charts.LIMIT_COLOUR", 3)
+    with pytest.raises(SchemaValidationError):
+        render(run)

@@ -7,10 +7,12 @@ there are more places than can be told apart, the slowest are drawn and the titl
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+from altair.utils import schemapi
 
 from plimsoll.measurements import Measurements
 from plimsoll.report.spans import BOUNDS_MS, Curve, Unit, binned, bound_label, curves, time_unit
@@ -66,6 +68,12 @@ HISTOGRAMS = (
     ("database_write", "Distribution of database write latency"),
     ("log_write", "Distribution of log write latency"),
 )
+
+
+def unchecked() -> AbstractContextManager[None]:
+    """Within it charts are not held against the schema of their library, point by point: tests do that once for all reports."""
+    without: AbstractContextManager[None] = schemapi.debug_mode(False)
+    return without
 
 
 def histograms(summary: dict[str, Any], measured: Measurements) -> list[Chart]:
@@ -299,6 +307,6 @@ def finished(chart: Any, title: str, words: list[str], description: str) -> dict
         )
         .configure_legend(orient="bottom", direction="vertical", columns=2, labelLimit=260, labelFontSize=12)
         .configure_view(strokeWidth=0)
-        .to_dict()
+        .to_dict(validate=schemapi.DEBUG_MODE)
     )
     return spec

@@ -17,7 +17,7 @@ from plimsoll import __version__, folder
 from plimsoll.measurements import Measurements
 from plimsoll.modelled.words import WARNING
 from plimsoll.report import circumstances, imported
-from plimsoll.report.charts import Chart, histograms, time_series
+from plimsoll.report.charts import Chart, histograms, time_series, unchecked
 from plimsoll.report.checksums import checksum_sections
 from plimsoll.report.conditions import condition_tables
 from plimsoll.report.counters import counter_tables, device_view_table
@@ -98,7 +98,7 @@ def render(run_folder: Path) -> str:
     environment = folder.read_json(run_folder / folder.ENVIRONMENT)
     outcome = folder.read_json(run_folder / folder.OUTCOME)
     points = folder.read_json(run_folder / folder.POINTS) if (run_folder / folder.POINTS).exists() else None
-    with Measurements(run_folder, outcome) as measured:
+    with unchecked(), Measurements(run_folder, outcome) as measured:
         chapters = [
             Chapter("modelled", "The modelled array", modelled_sections(plan, summary, verdict)),
             Chapter("test", "Test report", published_sections(plan, summary, environment, run_folder.absolute().name)),
