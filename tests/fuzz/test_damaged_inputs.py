@@ -10,7 +10,7 @@ import pytest
 from decoders import FILES, IMPORTS, NAMES, corpus, survives
 from run_folders import COMMANDS, read_with, sound
 
-from plimsoll.cli import EXIT_USAGE
+from plimsoll.cli import EXIT_USAGE, run_program
 from plimsoll.powercuts.places import NAME
 from plimsoll.premises import MARKER
 from plimsoll.sizing.mistakes import InputError
@@ -81,6 +81,22 @@ def test_a_run_no_sense_can_be_made_of_is_told_in_words(
     assert code == EXIT_USAGE
     assert "no sense can be made of" in errors
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "solution.toml"]
+
+
+@pytest.mark.parametrize(
+    ("file_name", "key"), [("verdict.json", "result"), ("verdict.json", "headline"), ("summary.json", "window")]
+)
+def test_a_run_with_something_else_in_it_is_listed(
+    file_name: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As broken, beside others, and sorted among them."""
+    for name, value in (("one", {"a": 1, "seconds": "x", "start_utc": 3}), ("two", [1])):
+        run = shutil.copytree(sound(), tmp_path / name)
+        content = json.loads((run / file_name).read_text())
+        (run / file_name).write_text(json.dumps(content | {key: value}))
+    for sort in ("time", "result", "name"):
+        assert run_program(["runs", str(tmp_path), "--sort", sort]) == 0
+        assert capsys.readouterr().out.count("broken") == 2
 
 
 @pytest.mark.parametrize("count", [0, 1 << 17, 1 << 61])

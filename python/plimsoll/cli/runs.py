@@ -20,6 +20,7 @@ from plimsoll.sizing.mistakes import nearest_names
 #: How deep below the directory runs are looked for: a study's variants hold repeated runs, which hold runs.
 DEPTH_MAX = 4
 BROKEN = "broken"
+FIGURES = ("database_iops", "database_read_latency_ms_mean", "log_write_latency_ms_mean")
 MARKS = (folder.PLAN, folder.OUTCOME, folder.SUMMARY, folder.REPEATS, folder.TERMINAL)
 #: Column by the name to sort by: key of an entry, heading, whether the largest comes first.
 SORTS = {
@@ -31,6 +32,11 @@ SORTS = {
     "iops": ("database_iops", True),
     "read-latency": ("database_read_latency_ms_mean", False),
     "log-latency": ("log_write_latency_ms_mean", False),
+}
+#: What is sorted and shown.
+KINDS = {
+    **dict.fromkeys(("state", "result", "headline", "start_utc", "storage", "test"), str),
+    **dict.fromkeys(("measured_s", "runs_count", *FIGURES), int | float),
 }
 
 
@@ -99,6 +105,10 @@ def entry_of(path: Path, name: str) -> dict[str, Any]:
         # A series began when its first run did, on the same storage.
         first = entry_of(path / "run-1", "")
         entry |= {key: first[key] for key in ("start_utc", "storage", "measured_s")}
+    wrong = [key for key, kind in KINDS.items() if not isinstance(entry[key], kind | None)]
+    if wrong:
+        problems.append(f"{path} holds something else where {', '.join(wrong)} should be")
+        entry |= dict.fromkeys(wrong)
     if problems:
         entry |= {"state": BROKEN, "problem": "; ".join(dict.fromkeys(problems))}
     elif entry["state"] == detach.KILLED:
@@ -165,7 +175,6 @@ def lines_of(entries: list[dict[str, Any]]) -> list[str]:
     for entry in entries:
         began = (entry["start_utc"] or "")[:16].replace("T", " ")
         measured = duration_shown(entry["measured_s"]) if entry["measured_s"] else "–"
-        figures = ("database_iops", "database_read_latency_ms_mean", "log_write_latency_ms_mean")
         rows.append(
             [
                 entry["folder"],
@@ -174,7 +183,7 @@ def lines_of(entries: list[dict[str, Any]]) -> list[str]:
                 entry["test"] or "–",
                 entry["result"] if entry["state"] == detach.ENDED and entry["result"] else (entry["state"] or "–"),
                 measured,
-                *(shown(entry[name]) for name in figures),
+                *(shown(entry[name]) for name in FIGURES),
             ]
         )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
