@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Callable
 from typing import Any
 
 ABSURD = [
@@ -57,7 +59,15 @@ def _value_exchanged(content: bytes, chance: random.Random) -> bytes:
     return b"\n".join(lines)
 
 
-def exchange(content: Any, chance: random.Random) -> None:
+def exchanged(text: bytes, chance: random.Random, places: Callable[[Any], list[Any]] = lambda value: [value]) -> bytes:
+    """JSON in which one to three values are something else or gone, anywhere in one of these places."""
+    value = json.loads(text)
+    for _ in range(chance.randint(1, 3)):
+        _exchange(chance.choice(places(value)), chance)
+    return json.dumps(value).encode()
+
+
+def _exchange(content: Any, chance: random.Random) -> None:
     """Takes something out of a value of JSON, or puts something else there, anywhere in it."""
     while isinstance(content, (dict, list)) and content:
         key = chance.choice(list(content)) if isinstance(content, dict) else chance.randrange(len(content))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import random
 import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from injuries import damage, exchange
+from injuries import damage, exchanged
+from run_folders import outcome
 
 from plimsoll import _native
-from plimsoll.cli import EXIT_INTERNAL, run_program
+from plimsoll.cli import EXIT_INTERNAL
 from plimsoll.powercuts import places
 from plimsoll.powercuts.witness import WitnessLog
 from plimsoll.powercuts.work import LETTERS
@@ -48,19 +48,13 @@ def sound() -> Path:
 
 def audit(home: Path) -> tuple[int, str]:
     """The exit code of the audit, and what it said about its failure."""
-    errors = io.StringIO()
-    words = ["audit", str(home / "disk"), "--witness-log", str(home / "witness.log"), "--work", str(home)]
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
-        return run_program(words), errors.getvalue()
+    return outcome(["audit", str(home / "disk"), "--witness-log", str(home / "witness.log"), "--work", str(home)])
 
 
-def _exchanged(text: bytes, chance: random.Random) -> bytes:
-    """Marker or note, with something else in the description of the run."""
-    value = json.loads(text)
+def _described(value: dict[str, Any]) -> list[Any]:
+    """The description of the run in a marker or in a note of the witness, and that of its work."""
     described = value[places.NAME if places.NAME in value else "run"]
-    for _ in range(chance.randint(1, 3)):
-        exchange(chance.choice([described, described["work"]]) if described.get("work") else described, chance)
-    return json.dumps(value).encode()
+    return [described, described["work"]] if described.get("work") else [described]
 
 
 def survives_power_cut(seed: int) -> None:
@@ -78,12 +72,12 @@ def survives_power_cut(seed: int) -> None:
         lines = log.read_bytes().replace(str(sound()).encode(), str(home).encode())
         match chance.randrange(4):
             case 0:
-                content = _exchanged(content, chance)
+                content = exchanged(content, chance, _described)
             case 1:
                 # Without a marker the witness is asked what was done there.
                 content = b""
                 kind, begun, rest = lines.split(b"\n", 2)
-                lines = b"\n".join([kind, _exchanged(begun, chance), rest])
+                lines = b"\n".join([kind, exchanged(begun, chance, _described), rest])
             case _:
                 lines = damage(lines, [lines], chance)
         if content:

@@ -12,7 +12,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from injuries import damage, exchange
+from injuries import damage, exchanged
 
 from plimsoll.cli import EXIT_INTERNAL, run_program
 
@@ -37,7 +37,7 @@ def sound() -> Path:
     """A copy of the golden run with its later stages done."""
     run = Path(tempfile.mkdtemp(prefix="plimsoll-sound-")) / "run"
     shutil.copytree(GOLDEN, run)
-    _outcome(["report", str(run)])
+    outcome(["report", str(run)])
     return run
 
 
@@ -55,7 +55,7 @@ def other() -> Path:
     return run
 
 
-def _outcome(words: list[str]) -> tuple[int, str]:
+def outcome(words: list[str]) -> tuple[int, str]:
     """The exit code of a command, and what it said about its failure."""
     errors = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
@@ -74,7 +74,7 @@ def _solution_of(run: Path) -> Path:
 def read_with(command: str, run: Path) -> tuple[int, str]:
     """The exit code of a command that reads a run, and what it said about its failure; what it writes lies beside the run."""
     words = {"run": run, "other": other(), "home": run.parent, "solution": _solution_of(run)}
-    return _outcome([command, *(word.format_map(words) for word in COMMANDS[command])])
+    return outcome([command, *(word.format_map(words) for word in COMMANDS[command])])
 
 
 def survives_run_folder(seed: int) -> None:
@@ -90,10 +90,7 @@ def survives_run_folder(seed: int) -> None:
         path = chance.choice(sorted(run.glob("*.*")))
         content = path.read_bytes()
         if path.suffix == ".json" and chance.random() < 0.7:
-            value = json.loads(content)
-            for _ in range(chance.randint(1, 3)):
-                exchange(value, chance)
-            path.write_text(json.dumps(value))
+            path.write_bytes(exchanged(content, chance))
         else:
             path.write_bytes(damage(content, [content], chance))
         command = chance.choice(list(COMMANDS))
