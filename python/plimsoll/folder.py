@@ -119,13 +119,22 @@ def read_json(path: Path) -> Any:
         FolderError: it is missing or damaged.
     """
     try:
-        if path.stat().st_size > JSON_BYTES_MAX:
-            raise ValueError(f"it is larger than {JSON_BYTES_MAX >> 20} MiB")
-        return parse_json(path.read_text(encoding="utf-8"))
+        return parse_json(_whole(path))
     except FileNotFoundError as error:
         raise FolderError(f"{path} is missing; is {path.parent} the folder of a run?") from error
     except (OSError, ValueError) as error:
         raise FolderError(f"{path} cannot be read: {error}") from error
+
+
+def _whole(path: Path, errors: str = "strict") -> str:
+    """All of a text file; what does not fit into memory is not read.
+
+    Raises:
+        FolderError: it is too large.
+    """
+    if path.stat().st_size > JSON_BYTES_MAX:
+        raise FolderError(f"{path} cannot be read: it is larger than {JSON_BYTES_MAX >> 20} MiB")
+    return path.read_text(encoding="utf-8", errors=errors)
 
 
 def inner(parent: Path, name: Any) -> Path:
@@ -222,10 +231,8 @@ def read_events(folder: Path) -> list[dict[str, Any]]:
     path = folder / EVENTS
     if not path.exists():
         return []
-    if path.stat().st_size > JSON_BYTES_MAX:
-        raise FolderError(f"{path} cannot be read: it is larger than {JSON_BYTES_MAX >> 20} MiB")
     # A name in an event may hold what Python takes for another end of a line.
-    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+    for line in _whole(path, "replace").split("\n"):
         try:
             event = parse_json(line)
         except ValueError:

@@ -155,9 +155,9 @@ class _Headers(gzip.GzipFile):
 
     def read(self, size: int | None = -1) -> bytes:
         """As of any file, within the bounds."""
-        self.bytes_left -= self.bytes_left + 1 if size is None or size < 0 else size
-        if self.bytes_left < 0:
+        if size is None or not 0 <= size <= self.bytes_left:
             raise PackError(["a member of the archive says more of itself than any file of a run; it is refused"])
+        self.bytes_left -= size
         return super().read(size)
 
 
@@ -166,10 +166,10 @@ def _read_members(
 ) -> dict[str, str] | None:
     """Fill in the sums of all files, writing them where that is wanted; answers the manifest."""
     manifest: dict[str, str] | None = None
-    total, top, count = 0, "", 0
-    while (member := archive.next()) is not None:
+    total, top = 0, ""
+    for count, member in enumerate(archive, 1):
         # What a small archive unpacks to is counted before it is read.
-        total, count = total + member.size, count + 1
+        total += member.size
         if count > MEMBERS_MAX or total > UNPACKED_BYTES_MAX:
             raise PackError(["the archive unpacks to more than any run folder holds; it is refused"])
         first, *rest = PurePosixPath(member.name).parts or ("",)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import premises
-from plimsoll.folder import FolderError, read_json
+from plimsoll.folder import FolderError, read_json, replacing
 from plimsoll.storage import StorageError, describe
 
 #: The instance directory in the directory that the user names.
@@ -188,12 +188,10 @@ def boot_id() -> str | None:
 
 
 def _write_durably(path: Path, value: dict[str, Any]) -> None:
-    unfinished = path.with_suffix(".part")
-    with unfinished.open("w", encoding="utf-8") as file:
+    with replacing(path) as unfinished, unfinished.open("x", encoding="utf-8") as file:
         file.write(json.dumps(value, indent=2) + "\n")
         file.flush()
         os.fsync(file.fileno())
-    unfinished.replace(path)
 
 
 def _sync(directory: Path) -> None:

@@ -11,6 +11,8 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+from plimsoll import folder
+
 
 @cache
 def script_bundle() -> str:
@@ -44,6 +46,4 @@ def _cache_folder() -> Path:
 def _keep(script: str, path: Path) -> None:
     """Write it whole or not at all: two reports may be written at the same time."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    unfinished = path.with_suffix(f".{os.getpid()}.part")
-    unfinished.write_text(script, encoding="utf-8")
-    unfinished.replace(path)
+    folder.write_text(path, script)
