@@ -14,12 +14,16 @@ from collections import Counter
 
 from decoders import NAMES, survives
 
+from plimsoll.report.script import script_bundle
+
 MEMORY_BYTES_MAX = 3 << 30
 
 
 def main() -> None:
     """Go round the readers until the time is over."""
     seconds, seed = float(sys.argv[1]), int(sys.argv[2]) * 1_000_000_000
+    # Joining the libraries of the charts reserves more address space than that, once.
+    script_bundle()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
     began, spent_s, inputs = time.monotonic(), dict.fromkeys(NAMES, 0.0), Counter[str]()
     while (now := time.monotonic()) - began < seconds:

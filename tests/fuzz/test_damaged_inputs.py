@@ -1,7 +1,10 @@
 """Readers of plans and of every other file meet damaged ones: each ends in an answer or in words, never in a traceback."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from unittest.mock import ANY
 
@@ -22,6 +25,15 @@ def test_a_damaged_input_is_read_or_refused(name: str) -> None:
     """Plans come by mail. `make fuzz` goes on with this for as long as told; importers have a test of their own."""
     for seed in range(12):
         survives(name, seed)
+
+
+def test_the_search_itself_goes_on_in_bounded_memory(tmp_path: Path) -> None:
+    """As `make fuzz` does on a machine where nothing has been drawn yet."""
+    command = [sys.executable, str(Path(__file__).with_name("fuzzing.py")), "1", "1"]
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=200)
+    assert ended.returncode == 0, ended.stderr
+    assert f"inputs to {len(NAMES)} readers" in ended.stdout
 
 
 @pytest.mark.parametrize("name", sorted(FILES.keys() - {"solution"}))

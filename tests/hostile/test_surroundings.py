@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -22,6 +23,8 @@ from harm import (
 )
 
 from plimsoll import folder
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 
 
 def begin(disk: Path, run: Path, *more: str, minutes: str = "0.5", **how: object) -> "subprocess.Popen[str]":
@@ -137,6 +140,26 @@ def test_a_low_limit_that_may_be_raised_is_raised(tmp_path: Path) -> None:
     result = limited(tmp_path / "disk", tmp_path / "run", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, raisable))
     assert result.returncode in ENDED, result.stderr
     assert outcome_of(tmp_path / "run")["ending"] == "complete"
+
+
+def test_address_space_that_is_limited(tmp_path: Path) -> None:
+    """What draws charts reserves more than any machine has, and ends its process where it may not. The verdict must not go with it."""
+    run, space = tmp_path / "run", (3 << 30, 3 << 30)
+    shutil.copytree(GOLDEN, run)
+    (run / folder.VERDICT).unlink()
+    result = subprocess.run(
+        [*PLIMSOLL, "report", str(run)],
+        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, space),
+    )
+    assert result.returncode in ENDED, result.stderr
+    assert "no report.html was written" in result.stderr
+    assert "ulimit -v" in result.stderr
+    assert (run / folder.VERDICT).exists()
 
 
 @pytest.mark.slow

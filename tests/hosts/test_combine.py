@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from plimsoll import folder
-from plimsoll.cli import run_program
+from plimsoll.cli import EXIT_INTERRUPTED, run_program
 from plimsoll.hosts import CombineError, combine, read
 from plimsoll.hosts.overlap import monotonic_ns_of, utc_ns_of
 from plimsoll.hosts.page import warnings_of
@@ -250,6 +250,24 @@ def test_the_command_says_it_all(host: Host, tmp_path: Path, capsys: pytest.Capt
     listed = {entry["folder"]: entry for entry in json.loads(capsys.readouterr().out)["runs"]}
     assert listed["both"]["result"] == "pass"
     assert listed["both"]["database_iops"] == pytest.approx(2 * 329.489, rel=0.01)
+
+
+def test_nothing_is_left_where_combining_was_stopped(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the copies would be taken for the result of all hosts."""
+    runs, out = [host("alpha"), host("beta")], tmp_path / "both"
+    copy, copied = shutil.copytree, []
+
+    def stopped(*places: Path) -> None:
+        if copied:
+            raise KeyboardInterrupt
+        copied.append(copy(*places))
+
+    monkeypatch.setattr(shutil, "copytree", stopped)
+    assert run_program(["combine", *map(str, runs), "--out", str(out)]) == EXIT_INTERRUPTED
+    assert copied
+    assert not out.exists()
 
 
 def test_no_host_is_left_in_a_redacted_archive(host: Host, tmp_path: Path) -> None:

@@ -121,6 +121,8 @@ def main() -> None:
     parser.add_argument("--size-mib", type=int, default=1024)
     parser.add_argument("--keep", action="store_true", help="leave the databases there")
     chosen = parser.parse_args()
+    if chosen.directory.exists():
+        sys.exit(f"{chosen.directory} exists; name another folder with DIR=, nothing is overwritten")
     chosen.directory.mkdir(parents=True)
     code, readings = soak(chosen.directory, chosen.hours, chosen.size_mib)
     print(summary(readings))

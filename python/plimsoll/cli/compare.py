@@ -94,8 +94,10 @@ def _write_page(path: Path, found: dict[str, Any], sides: Any, findings: list[An
             course.EXIT_USAGE, f"--html needs {error.name}, which is not installed (pip install 'plimsoll[report]')"
         )
     try:
-        path.write_text(render(found, sides, findings), encoding="utf-8")
+        page = render(found, sides, findings)
     except ComparisonError as error:
         course.stop_with(course.EXIT_USAGE, *error.problems)
+    try:
+        path.write_text(page, encoding="utf-8")
     except OSError as error:
         course.stop_with(course.EXIT_USAGE, f"{path}: {(error.strerror or str(error)).lower()}; name another file")

@@ -261,7 +261,12 @@ def write_report(run_folder: Path) -> None:
             f"warning: no report.html was written, because {error.name} is not installed (pip install 'plimsoll[report]')"
         )
         return
-    write(run_folder)
+    from plimsoll.report.script import ScriptError
+
+    try:
+        write(run_folder)
+    except ScriptError as error:
+        say(f"warning: no report.html was written: {error.strerror}. `plimsoll report {run_folder}` writes it without that")
 
 
 def print_result(run_folder: Path, found: dict[str, Any]) -> None:

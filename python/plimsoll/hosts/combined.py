@@ -54,7 +54,7 @@ def combine(
     home = folder.new_folder(name, wanted)
     try:
         return home, _fill(home, name, hosts, overlap_percent=overlap_percent, different_plans=different_plans)
-    except Exception:
+    except BaseException:
         # Half of a result would be taken for one; all of it comes from the runs.
         shutil.rmtree(home)
         raise
