@@ -266,7 +266,9 @@ def write_report(run_folder: Path) -> None:
     try:
         write(run_folder)
     except ScriptError as error:
-        say(f"warning: no report.html was written: {error.strerror}. `plimsoll report {run_folder}` writes it without that")
+        say(
+            f"warning: no report.html was written: {error.strerror}. `plimsoll report {run_folder}` writes it without that"
+        )
 
 
 def print_result(run_folder: Path, found: dict[str, Any]) -> None:

@@ -47,7 +47,9 @@ def script_bundle() -> str:
 def _joined() -> str:
     ended = subprocess.run([sys.executable, "-c", JOINING], capture_output=True, check=False)
     if ended.returncode != 0:
-        reason = "the libraries that draw charts could not be joined; they want address space without a limit (ulimit -v)"
+        reason = (
+            "the libraries that draw charts could not be joined; they want address space without a limit (ulimit -v)"
+        )
         raise ScriptError(errno.ENOMEM, reason, "vl-convert")
     return ended.stdout.decode().replace("</script", "<\\/script")
 
