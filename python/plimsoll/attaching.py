@@ -9,25 +9,55 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from plimsoll.blockdevices import is_device
 from plimsoll.folder import FolderError, read_json
-from plimsoll.premises import MARKER, instances_below
+from plimsoll.premises import MARKER, instances_below, logs_of
 
 MIB = 1024 * 1024
+#: What a plan needs to know of an instance, and of each of its databases.
+KINDS: dict[str, type] = {"name": str, "backend": str, "page_bytes": int, "log_directory": str, "log_framing": str}
+DATABASE_KINDS: dict[str, type] = {"size_bytes": int, "record_bytes": int, "compressible_percent": int, "seed": int}
 
 
 def instances_there(path: Path) -> list[tuple[Path, dict[str, Any]]]:
     """Each instance of ours below a directory, or the one in it, with what its marker says.
 
     Raises:
-        FolderError: there is none.
+        FolderError: there is none, or it leads elsewhere.
     """
     path = path.expanduser().absolute()
-    found = [(directory, read_json(directory / MARKER)["instance"]) for directory in instances_below(path)]
+    found = [(directory, _instance_in(directory)) for directory in instances_below(path)]
     if not found:
         raise FolderError(
             f"{path} holds no databases of Plimsoll; name the directory that was given to the test that made them"
         )
     return found
+
+
+def _instance_in(directory: Path) -> dict[str, Any]:
+    """What the marker of a directory says. It may come from anybody, so what it names has to lie there, or to name it in turn.
+
+    Raises:
+        FolderError: it leads elsewhere, or lacks what every marker has.
+    """
+    instance: dict[str, Any] = read_json(directory / MARKER)["instance"]
+    unusual = [key for key, kind in KINDS.items() if not isinstance(instance.get(key), kind)]
+    for database in instance["databases"]:
+        unusual += [key for key, kind in DATABASE_KINDS.items() if not isinstance(database.get(key), kind)]
+    if unusual or not instance["databases"]:
+        said = f"nothing that can be used of {', '.join(unusual) or 'databases'}"
+        raise FolderError(f"{directory / MARKER} says {said}; run the plan that made these databases")
+    for name in (database["file_name"] for database in instance["databases"]):
+        if Path(name).name != name and not is_device(Path(name)):
+            raise FolderError(
+                f"{directory / MARKER} names a database outside of its directory: {name}; it is left alone"
+            )
+    if logs_of(directory) is None:
+        raise FolderError(
+            f"{directory / MARKER} says that the logs are in {instance['log_directory']}, where nothing says so; run the plan that "
+            "made these databases, or mount their logs there"
+        )
+    return instance
 
 
 def target_options(path: Path) -> dict[str, Any]:
@@ -65,4 +95,4 @@ def adopt(plan: dict[str, Any], path: Path) -> None:
         directory, marker = there[instance["name"]]
         instance["directory"], instance["log_directory"] = str(directory), marker["log_directory"]
         for database, known in zip(instance["databases"], marker["databases"], strict=True):
-            database.update(known)
+            database.update({key: value for key, value in known.items() if key in database})

@@ -20,6 +20,8 @@ from plimsoll.storage import StorageError, describe, nearest_existing
 
 MARKER = "plimsoll-instance.json"
 MARKER_KIND = "plimsoll_instance"
+#: In a directory of logs that is not that of the databases: says whose logs they are.
+LOGS_KIND = "plimsoll_logs"
 #: Logs and checkpoint.
 LOG_SUFFIXES = {".log", ".chk", ".jrs"}
 SCHEMA_VERSION = 1
@@ -292,6 +294,9 @@ def take(run: dict[str, Any]) -> None:
 def _make_directories(instance: dict[str, Any]) -> None:
     for directory in {instance["directory"], instance["log_directory"]}:
         Path(directory).mkdir(parents=True, exist_ok=True)
+    if instance["log_directory"] != instance["directory"]:
+        whose = {"kind": LOGS_KIND, "schema_version": SCHEMA_VERSION, "directory": _real(Path(instance["directory"]))}
+        write_json(Path(instance["log_directory"]) / MARKER, whose)
 
 
 def _opens(run: dict[str, Any]) -> bool:
@@ -319,6 +324,7 @@ def move_marker(instance: dict[str, Any]) -> None:
         marker = read_json(directory / MARKER)
         marker["instance"]["log_directory"] = instance["log_directory"]
         write_json(directory / MARKER, marker)
+        _make_directories(instance)
 
 
 def instances_below(path: Path) -> list[Path]:
@@ -333,6 +339,25 @@ def devices_of(directory: Path) -> list[str]:
     return [item["file_name"] for item in databases if Path(item["file_name"]).is_absolute()]
 
 
+def logs_of(directory: Path) -> Path | None:
+    """Where the logs of an instance directory of ours are; None where nothing says there that they belong to it.
+
+    A marker may come from anybody, and names a directory of logs as it likes. So that directory has to name this one too.
+    """
+    logs = directory / str(read_json(directory / MARKER)["instance"].get("log_directory"))
+    if logs == directory:
+        return logs
+    if logs.is_symlink() or (logs / MARKER).is_symlink() or not (logs / MARKER).is_file():
+        return None
+    whose = read_json(logs / MARKER)
+    ours = isinstance(whose, dict) and whose.get("kind") == LOGS_KIND and whose.get("directory") == _real(directory)
+    return logs if ours else None
+
+
+def _real(directory: Path) -> str:
+    return str(directory.resolve())
+
+
 def remove(directory: Path, destroy_serials: list[str] | None = None) -> int:
     """Delete an instance directory of ours with everything in it; returns the bytes freed.
 
@@ -341,16 +366,14 @@ def remove(directory: Path, destroy_serials: list[str] | None = None) -> int:
     """
     if not _is_ours(directory):
         raise FolderError(f"{directory} carries no marker of Plimsoll; it is not deleted")
-    marker = read_json(directory / MARKER)
+    logs = logs_of(directory)
     for device in devices_of(directory):
         blockdevices.erase(device, destroy_serials or [])
     size = sum(file.lstat().st_size for file in directory.rglob("*") if file.is_file())
     shutil.rmtree(directory)
-    logs = Path(marker["instance"]["log_directory"])
-    # Where the logs are stands in a file that anybody may have written: only logs go from there.
-    if logs != directory and logs.name == directory.name and logs.is_dir() and not logs.is_symlink():
+    if logs is not None and logs != directory:
         for file in sorted(logs.iterdir()):
-            if file.suffix in LOG_SUFFIXES and file.is_file() and not file.is_symlink():
+            if (file.suffix in LOG_SUFFIXES or file.name == MARKER) and file.is_file() and not file.is_symlink():
                 size += file.stat().st_size
                 file.unlink()
         if not any(logs.iterdir()):
@@ -366,7 +389,16 @@ def _is_ours(directory: Path) -> bool:
         content = read_json(marker)
     except FolderError:
         return False
-    return isinstance(content, dict) and content.get("kind") == MARKER_KIND
+    return isinstance(content, dict) and content.get("kind") == MARKER_KIND and _names_databases(content)
+
+
+def _names_databases(marker: dict[str, Any]) -> bool:
+    """Whether what a marker says of an instance has the form that everything here relies on."""
+    instance = marker.get("instance")
+    databases = instance.get("databases") if isinstance(instance, dict) else None
+    return isinstance(databases, list) and all(
+        isinstance(item, dict) and isinstance(item.get("file_name"), str) for item in databases
+    )
 
 
 def _unfit(directory: Path) -> list[str]:

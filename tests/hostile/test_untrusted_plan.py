@@ -9,6 +9,7 @@ import pytest
 from harm import ENDED, PLIMSOLL, plimsoll
 
 from plimsoll import folder, premises
+from plimsoll.cli import run_program
 
 HEAD = 'kind = "plan"\nschema_version = 1\n'
 BODY = '[[target]]\nname = "disk"\npath = "{path}"\n[[instance]]\nname = "one"\nbackend = "raw_files"\ndatabase_size_mib = 64\n'
@@ -127,23 +128,77 @@ def test_words_of_a_plan_stay_words(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["disk", "plan.toml", "runs"]
 
 
-def test_a_marker_from_anybody_deletes_nothing_elsewhere(tmp_path: Path) -> None:
-    """`plimsoll clean` follows what a file in the folder says about its logs: of another folder only logs may go."""
+INSTANCE = {
+    "name": "one",
+    "backend": "engine",
+    "page_bytes": 4096,
+    "log_framing": "segment_4096",
+    "databases": [
+        {
+            "file_name": "database001.edb",
+            "size_bytes": 1 << 26,
+            "record_bytes": 200,
+            "compressible_percent": 0,
+            "seed": 1,
+        }
+    ],
+}
+
+
+def marked(directory: Path, **instance: object) -> Path:
+    """A directory with a marker that somebody wrote by hand."""
+    directory.mkdir(parents=True)
+    (directory / "database001.edb").write_text("a database")
+    said = INSTANCE | {"log_directory": str(directory)} | instance
+    marker = {"kind": premises.MARKER_KIND, "schema_version": 1, "state": "closed", "records": None, "instance": said}
+    (directory / premises.MARKER).write_text(json.dumps(marker))
+    return directory
+
+
+def test_a_marker_from_anybody_deletes_nothing_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`plimsoll clean` follows what a file in the folder says about its logs only where the logs say so too."""
     victim = tmp_path / "home" / "one"
     victim.mkdir(parents=True)
     (victim / "thesis.txt").write_text("years of work")
     (victim / "E00.log").write_text("a log")
-    mine = tmp_path / "disk" / "one"
-    mine.mkdir(parents=True)
-    (mine / "database001.edb").write_text("a database")
-    marker = {
-        "kind": premises.MARKER_KIND,
-        "schema_version": 1,
-        "state": "closed",
-        "records": None,
-        "instance": {"log_directory": str(victim), "databases": []},
-    }
-    (mine / premises.MARKER).write_text(json.dumps(marker))
-    assert premises.remove(mine) > 0
+    mine = marked(tmp_path / "disk" / "one", log_directory=str(victim))
+    assert run_program(["clean", str(mine), "--yes"]) == 0
+    assert str(victim) not in capsys.readouterr().err
     assert not mine.exists()
-    assert [path.name for path in victim.iterdir()] == ["thesis.txt"]
+    assert sorted(path.name for path in victim.iterdir()) == ["E00.log", "thesis.txt"]
+
+
+def test_logs_go_with_the_databases_they_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of another directory only logs go, and only where the run that made the databases has left its mark."""
+    logs, mine = tmp_path / "log" / "one", tmp_path / "disk" / "one"
+    run = {"instances": [{**INSTANCE, "directory": str(mine), "log_directory": str(logs)}]}
+    premises.take(run | {"phases": [{"action": {"kind": "prepare"}}]})
+    (logs / "E00.log").write_text("a log")
+    (logs / "notes.txt").write_text("somebody's")
+    assert run_program(["clean", str(mine), "--yes"]) == 0
+    assert f"{mine} and its logs in {logs}" in capsys.readouterr().err
+    assert [path.name for path in logs.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("said", "phrase"),
+    [
+        ({"log_directory": "/var/log"}, "where nothing says so"),
+        ({"databases": [INSTANCE["databases"][0] | {"file_name": "../../victim"}]}, "outside of its directory"),  # type: ignore[index]
+        ({"databases": [INSTANCE["databases"][0] | {"file_name": "/etc/passwd"}]}, "outside of its directory"),  # type: ignore[index]
+        ({"databases": [INSTANCE["databases"][0] | {"size_bytes": "many"}]}, "nothing that can be used of size_bytes"),  # type: ignore[index]
+        ({"page_bytes": None}, "nothing that can be used of page_bytes"),
+        ({"databases": []}, "nothing that can be used of databases"),
+        ({"databases": 3}, "holds no databases of Plimsoll"),
+    ],
+)
+def test_a_marker_leads_no_test_elsewhere(
+    said: dict[str, object], phrase: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tests of databases that are there take names and places from the marker, which may have come with the disk."""
+    marked(tmp_path / "disk" / "one", **said)
+    out = tmp_path / "run"
+    assert run_program(["test", "checksum", str(tmp_path / "disk"), "--yes", "--quiet", "--out", str(out)]) == 2
+    assert phrase in capsys.readouterr().err
+    assert not out.exists()
+    assert sorted(path.name for path in (tmp_path / "disk" / "one").iterdir()) == ["database001.edb", premises.MARKER]

@@ -24,7 +24,12 @@ def clean(
         course.stop_with(course.EXIT_USAGE, "no databases of Plimsoll there; nothing was deleted")
     for directory in found:
         devices = premises.devices_of(directory)
-        course.say(f"  {directory}" + (f" and the database on {', '.join(devices)}" if devices else ""))
+        logs = premises.logs_of(directory)
+        course.say(
+            f"  {directory}"
+            + (f" and its logs in {logs}" if logs not in (None, directory) else "")
+            + (f" and the database on {', '.join(devices)}" if devices else "")
+        )
     if not yes and not _agreed(len(found)):
         raise typer.Exit(course.EXIT_INTERRUPTED)
     try:
