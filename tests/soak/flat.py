@@ -1,12 +1,15 @@
-"""Whether what a long run uses stays flat: memory, descriptors, threads, logs and the growth of its databases.
+"""Whether what a long run uses stays flat (memory, descriptors, threads, logs, the growth of its databases and its run folder), and whether it ran.
 
 A leak of a few bytes for each transaction drowns in the noise of minutes and shows over hours, so the middle of a run is compared with its end, and the
-allowance is stated. Databases may grow, because the load inserts more than it deletes; they must not grow faster and faster.
+allowance is stated. Databases may grow, because the load inserts more than it deletes, and the run folder by what is measured; they must not grow
+faster and faster.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 MIB = 1 << 20
@@ -37,6 +40,7 @@ class Allowance:
     log_bytes: int = 4 * MIB
     growth_factor: float = 1.5
     growth_bytes: int = 16 * MIB
+    run_folder_bytes: int = 2 * MIB
 
 
 READINGS_MIN = 12
@@ -62,14 +66,35 @@ def not_flat(readings: list[Reading], allowance: Allowance | None = None) -> lis
     if many > few * (1 + allowed.log_share) + allowed.log_bytes:
         found.append(f"logs grew from {few / MIB:.0f} to {many / MIB:.0f} MiB, though old ones are deleted")
     middle = len(settled) // 2
-    first, second = _growth(settled[: middle + 1]), _growth(settled[middle:])
     seconds = settled[-1].seconds - settled[middle].seconds
-    if second * seconds > first * seconds * allowed.growth_factor + allowed.growth_bytes:
-        found.append(f"databases grew by {first / MIB:.2f} MiB/s at first and by {second / MIB:.2f} MiB/s at last")
+    margins = {"database_bytes": allowed.growth_bytes, "run_folder_bytes": allowed.run_folder_bytes}
+    for (name, margin), words in zip(margins.items(), ("databases", "the run folder"), strict=True):
+        first, second = (_growth(part, name) for part in (settled[: middle + 1], settled[middle:]))
+        if second * seconds > first * seconds * allowed.growth_factor + margin:
+            found.append(f"{words} grew by {first / MIB:.2f} MiB/s at first and by {second / MIB:.2f} MiB/s at last")
     return found
 
 
-def _growth(readings: list[Reading]) -> float:
-    """Bytes a second by which databases grew."""
+def judged(run_folder: Path) -> list[str]:
+    """What is wrong with a soak's run itself, a sentence for each: flat is also what does nothing."""
+    try:
+        summary = json.loads((run_folder / "summary.json").read_text(encoding="utf-8"))
+        events = [json.loads(line) for line in (run_folder / "events.log").read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        return [f"the run left no result: {error}"]
+    found = []
+    if summary["ending"] != "complete" or summary["error"]:
+        found.append(f"the run ended {summary['ending']}: {summary['error']}")
+    failed = [event for event in events if event.get("kind") == "io_error"]
+    if failed:
+        found.append(f"{len(failed)} I/O failed, first: {failed[0]}")
+    if not summary["checksums"]:
+        found.append("no page was verified afterwards")
+    found += [f"{row['bad']} bad pages in {row['name']}" for row in summary["checksums"] if row["bad"]]
+    return found
+
+
+def _growth(readings: list[Reading], name: str) -> float:
+    """Bytes a second by which something grew."""
     seconds = readings[-1].seconds - readings[0].seconds
-    return (readings[-1].database_bytes - readings[0].database_bytes) / seconds if seconds else 0.0
+    return (getattr(readings[-1], name) - getattr(readings[0], name)) / seconds if seconds else 0.0

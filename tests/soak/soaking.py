@@ -17,7 +17,7 @@ import time
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from flat import MIB, Reading, not_flat
+from flat import MIB, Reading, judged, not_flat
 
 #: Readings of a run, however long it is.
 READINGS = 400
@@ -126,13 +126,14 @@ def main() -> None:
     chosen.directory.mkdir(parents=True)
     code, readings = soak(chosen.directory, chosen.hours, chosen.size_mib)
     print(summary(readings))
-    problems = not_flat(readings)
+    problems = [f"not flat: {problem}" for problem in not_flat(readings)]
+    problems += judged(chosen.directory / "run")
     if code not in (0, 1, 3):
         problems.append(f"the run ended with exit code {code}; see {chosen.directory / 'errors.txt'}")
     if not chosen.keep:
         shutil.rmtree(chosen.directory / "databases", ignore_errors=True)
     for problem in problems:
-        print(f"not flat: {problem}")
+        print(problem)
     sys.exit(1 if problems else 0)
 
 

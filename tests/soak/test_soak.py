@@ -1,13 +1,17 @@
 """What judges a soak must see a leak, and a short run must be flat by it."""
 
 import csv
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from flat import MIB, Allowance, Reading, not_flat
+from flat import MIB, Allowance, Reading, judged, not_flat
 from soaking import soak
 
+from plimsoll import folder
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 FLAT = [
     Reading(float(second), 200 * MIB + second % 5 * MIB, 40, 12, 8 * MIB, (500 + second) * MIB, second)
     for second in range(200)
@@ -27,6 +31,7 @@ def test_what_is_flat_is_flat() -> None:
         ({"threads_count": lambda one: 12 + int(one.seconds) // 20}, "threads grew"),
         ({"log_bytes": lambda one: int(one.seconds) * MIB}, "logs grew"),
         ({"database_bytes": lambda one: int(one.seconds**2) * MIB}, "databases grew by"),
+        ({"run_folder_bytes": lambda one: int(one.seconds**2) << 10}, "the run folder grew by"),
     ],
 )
 def test_a_leak_is_seen(leak: dict[str, object], phrase: str) -> None:
@@ -41,11 +46,38 @@ def test_too_few_readings_say_nothing() -> None:
     assert "only 3 readings" in not_flat(FLAT[:3])[0]
 
 
+@pytest.mark.parametrize(
+    ("damage", "phrase"),
+    [
+        ({"ending": "failed"}, "ended failed"),
+        ({"error": {"family": "disk", "message": "gone"}}, "gone"),
+        ({"checksums": []}, "no page was verified"),
+        ({"checksums": [{"name": "one", "bad": 3}]}, "3 bad pages in one"),
+    ],
+)
+def test_a_run_that_failed_is_no_soak(damage: dict[str, object], phrase: str, tmp_path: Path) -> None:
+    """A run that dies early uses nothing more, and is as flat as can be."""
+    events = tmp_path / folder.EVENTS
+    shutil.copy(GOLDEN / folder.EVENTS, events)
+    summary = folder.read_json(GOLDEN / folder.SUMMARY)
+    folder.write_json(tmp_path / folder.SUMMARY, summary)
+    assert judged(tmp_path) == []
+    folder.write_json(tmp_path / folder.SUMMARY, summary | damage)
+    assert phrase in " ".join(judged(tmp_path))
+    folder.write_json(tmp_path / folder.SUMMARY, summary)
+    with events.open("a") as file:
+        file.write('{"kind": "io_error", "message": "no medium"}\n')
+    assert "1 I/O failed" in " ".join(judged(tmp_path))
+    (tmp_path / folder.SUMMARY).unlink()
+    assert "left no result" in " ".join(judged(tmp_path))
+
+
 def test_a_short_soak_is_flat(tmp_path: Path) -> None:
     """The short form of `make soak`: some seconds under load, with an allowance for what Python still loads and for logs before the first checkpoint."""
     code, readings = soak(tmp_path, 8 / 3600, 64)
     assert code in (0, 1, 3), (tmp_path / "errors.txt").read_text()
     allowed = Allowance(memory_bytes=64 * MIB, descriptors_count=8, threads_count=8, log_bytes=64 * MIB)
     assert not_flat(readings, allowed) == []
+    assert judged(tmp_path / "run") == []
     with (tmp_path / "readings.csv").open() as file:
         assert len(list(csv.reader(file))) == len(readings) + 1
