@@ -190,6 +190,8 @@ def work_until_cut(made: Machine, address: str, log: Path, seconds: float) -> st
     try:
         _wait_for_lines(log, process)
         time.sleep(seconds)
+        if process.poll() is not None:
+            raise RuntimeError(f"the work ended by itself, exit code {process.poll()}")
         said = made.cut()
     finally:
         process.kill()
@@ -198,17 +200,18 @@ def work_until_cut(made: Machine, address: str, log: Path, seconds: float) -> st
     return said
 
 
-def recover_until_cut(made: Machine, log: Path) -> str:
-    """Recovery in the place of the evidence, and again no power while it writes; returns what the disk says of the cut."""
+def recover_until_cut(made: Machine, log: Path) -> tuple[str, bool]:
+    """Recovery in the place of the evidence, and again no power while it writes; returns what the disk says of the cut, and whether it was under way."""
     command = [*PLIMSOLL, "audit", str(made.point), "--witness-log", str(log), "--in-place"]
     process = subprocess.Popen(command, cwd=made.home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         said = made.cut(RECOVERY_S_MAX)
+        under_way = process.poll() is None
     finally:
         process.kill()
         process.wait()
     made.stop()
-    return said
+    return said, under_way
 
 
 def _wait_for_lines(log: Path, process: subprocess.Popen[bytes]) -> None:
