@@ -23,6 +23,7 @@ from harm import (
 )
 
 from plimsoll import folder
+from plimsoll.plan import read_plan
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 
@@ -83,7 +84,6 @@ def test_a_run_folder_on_a_read_only_mount(tmp_path: Path) -> None:
     assert not (tmp_path / "disk").exists()
 
 
-@pytest.mark.slow
 def test_a_clock_that_steps_back(tmp_path: Path) -> None:
     """Time servers correct clocks in the middle of runs. Durations and rates come from a clock that cannot go back."""
     library = clock_that_steps_back(tmp_path)
@@ -115,7 +115,6 @@ def low_limits() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
 
-@pytest.mark.slow
 def test_low_limits(tmp_path: Path) -> None:
     """64 KiB of lockable memory and few descriptors are what old distributions give a user."""
     result = limited(tmp_path / "disk", tmp_path / "run", low_limits)
@@ -162,7 +161,6 @@ def test_address_space_that_is_limited(tmp_path: Path) -> None:
     assert (run / folder.VERDICT).exists()
 
 
-@pytest.mark.slow
 def test_names_with_spaces_and_quotes(tmp_path: Path) -> None:
     """Paths meet a database engine, a shell and a page on their way; each would trip over another of these characters."""
     disk = tmp_path / 'my disk\'s "best" <volume>'
@@ -288,6 +286,13 @@ duration_s = {seconds}
 [[phase]]
 kind = "stop"
 """
+
+
+def test_a_hung_io_is_told_after_half_a_minute(tmp_path: Path) -> None:
+    """What is promised to those who say nothing of it."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(FROZEN_PLAN.format(method="auto", path=tmp_path, seconds=2).replace("hung_after_ms = 1500\n", ""))
+    assert read_plan(plan)["run"]["hung_after_ms"] == 30_000
 
 
 @pytest.mark.slow
