@@ -30,7 +30,8 @@ def sound() -> Path:
     wanted = places.Wanted(home / "disk", size_bytes=1 << 20, page_bytes=4096, sessions=2, io_method="threads")
     wanted.directory.mkdir()
     described = places.describe_run(wanted, places.work_of(wanted))
-    places.take(wanted, described)
+    with places.made(Path(described["path"])):
+        places.take(wanted, described)
     log = WitnessLog(home / "witness.log")
     log.note({"event": "begun", "at": "now", "peer": "here", "run": described})
     work, heard = _native.Powercut(json.dumps(described["work"])), 0
@@ -48,7 +49,8 @@ def sound() -> Path:
 
 def audit(home: Path) -> tuple[int, str]:
     """The exit code of the audit, and what it said about its failure."""
-    return outcome(["audit", str(home / "disk"), "--witness-log", str(home / "witness.log"), "--work", str(home)])
+    paths = [str(home / "disk"), "--witness-log", str(home / "witness.log"), "--work", str(home)]
+    return outcome(["audit", *paths, "--cut-under-load"])
 
 
 def _described(value: dict[str, Any]) -> list[Any]:

@@ -89,7 +89,7 @@ class Campaign:
             self._note(said, "cuts in recovery" if under_way else "cuts after recovery had ended")
             made.power_on()
             made.start()
-        found = audit(made.point, self.log, work_in=self.home, in_place=False, keep=False)
+        found = audit(made.point, self.log, work_in=self.home, in_place=False, keep=False, was_cut=True)
         self._count(made.kind, "cuts", found)
         self.counts["databases recovered"] += bool(found["recovery"] and found["recovery"]["recovered"])
         self.counts["pages torn or lost, mended by recovery"] += found["pages_before_recovery"]["bad"] or 0

@@ -226,7 +226,9 @@ def _wait_for_lines(log: Path, process: subprocess.Popen[bytes]) -> None:
 
 def audit(made: Machine, log: Path) -> dict[str, Any]:
     """The audit of the started machine, as JSON with its exit code."""
-    found = plimsoll("audit", made.point, "--witness-log", log, "--work", made.home, "--json", cwd=made.home)
+    found = plimsoll(
+        "audit", made.point, "--witness-log", log, "--work", made.home, "--cut-under-load", "--json", cwd=made.home
+    )
     if not found.stdout:
         return {"result": "none", "exit_code": found.returncode, "text": found.stderr, "findings": []}
     return {**json.loads(found.stdout), "exit_code": found.returncode}

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from lab import plimsoll
 
+from plimsoll import _native
+from plimsoll.powercuts import places
 from plimsoll.powercuts.rehearsal import rehearse
 
 
@@ -51,3 +53,14 @@ def test_the_json_holds_everything(tmp_path: Path) -> None:
     """What a script needs: result, findings with their meaning, figures."""
     found = json.loads(plimsoll("audit", "--rehearse", "tears", "--json", cwd=tmp_path).stdout)
     assert {"result", "reasons", "findings", "figures", "rehearsed"} <= found.keys()
+
+
+def test_each_way_of_making_marks_durable_has_its_time() -> None:
+    """A sync of one lane empties the cache of a device and hides that a durable write of another was left in it."""
+    work = places.work_of(places.Wanted(Path("/"), 1 << 20, 4096, 2)) | {"lanes": 4, "slots": 64}
+    spec = {"behaviour": "honest", "seed": 1, "milliseconds": 800, "work": work}
+    lines = json.loads(_native.rehearse(json.dumps(spec)))["acknowledged"]
+    ways = "".join(str(line["lane"] % 2) for line in lines if line["kind"] == "mark")
+    longest = {way: max(len(run) for run in ways.split(str(1 - way))) for way in (0, 1)}
+    assert len(ways) > 400
+    assert min(longest.values()) > len(ways) / 10, longest

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.powercuts.statement import read_statement
+from plimsoll.powercuts.statement import Statement, read_statement
 from plimsoll.powercuts.witness import DEFAULT_ADDRESS, Listener, WitnessError, WitnessLog, is_loopback
 
-RUN = {"run": "00000000000000aa", "path": "/mnt/x", "work": {}}
+RUN = {"run": "00000000000000aa", "path": "/mnt/x", "work": {"rows": 8, "slots": 8}}
 GREETING = f"plimsoll-witness 1 {json.dumps(RUN)}\n".encode()
 
 
@@ -36,6 +36,11 @@ def hear(log: WitnessLog, said: list[bytes], *, silence_s: float = 5.0) -> tuple
     return answers.decode().split(), endings[0]
 
 
+def known_of(path: Path, run: object = RUN["run"]) -> Statement:
+    """What a log says of a run; of the last one if none is named."""
+    return read_statement(path, lambda described: run is None or described["run"] == run, f"run {run}")
+
+
 def test_what_is_said_is_in_the_log(tmp_path: Path) -> None:
     """Every acknowledgement in its order, however the bytes were cut on their way."""
     log = WitnessLog(tmp_path / "log")
@@ -44,9 +49,9 @@ def test_what_is_said_is_in_the_log(tmp_path: Path) -> None:
     assert answers[0] == "ready"
     assert answers[-1] == "3"
     assert ending["why"] == "stopped"
-    known = read_statement(tmp_path / "log", RUN["run"])
-    assert [line.number for line in known.lines] == [1, 2, 3]
-    assert [line.kind for line in known.lines] == ["commit", "mark", "commit"]
+    known = known_of(tmp_path / "log")
+    lines = sorted(known.newest.values(), key=lambda line: line.number)
+    assert [(line.number, line.kind) for line in lines] == [(1, "commit"), (2, "mark"), (3, "commit")]
     assert (known.ended, known.unreadable_lines) == ("stopped", 0)
 
 
@@ -108,8 +113,8 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     again = WitnessLog(tmp_path / "log")
     hear(again, [GREETING.replace(b"aa", b"bb") + b"c 0 1 1 0\nc 0 2 2 1\n"])
     again.close()
-    assert len(read_statement(tmp_path / "log", RUN["run"]).lines) == 1
-    assert len(read_statement(tmp_path / "log", None).lines) == 2
+    assert known_of(tmp_path / "log").counts.total() == 1
+    assert known_of(tmp_path / "log", None).counts.total() == 2
 
 
 def test_a_log_does_not_outgrow_its_size(tmp_path: Path) -> None:
@@ -129,8 +134,8 @@ def test_a_log_that_was_cut_off_itself_is_read_to_its_last_whole_line(tmp_path: 
     log.append(b"c 0 2 2 1")
     log.close()
     for _ in range(2):
-        known = read_statement(tmp_path / "log", RUN["run"])
-        assert [line.sequence for line in known.lines] == [1]
+        known = known_of(tmp_path / "log")
+        assert [line.sequence for line in known.newest.values()] == [1]
         assert known.unreadable_lines == 1
         again = WitnessLog(tmp_path / "log")
         again.note({"event": "begun", "run": {"run": "another"}})
@@ -148,4 +153,42 @@ def test_the_log_of_another_run_is_refused(tmp_path: Path) -> None:
     hear(log, [GREETING])
     log.close()
     with pytest.raises(WitnessError, match="not run 00ff"):
-        read_statement(tmp_path / "log", "00ff")
+        known_of(tmp_path / "log", "00ff")
+
+
+def test_days_of_acknowledgements_take_little_memory(tmp_path: Path) -> None:
+    """Of each place of a ring only the newest is looked for; a number that was passed over is noticed."""
+    log = WitnessLog(tmp_path / "log")
+    lines = [b"c 0 %d %d 0\n" % (number, number) for number in range(1, 3000) if number != 1000]
+    hear(log, [GREETING, *lines])
+    log.close()
+    known = known_of(tmp_path / "log")
+    assert (known.counts["commit"], known.last_number, known.missing_count) == (2998, 2999, 1)
+    assert sorted(line.number for line in known.newest.values()) == list(range(2992, 3000))
+
+
+def test_the_last_second_is_counted_by_the_notes_of_the_time(tmp_path: Path) -> None:
+    """They come once a second; a clock that was set meanwhile changes nothing."""
+    begun = json.dumps({"event": "begun", "run": RUN})
+    first = "".join(f"c 0 {number} {number} 0\n" for number in range(1, 101))
+    second = "".join(f"c 0 {number} {number} 0\n" for number in range(101, 131))
+    third = "".join(f"c 0 {number} {number} 0\n" for number in range(131, 136))
+    head = '{"kind": "plimsoll_witness_log", "schema_version": 1}'
+    (tmp_path / "log").write_text(f"{head}\n{begun}\nt 5000\n{first}t 6000\n{second}t 2000\n{third}")
+    assert known_of(tmp_path / "log").last_count == 35
+
+
+def test_a_run_that_said_nothing_does_not_hide_the_one_before(tmp_path: Path) -> None:
+    """Work that never began, in the same place, was heard last."""
+    log = WitnessLog(tmp_path / "log")
+    hear(log, [GREETING + b"c 0 1 1 0\n"])
+    hear(log, [GREETING.replace(b"aa", b"bb")])
+    log.close()
+    assert known_of(tmp_path / "log", None).run["run"] == RUN["run"]
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "/dev/null"])
+def test_a_witness_whose_storage_takes_no_more_says_so(place: str) -> None:
+    """What it cannot keep it must not answer for, and it is no fault of its own."""
+    with pytest.raises(WitnessError, match=place):
+        WitnessLog(Path(place))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,6 +30,13 @@ def audit(
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Recover the files themselves: they are evidence no longer.")
     ] = False,
+    cut_under_load: Annotated[
+        bool,
+        typer.Option(
+            "--cut-under-load",
+            help="The power went while the work went on, of the storage alone or of a virtual machine.",
+        ),
+    ] = False,
     rehearse: Annotated[
         str | None,
         typer.Option(help="Audit a simulated cut instead: honest, drops_flushes, tears or reorders. Touches nothing."),
@@ -38,11 +46,16 @@ def audit(
     """Recover what a power cut left and list what the storage lost, tore or reordered.
 
     The files are only read; a copy is recovered, unless --in-place asks for it. Exits with 0 when everything acknowledged is
-    there, 1 when something is not as it must be, 2 when there is nothing to audit, 3 when nothing was at risk.
+    there, 1 when something is not as it must be, 2 when there is nothing to audit, 3 when nothing was at risk or nobody can say.
 
     Example: plimsoll audit /mnt/array --witness-log witness.log
     """
-    found = _rehearsed(rehearse) if rehearse is not None else _audited(directory, witness_log, work, in_place, keep)
+    for end in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(end, signal.default_int_handler)
+    if rehearse is not None:
+        found = _rehearsed(rehearse)
+    else:
+        found = _audited(directory, witness_log, work=work, in_place=in_place, keep=keep, was_cut=cut_under_load)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
@@ -58,7 +71,9 @@ def _rehearsed(behaviour: str) -> dict[str, Any]:
     return rehearse(behaviour)
 
 
-def _audited(directory: Path | None, log: Path | None, work: Path | None, in_place: bool, keep: bool) -> dict[str, Any]:
+def _audited(
+    directory: Path | None, log: Path | None, *, work: Path | None, in_place: bool, keep: bool, was_cut: bool
+) -> dict[str, Any]:
     from plimsoll.powercuts.audit import AuditError, audit
     from plimsoll.powercuts.places import PlaceError
     from plimsoll.powercuts.witness import WitnessError
@@ -71,7 +86,7 @@ def _audited(directory: Path | None, log: Path | None, work: Path | None, in_pla
     say(f"auditing {directory}: {where}")
     try:
         with reading(directory, log):
-            return audit(directory, log, work_in=work, in_place=in_place, keep=keep)
+            return audit(directory, log, work_in=work, in_place=in_place, keep=keep, was_cut=was_cut)
     except (AuditError, PlaceError, WitnessError) as error:
         stop_with(EXIT_USAGE, str(error))
 
@@ -84,7 +99,7 @@ def _show(found: dict[str, Any]) -> None:
     for reason in found["reasons"]:
         typer.echo(f"  {reason}")
     for finding in found["findings"]:
-        word = "" if finding["counts_against"] else " (allowed)"
+        word = {True: "", False: " (allowed)", None: " (nobody has said whether it may)"}[finding["counts_against"]]
         typer.echo(f"\n{finding['name']}{word}: {finding['text']}\n  {finding['meaning']}")
         for example in finding["examples"][:EXAMPLES_SHOWN]:
             typer.echo(f"  e.g. {example}")
@@ -101,8 +116,8 @@ def _show(found: dict[str, Any]) -> None:
         typer.echo(f"pages before recovery: {before['verdict']}, {before['bad']} bad of {before['pages_seen']}")
     if after := found.get("pages_after_recovery"):
         typer.echo(f"pages after recovery: {after['verdict']}, {after.get('deep_findings', 0)} deep findings")
-    if found.get("same_start_of_machine"):
+    if "witness_ended" in figures and "rehearsed" not in found:
         typer.echo(
-            "note: this machine has not been started anew since; what its kernel remembered was never at risk, unless the storage "
-            "alone lost its power and was mounted again"
+            f"witness: the link ended {figures['witness_ended'] or 'with the log'}; {figures['acknowledged_last_second']:,} acknowledgements within the last "
+            f"second or two; {figures['witness_lines_unreadable']} lines unreadable"
         )

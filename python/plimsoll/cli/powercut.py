@@ -6,10 +6,11 @@ What the difference means is said by `plimsoll audit`, when the power is back.
 from __future__ import annotations
 
 import json
+import math
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -19,6 +20,8 @@ from plimsoll.powercuts.witness import DEFAULT_ADDRESS, Listener, WitnessError, 
 from plimsoll.powercuts.work import Link, Progress, carry_on, leave
 
 PAGE_KIB = (4, 8, 16, 32)
+IO_METHODS = ("auto", "io_uring", "libaio", "threads")
+_IF_CUT = "If its power was cut: bring it back, mount it, and `plimsoll audit --cut-under-load`"
 
 
 def powercut(
@@ -42,34 +45,46 @@ def powercut(
 
     Example: plimsoll powercut /mnt/array --witness other-host:17613
     """
-    from plimsoll import _native
-
-    if page_kib not in PAGE_KIB:
-        stop_with(EXIT_USAGE, "--page-kib must be 4, 8, 16 or 32")
+    mistakes = [
+        *(["--page-kib must be 4, 8, 16 or 32"] if page_kib not in PAGE_KIB else []),
+        *([f"--io-method must be one of {', '.join(IO_METHODS)}"] if io_method not in IO_METHODS else []),
+        *(["--seconds must be a number"] if seconds is not None and not math.isfinite(seconds) else []),
+    ]
+    if mistakes:
+        stop_with(EXIT_USAGE, *mistakes)
     wanted = places.Wanted(directory, size_mib << 20, page_kib << 10, sessions, io_method, seconds)
+    for end in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(end, signal.default_int_handler)
     try:
         for warning in places.inspect(wanted):
             say(f"warning: {warning}")
         work = places.work_of(wanted)
-        description = places.describe_run(wanted, work)
-        link = Link(witness, description)
-        place = places.take(wanted, description)
+        with places.made(Path(work["directory"])):
+            description = places.describe_run(wanted, work)
+            link = Link(witness, description)
+            _work(link, wanted, description, as_json)
     except (places.PlaceError, WitnessError) as error:
         stop_with(EXIT_USAGE, str(error))
     except OSError as error:
         stop_with(EXIT_USAGE, f"{error.filename or directory}: {(error.strerror or str(error)).lower()}")
-    if link.is_loopback:
+
+
+def _work(link: Link, wanted: places.Wanted, description: dict[str, Any], as_json: bool) -> NoReturn:
+    """Take the directory and work in it until the power goes, the time is over or somebody stops it."""
+    from plimsoll import _native
+
+    place, work = places.take(wanted, description), description["work"]
+    if link.is_here:
         say(
             "warning: the witness is on this machine; its log must lie on storage that keeps its power, or it proves nothing"
         )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         native = _native.Powercut(json.dumps(work))
     except _native.ConfigError as error:
         stop_with(EXIT_USAGE, str(error))
     try:
         say(
-            f"run {places.run_name(work)}: about {size_mib} MiB in {place}; cut the power whenever you like, or stop with Ctrl-C"
+            f"run {places.run_name(work)}: about {wanted.size_bytes >> 20} MiB in {place}; cut the power whenever you like, or stop with Ctrl-C"
         )
         carry_on(native, link, _show, lambda text: say(f"warning: {text}"))
     except WitnessError as error:
@@ -87,15 +102,18 @@ def _end(native: Any, place: Path, link: Link) -> dict[str, Any]:
     from plimsoll import _native
 
     if not leave(native):
-        stop_with(EXIT_FAIL, "the storage does not answer; what was under way is left as it is")
+        stop_with(EXIT_FAIL, f"the storage does not answer; what was under way is left as it is. {_IF_CUT}")
     try:
         outcome: dict[str, Any] = json.loads(native.outcome())
     except (_native.DiskError, _native.CorruptionError) as error:
-        stop_with(EXIT_FAIL, f"the storage failed: {error}")
+        stop_with(EXIT_FAIL, f"the storage failed: {error}. {_IF_CUT}")
     except _native.PlimsollError as error:
         stop_with(EXIT_FAIL if "disk" in str(error) else EXIT_INCONCLUSIVE, str(error))
     link.end()
-    places.close(place)
+    try:
+        places.close(place)
+    except OSError as error:
+        stop_with(EXIT_FAIL, f"the storage failed: {error}. {_IF_CUT}")
     return outcome
 
 
@@ -139,7 +157,8 @@ def witness(
     open_to = "" if listener.is_private else ", open to everybody who reaches this address"
     try:
         # Before it says that it listens: whoever waits for that may stop it at once.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for end in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(end, signal.default_int_handler)
         say(f"witness: listening at {listener.place}{open_to}; writing {log}")
         while True:
             ending = listener.hear_one()

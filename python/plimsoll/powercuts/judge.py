@@ -6,12 +6,16 @@ acknowledged? Then a later write was kept and an earlier, flushed one was not: t
 the storage said that it had flushed and had not.
 
 A place in a ring that holds something later than was acknowledged has lost nothing: the later write was under way. A block whose
-sectors are of different writes was torn. Storage that promises sectors of 4 KiB may not do that; other storage may, and it is said.
+sectors are of different writes was torn. Storage that promises sectors of 4 KiB may not do that; other storage may, and it is said; of storage that
+promises nothing nobody knows.
+
+A pass needs a cut: work that was ended, a link that was closed, a machine that was not restarted or a log that is not whole prove nothing by what is there.
+What is missing counts all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,11 +23,19 @@ from plimsoll.powercuts.statement import Line, Statement
 
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
 EXAMPLES_MAX = 10
+#: What verification counts that recovery with page images leaves nowhere, in words.
+WRONG_PAGES = {
+    "bad": "bad pages",
+    "correctable": "pages with a flipped bit",
+    "wrong_page_number": "pages in the place of others",
+    "unreadable": "unreadable pages",
+    "deep_findings": "findings of the deep check",
+}
 MARK_BYTES = 4096
 
 DROPS, REORDERS, TEARS = "drops_flushes", "reorders", "tears_4k"
 UNRECOVERABLE, HALF, DAMAGED, UNREADABLE = "unrecoverable", "half_transactions", "damaged", "unreadable_marks"
-LOST_FILES = "lost_files"
+LOST_FILES, DAMAGED_PAGES, UNREADABLE_BLOCKS = "lost_files", "damaged_pages", "unreadable_blocks"
 
 MEANINGS = {
     DROPS: "the storage says that it has flushed before it has: a cache that loses its content, or a layer that forgets the flush. "
@@ -36,8 +48,11 @@ MEANINGS = {
     HALF: "half of a transaction is there: the log or the pages were changed behind the engine's back",
     DAMAGED: "content is there that was never written so",
     UNREADABLE: "the marks cannot be read",
-    LOST_FILES: "files that were made and flushed before the first acknowledgement are gone; if nobody has deleted them, the storage or its "
-    "file system has lost what it had flushed",
+    LOST_FILES: "files that were made and flushed before the first acknowledgement are gone or hold something else; if nobody has touched them, the "
+    "storage or its file system has lost what it had flushed",
+    DAMAGED_PAGES: "pages of the recovered database do not hold what they must; recovery with page images mends whatever a cut may do to pages, so what "
+    "had been flushed was changed or forgotten",
+    UNREADABLE_BLOCKS: "the storage reports an error where files were flushed; what lies there is lost, whatever it was",
 }
 
 
@@ -50,7 +65,7 @@ class Finding:
         count: how often.
         text: what was seen.
         meaning: what that says of the storage.
-        counts_against: whether it fails the storage; else it is only told.
+        counts_against: whether it fails the storage; None where nobody has said whether it may. Else it is only told.
         examples: the first few, in words.
     """
 
@@ -58,7 +73,7 @@ class Finding:
     count: int
     text: str
     meaning: str = ""
-    counts_against: bool = True
+    counts_against: bool | None = True
     examples: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -84,26 +99,34 @@ def judge(
     statement: Statement,
     survey: dict[str, Any],
     *,
-    rings: dict[str, int],
     physical_bytes: int | None,
+    unwitnessed_max: int,
     was_closed: bool = False,
+    was_cut: bool = False,
+    same_start: bool = False,
     lost_files: Sequence[str] = (),
+    unreadable: Mapping[str, int] | None = None,
+    pages_after: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Hold what was found against what was acknowledged.
 
     Args:
         statement: what the witness knows.
         survey: what the native side found.
-        rings: places of each ring, by kind: `rows` and `slots`.
-        physical_bytes: what the device says of its sectors.
-        was_closed: whether the user ended the work.
-        lost_files: names of files that must be there and are not.
+        physical_bytes: how large the pieces are that are written whole, by what the device says; less where blocks of files do not begin with them.
+        unwitnessed_max: how many acknowledgements the witness may not have heard of.
+        was_closed: whether the work was ended before any cut.
+        was_cut: whether the user says that the power went while the work went on, of whatever the log cannot show that: the storage alone, a guest.
+        same_start: whether the machine has not been started anew since.
+        lost_files: names of files that must be there, as they were made, and are not.
+        unreadable: blocks of 4 KiB that could not be read, by file.
+        pages_after: what deep verification says of the recovered database.
 
     Returns:
         Result, reasons, findings and figures as plain data.
     """
     places = _places_of(survey)
-    expected = _newest(statement.lines, rings)
+    expected = statement.newest
     readable = {"commit": survey["database_error"] is None, "mark": survey["marks_error"] is None}
     missing = [
         line
@@ -116,40 +139,43 @@ def judge(
     early = [line for line in missing if line.number <= seen_until]
     late = [line for line in missing if line.number > seen_until]
     findings = [
-        *([Finding(LOST_FILES, len(lost_files), f"{', '.join(lost_files)} cannot be found")] if lost_files else []),
+        *([Finding(LOST_FILES, len(lost_files), f"{', '.join(lost_files)}: gone or damaged")] if lost_files else []),
         *_lost(late, DROPS, "acknowledged and gone, and so is everything that began after"),
         *_lost(early, REORDERS, "acknowledged and gone, though something that began later is there"),
         *_torn(places, expected, physical_bytes),
         *_of_survey(survey),
+        *_of_pages(unreadable or {}, pages_after),
     ]
-    result, reasons = _result(statement, findings, was_closed)
+    doubts = [] if was_cut else _no_cut(statement, same_start)
+    if was_closed:
+        doubts = [
+            "the work was ended before, by its user or for want of a witness, and not by a power cut; nothing was at risk"
+        ]
+    begun = max((place.started for place in places.values()), default=0)
+    if statement.missing_count or begun > statement.last_number + unwitnessed_max:
+        doubts.append(
+            f"the log is not whole: it ends with {statement.last_number:,}, {statement.missing_count:,} before that are missing, and something was begun after "
+            f"{begun:,}; copy it again from the witness"
+        )
+    result, reasons = _result(statement, findings, doubts)
     return {
         "result": result,
         "reasons": reasons,
         "findings": [vars(finding) for finding in findings],
         "figures": {
-            "acknowledged_commits": sum(line.kind == "commit" for line in statement.lines),
-            "acknowledged_marks": sum(line.kind == "mark" for line in statement.lines),
+            "acknowledged_commits": statement.counts["commit"],
+            "acknowledged_marks": statement.counts["mark"],
             "acknowledged_last_second": statement.last_count,
             "looked_for": sum(readable[line.kind] for line in expected.values()),
             "lost_commits": sum(line.kind == "commit" for line in missing),
             "lost_marks": sum(line.kind == "mark" for line in missing),
             "first_lost_number": min((line.number for line in missing), default=None),
-            "last_number": max((line.number for line in statement.lines), default=0),
+            "last_number": statement.last_number,
+            "witness_numbers_missing": statement.missing_count,
             "witness_ended": statement.ended,
             "witness_lines_unreadable": statement.unreadable_lines,
         },
     }
-
-
-def _newest(lines: list[Line], rings: dict[str, int]) -> dict[tuple[str, int, int], Line]:
-    """The newest acknowledged write of each place of each ring; earlier ones were overwritten."""
-    newest: dict[tuple[str, int, int], Line] = {}
-    for line in lines:
-        place = (line.kind, line.lane, line.sequence % rings[line.kind])
-        if place not in newest or newest[place].sequence < line.sequence:
-            newest[place] = line
-    return newest
 
 
 def _places_of(survey: dict[str, Any]) -> dict[tuple[str, int, int], _Place]:
@@ -163,10 +189,9 @@ def _places_of(survey: dict[str, Any]) -> dict[tuple[str, int, int], _Place]:
 
 
 def _torn_by_later(found: _Place, line: Line) -> bool:
-    """Whether a write under way at the cut has destroyed a block that was whole; that is no lost write."""
-    return found.is_torn and line.sequence in found.sequences and any(
-        sequence is not None and sequence > line.sequence for sequence in found.sequences
-    )  # fmt: skip
+    """Whether a write under way at the cut has destroyed a block that was whole; that is no lost write. What is older was never made good by it."""
+    known = [sequence for sequence in found.sequences if sequence is not None]
+    return line.sequence in known and min(known) == line.sequence < max(known)
 
 
 def _lost(lines: list[Line], name: str, text: str) -> list[Finding]:
@@ -191,13 +216,13 @@ def _torn(
         place for place, found in torn.items()
         if place in expected and not found.holds(expected[place].sequence) and not _torn_by_later(found, expected[place])
     ]  # fmt: skip
-    promised = physical_bytes is None or physical_bytes >= MARK_BYTES
+    promised = None if physical_bytes is None else physical_bytes >= MARK_BYTES
     says = (
         "does not say how large its sectors are"
         if physical_bytes is None
-        else f"says that its sectors have {physical_bytes} bytes"
+        else f"promises to write {physical_bytes} bytes whole"
     )
-    allowed = "" if promised or acknowledged else ", so that it may"
+    allowed = "" if promised is not False or acknowledged else ", so that it may"
     examples = [
         f"lane {lane}, block {slot}: sectors of writes {', '.join('?' if s is None else str(s) for s in found.sequences)}"
         for (_, lane, slot), found in sorted(torn.items())[:EXAMPLES_MAX]
@@ -206,7 +231,7 @@ def _torn(
         f"{len(torn)} blocks of 4 KiB hold sectors of different writes, {len(acknowledged)} of them acknowledged; "
         f"the storage {says}{allowed}"
     )
-    return [Finding(TEARS, len(torn), text, counts_against=promised or bool(acknowledged), examples=examples)]
+    return [Finding(TEARS, len(torn), text, counts_against=True if acknowledged else promised, examples=examples)]
 
 
 def _of_survey(survey: dict[str, Any]) -> list[Finding]:
@@ -230,16 +255,49 @@ def _of_survey(survey: dict[str, Any]) -> list[Finding]:
     return findings
 
 
-def _result(statement: Statement, findings: list[Finding], was_closed: bool) -> tuple[str, list[str]]:
+def _of_pages(unreadable: Mapping[str, int], after: dict[str, Any] | None) -> list[Finding]:
+    findings = []
+    if unreadable:
+        where = ", ".join(f"{count} of {name}" for name, count in sorted(unreadable.items()))
+        findings.append(
+            Finding(UNREADABLE_BLOCKS, sum(unreadable.values()), f"blocks of 4 KiB cannot be read: {where}")
+        )
+    wrong = {key: after.get(key) or 0 for key in WRONG_PAGES} if after else {}
+    if after and (after.get("verdict") != "sound" or any(wrong.values())):
+        seen = ", ".join(f"{count} {WRONG_PAGES[key]}" for key, count in wrong.items() if count) or after.get("error")
+        findings.append(
+            Finding(DAMAGED_PAGES, sum(wrong.values()) or 1, f"after recovery: {seen or after.get('verdict')}")
+        )
+    return findings
+
+
+def _no_cut(statement: Statement, same_start: bool) -> list[str]:
+    """Why the log or the machine speak against a power cut under load."""
+    doubts = []
+    if statement.ended == "closed":
+        doubts.append(
+            "the link to the witness was closed and did not fall silent: a machine without power closes nothing"
+        )
+    if same_start:
+        doubts.append("this machine has not been started anew since: what its kernel remembered was never at risk")
+    if doubts:
+        doubts.append(
+            "if the power went while the work went on, of the storage alone (and it was mounted again) or of a guest, say so with --cut-under-load"
+        )
+    return doubts
+
+
+def _result(statement: Statement, findings: list[Finding], doubts: list[str]) -> tuple[str, list[str]]:
     against = [finding for finding in findings if finding.counts_against]
     if against:
         return FAIL, [f"{finding.name}: {finding.text}" for finding in against]
-    if not statement.lines:
+    if not statement.counts:
         return INCONCLUSIVE, [
             "the witness knows of nothing acknowledged; let the work go on for a while before the cut"
         ]
-    if was_closed:
-        return INCONCLUSIVE, ["the work was ended by its user and not by a power cut; nothing was at risk"]
+    unknown = [f"{finding.name}: {finding.text}" for finding in findings if finding.counts_against is None]
+    if doubts or unknown:
+        return INCONCLUSIVE, [*unknown, *doubts]
     return PASS, [
         f"everything acknowledged is there, {statement.last_count} acknowledgements of the last second among it",
         "one cut shows what was in the caches at one moment; repeat it",

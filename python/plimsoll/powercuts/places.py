@@ -6,9 +6,12 @@ by nothing else. The marker is on stable storage before the first commit: it say
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +19,14 @@ from typing import Any
 from plimsoll import premises
 from plimsoll.folder import FolderError, read_json, replacing
 from plimsoll.storage import StorageError, describe
+from plimsoll.storage_identity import Identity, identity_from, identity_of
 
 #: The instance directory in the directory that the user names.
 NAME = "powercut"
 DATABASE, MARKS = "database001.edb", "marks.dat"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+PARTITIONS = Path("/sys/dev/block")
+SECTOR_BYTES = 512
 #: Bytes that a row and its twin take with their keys, indexes and what splits leave free.
 ROW_BYTES_IN_ALL = 1700
 ROW_BYTES = 800
@@ -93,6 +99,10 @@ def inspect(wanted: Wanted) -> list[str]:
         raise PlaceError(str(error)) from error
     if storage.read_only or not os.access(directory, os.W_OK | os.X_OK):
         raise PlaceError(f"{directory} may not be written; remount it, change its owner or name another directory")
+    if (directory / premises.MARKER).exists():
+        raise PlaceError(
+            f"{directory} holds databases of Plimsoll, which may be evidence; name the directory around it"
+        )
     if place.is_symlink() or (place.exists() and not place.is_dir()):
         raise PlaceError(f"{place} is something else; name another directory, nothing is overwritten")
     if place.is_dir() and any(place.iterdir()):
@@ -119,13 +129,55 @@ def describe_run(wanted: Wanted, work: dict[str, Any]) -> dict[str, Any]:
         "work": work,
         "boot_id": boot_id(),
         "sectors": sectors_of(wanted.directory),
+        "storage": identity_of(wanted.directory).as_data(),
     }
 
 
-def take(wanted: Wanted, description: dict[str, Any]) -> Path:
-    """Make the directory and put the marker there, all of it on stable storage."""
-    place = Path(description["path"])
+@contextmanager
+def made(place: Path) -> Iterator[None]:
+    """An empty directory that no other work takes meanwhile; gone again where nothing came into it.
+
+    Raises:
+        PlaceError: others work there or have left something.
+    """
+    is_new = not place.exists()
     place.mkdir(exist_ok=True)
+    try:
+        with held(place):
+            if any(place.iterdir()):
+                raise PlaceError(f"{place} has just been taken by other work; name another directory")
+            yield
+    finally:
+        # Storage without power says nothing any more, and that is told by others.
+        with suppress(OSError):
+            if is_new and not any(place.iterdir()):
+                place.rmdir()
+
+
+@contextmanager
+def held(place: Path) -> Iterator[None]:
+    """A directory of work that nobody works in meanwhile; where a file system knows no locks, nothing is looked for.
+
+    Raises:
+        PlaceError: somebody works there.
+    """
+    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise PlaceError(
+                    f"`plimsoll powercut` or an audit works in {place}; let the power be cut, or end it, first"
+                ) from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def take(wanted: Wanted, description: dict[str, Any]) -> Path:
+    """Put the marker into the directory, both on stable storage."""
+    place = Path(description["path"])
     marker = {
         "kind": premises.MARKER_KIND,
         "schema_version": premises.SCHEMA_VERSION,
@@ -174,9 +226,60 @@ def find(directory: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def sectors_of(directory: Path) -> dict[str, int | None]:
-    """What the device below a directory says of its sectors."""
+    """What the device below a directory says of its sectors, the blocks of the file system on it, and where in a sector its partition begins."""
     device = describe(directory).facts.get("device") or {}
-    return {"logical_bytes": device.get("logical_block_bytes"), "physical_bytes": device.get("physical_block_bytes")}
+    number = directory.stat().st_dev
+    try:
+        text = (PARTITIONS / f"{os.major(number)}:{os.minor(number)}" / "start").read_text(encoding="ascii")
+        start_bytes = int(text) * SECTOR_BYTES
+    except (OSError, ValueError):
+        start_bytes = 0
+    return {
+        "logical_bytes": device.get("logical_block_bytes"),
+        "physical_bytes": device.get("physical_block_bytes"),
+        "block_bytes": os.statvfs(directory).f_frsize,
+        "start_bytes": start_bytes,
+    }
+
+
+def whole_bytes(sectors: dict[str, int | None]) -> int | None:
+    """How large the pieces are that the storage promises to write whole, where blocks of files lie; None where it says nothing.
+
+    A file's blocks begin with a sector only where the blocks of the file system are as large and its partition begins with one.
+
+    >>> whole_bytes({"physical_bytes": 4096, "block_bytes": 4096, "start_bytes": 1048576})
+    4096
+    >>> whole_bytes({"physical_bytes": 4096, "block_bytes": 1024, "start_bytes": 0})
+    1024
+    >>> whole_bytes({"physical_bytes": 4096, "block_bytes": 4096, "start_bytes": 63 * 512})
+    512
+    """
+    physical = sectors.get("physical_bytes")
+    if physical is None:
+        return None
+    if (sectors.get("start_bytes") or 0) % physical:
+        return min(physical, SECTOR_BYTES)
+    return min(physical, sectors.get("block_bytes") or physical)
+
+
+def missed_mount(directory: Path, described: dict[str, Any]) -> str | None:
+    """Why a directory is not on the storage of a run, in words; None if it is, as far as is known."""
+    if not directory.is_dir():
+        return f"{directory} is not there"
+    stored = described.get("storage")
+    if not isinstance(stored, dict):
+        return None
+    was, now = identity_from(stored), identity_of(directory)
+    same = was.same_as(now) if _both_known(was, now) else was.mount_point == now.mount_point
+    return (
+        None
+        if same
+        else f"{directory} is on the file system of {now.mount_point}, and the work was on that of {was.mount_point}"
+    )
+
+
+def _both_known(was: Identity, now: Identity) -> bool:
+    return was.is_known() and now.is_known()
 
 
 def boot_id() -> str | None:

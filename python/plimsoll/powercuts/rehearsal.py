@@ -12,7 +12,7 @@ from typing import Any
 
 from plimsoll.powercuts import places
 from plimsoll.powercuts.judge import judge
-from plimsoll.powercuts.statement import Line, Statement
+from plimsoll.powercuts.statement import Line, Statement, rings_of
 
 BEHAVIOURS = ("honest", "drops_flushes", "tears", "reorders")
 #: Small rings in little memory; the content of a whole second of real work.
@@ -35,8 +35,10 @@ def rehearse(behaviour: str, seed: int = 1) -> dict[str, Any]:
     work = places.work_of(wanted) | small
     spec = {"behaviour": behaviour, "seed": seed, "milliseconds": MILLISECONDS, "work": work}
     found = json.loads(_native.rehearse(json.dumps(spec)))
-    statement = Statement({"run": places.run_name(work)}, [Line(**line) for line in found["acknowledged"]])
-    statement.last_count, statement.ended = len(statement.lines), "silent"
-    rings = {"commit": work["rows"], "mark": work["slots"]}
-    judgement = judge(statement, found["survey"], rings=rings, physical_bytes=PHYSICAL_BYTES)
+    statement = Statement({"run": places.run_name(work)}, rings_of(work), ended="silent")
+    for line in found["acknowledged"]:
+        statement.add(Line(**line))
+    judgement = judge(
+        statement, found["survey"], physical_bytes=PHYSICAL_BYTES, unwitnessed_max=work["unwitnessed_max"]
+    )
     return {"kind": "power_cut_audit", "rehearsed": behaviour, **judgement, "recovery": found["survey"]["recovery"]}

@@ -97,15 +97,18 @@ class WitnessLog:
         """Append whole lines; they are on stable storage when this returns.
 
         Raises:
-            WitnessError: the log has reached its size.
+            WitnessError: the log has reached its size, or its storage takes no more.
         """
         if self.size + len(lines) > self._bytes_max:
             raise WitnessError(f"{self.path} has reached {self._bytes_max >> 20} MiB; begin another log")
         written = 0
-        while written < len(lines):
-            written += os.write(self._descriptor, lines[written:])
-        self.size += written
-        os.fsync(self._descriptor)
+        try:
+            while written < len(lines):
+                count = os.write(self._descriptor, lines[written:])
+                written, self.size = written + count, self.size + count
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise WitnessError(f"{self.path}: {(error.strerror or str(error)).lower()}; begin another log") from error
 
     def note(self, event: dict[str, Any]) -> None:
         """Append a line of the witness's own."""
@@ -231,10 +234,10 @@ class _Heard:
         if wrong is not None:
             return "something else was said"
         if kept:
-            now = time.time()
+            now = time.monotonic()
             if now - self._noted_at >= 1:
                 self._noted_at = now
-                kept.insert(0, b"t %d" % int(now * 1000))
+                kept.insert(0, b"t %d" % int(time.time() * 1000))
                 self._count -= 1
             self._log.append(b"\n".join(kept) + b"\n")
             self._count += len(kept)

@@ -68,14 +68,19 @@ class Link:
             self._send(GREETING + json.dumps(description))
             self._answers = self._socket.makefile("r", encoding="ascii", errors="replace")
             answer = self._answers.readline().strip()
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
+        except TimeoutError as error:
+            raise WitnessError(
+                f"--witness: {self._name} does not answer; is it a witness, does it hear another machine, does this one reach it?"
+            ) from error
+        except (OSError, UnicodeError) as error:
+            reason = (getattr(error, "strerror", None) or str(error)).lower()
             raise WitnessError(
                 f"--witness: {self._name}: {reason}; start `plimsoll witness` there, and see that this machine reaches it"
             ) from error
         if answer != READY:
             raise WitnessError(f"--witness: {self._name} answered {answer[:80]!r}; is it a witness, and a free one?")
-        self.is_loopback = self._socket.getpeername()[0] in ("127.0.0.1", "::1")
+        # Whoever speaks to an address of its own speaks from it.
+        self.is_here = self._socket.getpeername()[0] == self._socket.getsockname()[0]
         self.confirmed = 0
         self.lost: str | None = None
         threading.Thread(target=self._listen, name="plimsoll-witness", daemon=True).start()

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use plimsoll_io::{Clock, Executor, Files, RealDisk};
+use plimsoll_io::{Clock, DurableBy, Executor, Files, RealDisk, RealDiskOptions};
 
 use super::survey::{Survey, survey};
 use super::work::work;
@@ -13,7 +13,12 @@ use crate::setting::StopSignal;
 
 fn real(spec: &PowercutSpec) -> Result<(Executor, Files), RunError> {
     let clock = Rc::new(Clock::real());
-    let disk = RealDisk::open(options_for(&spec.io_method, &[])?, clock.clone())?;
+    // Whether the flag of a write is kept is one of the questions, so it is not exchanged for whatever is faster.
+    let options = RealDiskOptions {
+        durable_by: DurableBy::Flag,
+        ..options_for(&spec.io_method, &[])?
+    };
+    let disk = RealDisk::open(options, clock.clone())?;
     Ok((Executor::new(clock, disk.clone()), Files::new(disk)))
 }
 

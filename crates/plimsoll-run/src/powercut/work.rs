@@ -17,6 +17,9 @@ use crate::setting::StopSignal;
 
 /// How long a session waits before it looks again whether the witness has caught up.
 const WITNESS_WAIT_NS: Nanos = NANOS_PER_MILLISECOND;
+/// How long lanes of both kinds, lanes that ask for durable writes, and lanes that sync have the marks to themselves, in turn.
+/// A sync of one lane empties the whole cache of a device, and would hide that a durable write of another was left in it.
+const TURN_NS: Nanos = 250 * NANOS_PER_MILLISECOND;
 
 /// What all tasks share.
 struct World {
@@ -150,12 +153,32 @@ impl World {
         Ok(())
     }
 
+    /// Waits until it is the turn of a lane's way of making marks durable.
+    async fn my_turn(&self, durability: Durability) {
+        loop {
+            let now = self.handle.now();
+            let is_mine = match now / TURN_NS % 3 {
+                1 => durability == Durability::Durable,
+                2 => durability == Durability::Volatile,
+                _ => true,
+            };
+            if is_mine || self.is_over() {
+                return;
+            }
+            self.handle.sleep(WITNESS_WAIT_NS).await;
+        }
+    }
+
     /// Even lanes ask for each write to be durable, odd ones write and sync: both are promises of their own.
     async fn mark_on(&self, lane: u32) -> Result<(), RunError> {
         let mut sequence = 0;
         let mut buffer = self.marks.allocate(MARK_BYTES);
         let durability = [Durability::Durable, Durability::Volatile][lane as usize % 2];
-        while self.may_go_on().await {
+        loop {
+            self.my_turn(durability).await;
+            if !self.may_go_on().await {
+                return Ok(());
+            }
             sequence += 1;
             let started = self.acknowledged.get();
             let label = Label {
@@ -176,6 +199,5 @@ impl World {
             }
             self.acknowledge(Kind::Mark, lane, sequence, started);
         }
-        Ok(())
     }
 }
