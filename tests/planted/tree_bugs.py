@@ -52,6 +52,15 @@ BUGS = (
         "a_swarm_of_sessions_leaves_what_the_model_says_on_small_pages",
     ),
     Bug(
+        "a page of the database is lost with each extent that a tree is given",
+        "space.rs",
+        "take_front(batch, leaf, line, extent, pages)?;",
+        "let more = u32::from(PLANTED && header.parent == 0 && extent.pages > pages);\n"
+        "        take_front(batch, leaf, line, extent, pages + more)?;",
+        "power_cut",
+        "a_hundred_cuts_of_few_runs_lose_nothing_acknowledged",
+    ),
+    Bug(
         "a freed page is lost",
         "space.rs",
         "insert_extent(batch, &available, None, &mut Extent { last: page, pages: 1 })",

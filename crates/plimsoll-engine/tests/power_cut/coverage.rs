@@ -22,7 +22,7 @@ pub type Coverage = BTreeMap<&'static str, u64>;
 pub const TRACED: usize = 256;
 
 /// What the short form must have met, or its cuts prove less than they seem to.
-pub const ALWAYS: [&str; 21] = [
+pub const ALWAYS: [&str; 24] = [
     "leaf split",
     "root split",
     "root split to three levels",
@@ -44,6 +44,9 @@ pub const ALWAYS: [&str; 21] = [
     "log write",
     "recovery",
     "undo in recovery",
+    "cut without page images",
+    "page write without page images",
+    "log write in whole sectors of a 512e disk",
 ];
 
 /// What only the many worlds of the slow form meet for sure.
@@ -62,6 +65,18 @@ pub const IN_THE_LONG_RUN: [&str; 8] = [
 pub fn count(coverage: &mut Coverage, met: BTreeSet<&'static str>) {
     for name in met {
         *coverage.entry(name).or_default() += 1;
+    }
+}
+
+/// Adds what a cut met without page images, and on a disk that may lose the physical sector it was writing a part of.
+pub fn name_kind_of_disk(met: &mut BTreeSet<&'static str>, has_images: bool, has_breaking_sectors: bool) {
+    if !has_images {
+        met.insert("cut without page images");
+        let writes_page = met.contains("page write");
+        met.extend(writes_page.then_some("page write without page images"));
+    }
+    if has_breaking_sectors && met.contains("log write") {
+        met.insert("log write in whole sectors of a 512e disk");
     }
 }
 

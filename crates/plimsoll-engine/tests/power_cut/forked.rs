@@ -130,6 +130,7 @@ impl Round<'_> {
         let ground = moment.promises.ground.as_ref();
         let roots = ground.map_or(&[][..], |ground| &ground.long_values);
         met.extend(to_be_redone(&moment.image, &mut shape, roots));
+        self.world.name(&mut met);
         Found {
             since_ns: moment.image.clock().now(),
             disk: moment.image,
@@ -162,6 +163,8 @@ impl Round<'_> {
         let survived = self.recover_and_compare(found, watch.clone(), closes, looks_closely);
         tally.closed += u64::from(closes);
         tally.checked_deeply += u64::from(looks_closely);
+        let knows_serials = self.world.only_serials(found.promises.ground.as_ref()).is_some();
+        tally.space_checked += u64::from(looks_closely && knows_serials);
         let now = found.disk.clock().now();
         tally.simulated_ns += now - found.since_ns;
         found.since_ns = now;
@@ -186,6 +189,7 @@ impl Round<'_> {
         let (setup, seed) = (self.world.setup.clone(), self.world.seed);
         let (promises, history) = (found.promises.clone(), self.history.clone());
         let has_table = self.world.kind == Kind::Tables;
+        let serials = self.world.only_serials(promises.ground.as_ref());
         let survived = run_on(
             &found.disk.clock().clone(),
             &found.disk,
@@ -211,7 +215,7 @@ impl Round<'_> {
                     instance.close().await.unwrap();
                 }
                 if looks_closely {
-                    tables::check_files(&files, &handle, seed).await;
+                    tables::check_files(&files, &handle, seed, serials).await;
                 }
                 survived
             },

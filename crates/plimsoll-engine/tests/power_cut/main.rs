@@ -15,16 +15,20 @@ mod tables;
 mod world;
 
 use coverage::{ALWAYS, Coverage, IN_THE_LONG_RUN, check_met, check_met_often};
-use support::first_seed;
+use support::{SHARE_OF_HARD_TIMES, first_seed, side_by_side, wanted};
 
 /// What many worlds came to.
 #[derive(Default)]
 struct Tally {
+    /// Cuts of one world share its history, so there are fewer of these.
+    worlds: u64,
     cuts: u64,
     cuts_in_recovery: u64,
     /// Cuts after which the databases were closed, too, and their files deeply checked.
     closed: u64,
     checked_deeply: u64,
+    /// Of these, those where no page of the database may be lost but to the tree of the serial numbers.
+    space_checked: u64,
     commits_kept: u64,
     commits_lost: u64,
     simulated_ns: u64,
@@ -47,10 +51,12 @@ impl Default for Started {
 
 impl Tally {
     fn add(&mut self, other: Tally) {
+        self.worlds += other.worlds;
         self.cuts += other.cuts;
         self.cuts_in_recovery += other.cuts_in_recovery;
         self.closed += other.closed;
         self.checked_deeply += other.checked_deeply;
+        self.space_checked += other.space_checked;
         self.commits_kept += other.commits_kept;
         self.commits_lost += other.commits_lost;
         self.simulated_ns += other.simulated_ns;
@@ -61,11 +67,13 @@ impl Tally {
 
     fn print_summary(&self) {
         println!(
-            "{} power cuts, {} of them in recovery; {} closed again, {} of them checked deeply; {} commits kept, {} unacknowledged ones lost; in {:.3} simulated seconds",
+            "{} power cuts of {} worlds, {} of them in recovery; {} closed again, {} of them checked deeply, {} in all their space; {} commits kept, {} unacknowledged ones lost; in {:.3} simulated seconds",
             self.cuts,
+            self.worlds,
             self.cuts_in_recovery,
             self.closed,
             self.checked_deeply,
+            self.space_checked,
             self.commits_kept,
             self.commits_lost,
             self.simulated_ns as f64 / 1e9
@@ -89,6 +97,7 @@ fn many(first_seed: u64, worlds: u64, tally: &mut Tally) {
     for seed in first_seed..first_seed + worlds {
         println!("seed {seed}");
         world::run(seed, 4, tally);
+        tally.worlds += 1;
     }
 }
 
@@ -97,6 +106,7 @@ fn many_moments(first_seed: u64, worlds: u64, tally: &mut Tally) {
     for seed in first_seed..first_seed + worlds {
         println!("seed {seed}");
         forked::run(seed, tally);
+        tally.worlds += 1;
     }
 }
 
@@ -129,8 +139,13 @@ fn a_hundred_cuts_of_few_runs_lose_nothing_acknowledged() {
 #[test]
 fn worlds_that_found_a_fault() {
     let mut tally = Tally::default();
-    many(1_001_103, 1, &mut tally);
-    many(1_001_619, 1, &mut tally);
+    for seed in [1_001_103, 1_001_619] {
+        assert!(
+            sizes::has_images(seed),
+            "{seed} is another world than the one in which it was"
+        );
+        many(seed, 1, &mut tally);
+    }
 }
 
 #[test]
@@ -147,51 +162,16 @@ fn ten_thousand_simulated_power_cuts_lose_nothing_acknowledged() {
     check_met(&tally.coverage, &IN_THE_LONG_RUN);
 }
 
-/// A number chosen from outside.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how long to go on is chosen from outside"
-)]
-fn wanted(name: &str) -> Option<f64> {
-    let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
-}
-
 /// Worlds that one thread runs before its counts are added up.
 const WORLDS_OF_BATCH: u64 = 20;
 /// Cuts after which all counts are printed, so that little is lost when the rest is stopped.
 const CUTS_OF_REPORT: u64 = 20_000;
 
-/// Runs batches of worlds side by side, each world on its own seed; a failing thread is called after its seeds.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "each world keeps to one thread; several of them use several processors"
-)]
-fn side_by_side(first_seed: u64, jobs: u64) -> Vec<Tally> {
-    let batch = |job: u64| {
-        let mut tally = Tally::default();
-        many_moments(first_seed + job * WORLDS_OF_BATCH, WORLDS_OF_BATCH, &mut tally);
-        tally
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..jobs)
-            .map(|job| {
-                let name = format!("worlds from seed {}", first_seed + job * WORLDS_OF_BATCH);
-                let thread = std::thread::Builder::new().name(name);
-                thread.spawn_scoped(scope, move || batch(job)).expect("a thread")
-            })
-            .collect();
-        let tallies = threads
-            .into_iter()
-            .map(|thread| thread.join().expect("no world fails"));
-        tallies.collect()
-    })
-}
-
 #[test]
 #[ignore = "as long as told: `make simulate SEED=n HOURS=h`, `CUTS=n`, `JOBS=n`"]
 fn power_cuts_for_as_long_as_told() {
-    let seconds = wanted("PLIMSOLL_HOURS").map(|hours| hours * 3600.0);
+    let share = 1.0 - SHARE_OF_HARD_TIMES;
+    let seconds = wanted("PLIMSOLL_HOURS").map(|hours| hours * 3600.0 * share);
     let cuts = wanted("PLIMSOLL_CUTS").map(|cuts| cuts as u64);
     let jobs = wanted("PLIMSOLL_JOBS").map_or(1, |jobs| jobs as u64);
     // Without either it only shows that it goes.
@@ -199,7 +179,12 @@ fn power_cuts_for_as_long_as_told() {
     let (mut tally, mut reported) = (Tally::default(), 0);
     let mut seed = first_seed(10_000);
     while tally.started.0.elapsed().as_secs_f64() < seconds && cuts.is_none_or(|cuts| tally.cuts < cuts) {
-        for part in side_by_side(seed, jobs) {
+        let batch = |job: u64| {
+            let mut tally = Tally::default();
+            many_moments(seed + job * WORLDS_OF_BATCH, WORLDS_OF_BATCH, &mut tally);
+            tally
+        };
+        for part in side_by_side(jobs, batch) {
             tally.add(part);
         }
         seed += jobs * WORLDS_OF_BATCH;

@@ -128,6 +128,33 @@ pub fn large(random: &mut Random, kind: Kind, seed: u64) -> (Setup, Rows) {
     (setup, rows)
 }
 
+/// The share of worlds without page images.
+const WITHOUT_IMAGES: f64 = 0.25;
+
+/// Whether the world of a seed logs page images.
+pub fn has_images(seed: u64) -> bool {
+    !Random::from_seed(seed).child("images").chance(WITHOUT_IMAGES)
+}
+
+/// Leaves out page images in a share of the worlds, as most plans do, and gives these a disk that writes whole pages: nothing less is promised
+/// there. Drawn by itself, so that everything else about a seed stays as it is.
+pub fn leave_out_images(seed: u64, setup: &mut Setup, memory: &mut MemoryOptions) {
+    if !has_images(seed) {
+        setup.page_images = false;
+        memory.atomic_write_bytes = setup.size.bytes() as u32;
+    }
+}
+
+/// Gives a disk that may lose the whole physical sector a write covers a part of (512e) to every world whose log is written in whole blocks of 4 KiB:
+/// such a disk must do no harm there. Under a log of 512-byte sectors it may lose what was acknowledged.
+pub fn break_sectors(setup: &Setup, memory: &mut MemoryOptions) -> bool {
+    let writes_blocks = setup.framing == Framing::Segments4096 || memory.alignment_bytes == 4096;
+    if writes_blocks {
+        memory.physical_sector_bytes = 4096;
+    }
+    writes_blocks
+}
+
 pub fn memory_for(random: &mut Random) -> MemoryOptions {
     let latency = Latency::Exponential {
         fixed_ns: 20_000,

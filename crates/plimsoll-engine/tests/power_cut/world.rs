@@ -7,8 +7,10 @@
 //! that have found a fault are named tests.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use plimsoll_engine::btree::Tree;
 use plimsoll_engine::catalog::system;
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
@@ -16,8 +18,8 @@ use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{Clock, Effect, FaultRule, Handle, Loss, MemoryDisk, OperationKind, Purpose, Random};
 
 use crate::Tally;
-use crate::coverage::{Shape, count, to_be_redone, under_way};
-use crate::sizes::{Rows, Scale, large, memory_for, small};
+use crate::coverage::{Shape, count, name_kind_of_disk, to_be_redone, under_way};
+use crate::sizes::{Rows, Scale, break_sectors, large, leave_out_images, memory_for, small};
 use crate::support::*;
 use crate::tables;
 
@@ -53,9 +55,12 @@ pub struct World {
     pub kind: Kind,
     pub scale: Scale,
     pub setup: Setup,
+    has_breaking_sectors: bool,
     pub rows: Rows,
     pub disk: Rc<MemoryDisk>,
     pub ground: Rc<RefCell<Option<Ground>>>,
+    /// How often the ground was begun to be made.
+    beginnings: Rc<Cell<u32>>,
     pub ledger: Rc<RefCell<Ledger>>,
     pub shape: Shape,
     /// Commits found at the last audit.
@@ -97,11 +102,14 @@ pub fn aimed(random: &mut Random) -> FaultRule {
 pub fn begin(seed: u64, scale: Scale) -> (World, Random) {
     let mut random = Random::from_seed(seed).child("world");
     let kind = [Kind::Plain, Kind::Deep, Kind::Plain, Kind::Tables][(seed % 4) as usize];
-    let (setup, rows) = match scale {
+    let (mut setup, rows) = match scale {
         Scale::Small => small(&mut random, kind),
         Scale::Large => large(&mut random, kind, seed),
     };
-    let disk = new_disk(&Rc::new(Clock::simulated()), seed, memory_for(&mut random));
+    let mut memory = memory_for(&mut random);
+    leave_out_images(seed, &mut setup, &mut memory);
+    let has_breaking_sectors = break_sectors(&setup, &mut memory);
+    let disk = new_disk(&Rc::new(Clock::simulated()), seed, memory);
     let creating = setup.clone();
     run_on(&disk.clock().clone(), &disk, move |files, _| async move {
         create_databases(&files, &creating).await.unwrap()
@@ -112,9 +120,11 @@ pub fn begin(seed: u64, scale: Scale) -> (World, Random) {
         kind,
         scale,
         setup,
+        has_breaking_sectors,
         rows,
         disk,
         ground: Rc::default(),
+        beginnings: Rc::default(),
         ledger: Rc::default(),
         shape: Shape::default(),
         kept: Cell::new(0),
@@ -156,11 +166,13 @@ impl World {
     pub fn work(&self, round: u64) {
         let (setup, kind, rows, seed) = (self.setup.clone(), self.kind, self.rows, self.seed);
         let (ground, ledger) = (self.ground.clone(), self.ledger.clone());
+        let beginnings = self.beginnings.clone();
         run_until_power_lost(&self.disk, move |files, handle| async move {
             let Ok((instance, _)) = open(&files, &handle, &setup, seed ^ round).await else {
                 return;
             };
             if ground.borrow().is_none() {
+                beginnings.set(beginnings.get() + 1);
                 let Ok(made) = prepare_ground(&instance, &setup, kind, rows).await else {
                     return;
                 };
@@ -169,6 +181,18 @@ impl World {
             let ground = ground.borrow().clone().expect("it was just set");
             sessions(&instance, &handle, kind, rows, &ground, &ledger, (seed, round)).await;
         });
+    }
+
+    /// The tree of the serial numbers, where nothing can be left of another attempt to make it.
+    pub fn only_serials(&self, ground: Option<&Ground>) -> Option<Tree> {
+        ground
+            .filter(|_| self.beginnings.get() == 1)
+            .map(|ground| ground.field.serials)
+    }
+
+    /// Adds what a cut met on a disk of this kind.
+    pub fn name(&self, met: &mut BTreeSet<&'static str>) {
+        name_kind_of_disk(met, self.setup.page_images, self.has_breaking_sectors);
     }
 
     /// Cuts the power; the disk found afterwards is the world's from now on. Its clock may be another one, so time is added up here.
@@ -187,6 +211,7 @@ impl World {
             .as_ref()
             .map_or(Vec::new(), |ground| ground.long_values.clone());
         met.extend(to_be_redone(&self.disk, &mut self.shape, &roots));
+        self.name(&mut met);
         count(&mut tally.coverage, met);
     }
 
@@ -214,6 +239,7 @@ impl World {
         };
         let (setup, books, seed) = (self.setup.clone(), self.ledger.borrow().clone(), self.seed);
         let has_table = self.kind == Kind::Tables;
+        let serials = self.only_serials(Some(&ground));
         let survived = run_on(
             &self.disk.clock().clone(),
             &self.disk,
@@ -227,7 +253,7 @@ impl World {
                 }
                 instance.close().await.unwrap();
                 if has_table && is_last {
-                    tables::check_files(&files, &handle, seed).await;
+                    tables::check_files(&files, &handle, seed, serials).await;
                 }
                 survived
             },
@@ -269,7 +295,7 @@ async fn prepare_ground(instance: &Rc<Instance>, setup: &Setup, kind: Kind, rows
 
 /// Trees of one page and one extent, as every database has them for its own use; emptied, they are as good as any other. They have to get space
 /// trees as soon as they grow.
-async fn adopt_small_trees(instance: &Rc<Instance>) -> Result<Vec<plimsoll_engine::btree::Tree>> {
+async fn adopt_small_trees(instance: &Rc<Instance>) -> Result<Vec<Tree>> {
     let trees = [
         tree_of(1, system::OBJECT_IDS_ROOT, system::OBJECT_IDS_OBJECT),
         tree_of(1, system::LOCALES_ROOT, system::LOCALES_OBJECT),

@@ -39,6 +39,39 @@ pub fn first_seed(usual: u64) -> u64 {
     })
 }
 
+/// A number chosen from outside.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long to go on is chosen from outside"
+)]
+pub fn wanted(name: &str) -> Option<f64> {
+    let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
+}
+
+/// Runs batches of worlds side by side and gives what each came to. A failing world prints its seed before it fails.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "each world keeps to one thread; several of them use several processors"
+)]
+pub fn side_by_side<T: Send>(jobs: u64, batch: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let start = |job| {
+            let batch = &batch;
+            let thread = std::thread::Builder::new().name(format!("batch {job}"));
+            thread.spawn_scoped(scope, move || batch(job)).expect("a thread")
+        };
+        let threads: Vec<_> = (0..jobs).map(start).collect();
+        let parts = threads.into_iter();
+        parts
+            .map(|thread| thread.join().expect("no world fails"))
+            .collect()
+    })
+}
+
+/// Of the hours that `make simulate HOURS=h` is given, the share of the worlds on storage that goes wrong; the rest is for power cuts.
+pub const SHARE_OF_HARD_TIMES: f64 = 0.2;
+
 /// What varies between test worlds.
 #[derive(Clone, Debug)]
 pub struct Setup {
