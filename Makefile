@@ -63,12 +63,14 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 	hard_times::hundreds_of_hard_times \
 	trust::abandoned::an_abandoned_operation_has_happened_or_not_and_nobody_hangs \
 	trust::torn_pages::with_images_no_tear_loses_anything_even_on_the_largest_pages \
-	trust::torn_pages::without_images_a_disk_that_writes_whole_pages_loses_nothing
+	trust::torn_pages::without_images_a_disk_that_writes_whole_pages_loses_nothing \
+	trust::torn_pages::without_images_every_torn_page_is_named_and_no_sound_one_accused
+FOR_HOURS := power_cut::power_cuts_for_as_long_as_told hard_times::hard_times_for_as_long_as_told
 CRASHES := trust::killed::many_kills_lose_nothing_acknowledged
 
-simulate: ## 10,000 power cuts and the other simulations: make simulate SEED=7; with HOURS=h or CUTS=n that many power cuts, JOBS=n at once
+simulate: ## 10,000 power cuts and the other simulations: make simulate SEED=7; HOURS=h of power cuts and hard times, or CUTS=n power cuts, JOBS=n at once
 	PLIMSOLL_SEED=$(SEED) PLIMSOLL_HOURS=$(HOURS) PLIMSOLL_CUTS=$(CUTS) PLIMSOLL_JOBS=$(JOBS) \
-		$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(if $(HOURS)$(CUTS),power_cut::power_cuts_for_as_long_as_told,$(SIMULATIONS))
+		$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(if $(HOURS),$(FOR_HOURS),$(if $(CUTS),$(firstword $(FOR_HOURS)),$(SIMULATIONS)))
 
 crash: ## kill a real process under load and recover, over and over: KILLS=n (20)
 	$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(CRASHES)

@@ -28,7 +28,7 @@ def rust_tests(program: str) -> set[str]:
 def named_in_makefile() -> list[str]:
     """What `make simulate` and `make crash` promise to run."""
     text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
-    lists = re.findall(r"^(?:SIMULATIONS|FUZZERS|CRASHES) := (.*)$", text, re.MULTILINE)
+    lists = re.findall(r"^(?:SIMULATIONS|FOR_HOURS|FUZZERS|CRASHES) := (.*)$", text, re.MULTILINE)
     return [name for line in lists for name in line.split()]
 
 

@@ -20,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use plimsoll_io::{Effect, FaultRule, OperationKind, Purpose};
 use script::{Part, Script};
 use shrink::shrink;
-use support::first_seed;
+use support::{SHARE_OF_HARD_TIMES, first_seed, side_by_side, wanted};
 
 /// Every effect that a disk can have on its user, except those that are power cuts or lies about flushes.
 const EFFECTS: [&str; 12] = [
@@ -62,17 +62,33 @@ fn met_by(script: &Script) -> BTreeMap<&'static str, u64> {
     std::panic::resume_unwind(broken)
 }
 
-fn swarm(first: u64, worlds: u64) {
-    let mut met = BTreeMap::<&str, u64>::new();
-    for seed in first..first + worlds {
+/// What many worlds met.
+type AllMet = BTreeMap<&'static str, u64>;
+
+/// Runs worlds and adds what they met.
+fn run_worlds(seeds: std::ops::Range<u64>, all: &mut AllMet) {
+    for seed in seeds {
         for (name, count) in met_by(&Script::drawn(seed)) {
-            *met.entry(name).or_default() += count;
+            *all.entry(name).or_default() += count;
         }
     }
-    for (name, count) in &met {
+}
+
+fn print(met: &AllMet) {
+    for (name, count) in met {
         println!("  {count:>8} {name}");
     }
-    let wanted = EFFECTS.iter().chain(&world::FATES);
+}
+
+fn swarm(first: u64, worlds: u64) {
+    let mut met = AllMet::new();
+    run_worlds(first..first + worlds, &mut met);
+    print(&met);
+    check_met(&met);
+}
+
+fn check_met(met: &AllMet) {
+    let wanted = EFFECTS.iter().chain(&world::FAILURES).chain(&world::FATES);
     let missing: Vec<_> = wanted.filter(|name| !met.contains_key(**name)).collect();
     assert!(
         missing.is_empty(),
@@ -82,13 +98,52 @@ fn swarm(first: u64, worlds: u64) {
 
 #[test]
 fn nothing_damaged_is_returned_and_nothing_sound_is_lost_in_hard_times() {
-    swarm(1, 60);
+    swarm(1, 100);
 }
 
 #[test]
 #[ignore = "slow: `make simulate SEED=n` and `make slow`"]
 fn hundreds_of_hard_times() {
     swarm(first_seed(1_000), 600);
+}
+
+/// Worlds that one thread runs before what they met is added up.
+const WORLDS_OF_BATCH: u64 = 50;
+
+#[test]
+#[ignore = "as long as told: `make simulate SEED=n HOURS=h`, `JOBS=n`"]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long worlds have run is measured in real time and decides nothing in them"
+)]
+fn hard_times_for_as_long_as_told() {
+    let started = std::time::Instant::now();
+    // Without hours it only shows that it goes.
+    let seconds = wanted("PLIMSOLL_HOURS").map_or(4.0, |hours| hours * 3600.0 * SHARE_OF_HARD_TIMES);
+    let jobs = wanted("PLIMSOLL_JOBS").map_or(1, |jobs| jobs as u64);
+    let (mut all, mut worlds) = (AllMet::new(), 0);
+    let mut seed = first_seed(10_000);
+    while started.elapsed().as_secs_f64() < seconds {
+        let batch = |job: u64| {
+            let mut met = AllMet::new();
+            let first = seed + job * WORLDS_OF_BATCH;
+            run_worlds(first..first + WORLDS_OF_BATCH, &mut met);
+            met
+        };
+        for part in side_by_side(jobs, batch) {
+            for (name, count) in part {
+                *all.entry(name).or_default() += count;
+            }
+        }
+        seed += jobs * WORLDS_OF_BATCH;
+        worlds += jobs * WORLDS_OF_BATCH;
+        println!(
+            "{worlds} worlds, {} power cuts, {} recoveries cut, {} rows compared",
+            all["power cuts"], all["recoveries cut"], all["rows compared"]
+        );
+    }
+    print(&all);
+    check_met(&all);
 }
 
 /// A disk that lies about flushes is more than the engine can bear, so such worlds break a promise: the reduction must find out why.

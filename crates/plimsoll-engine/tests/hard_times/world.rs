@@ -8,8 +8,8 @@ use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::verify::{FileVerdict, VerifyOptions, verify};
 use plimsoll_io::{
-    Clock, Effect, FaultRule, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions,
-    NANOS_PER_SECOND, Random,
+    Clock, DiskErrorKind, Effect, FaultRule, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk,
+    MemoryOptions, NANOS_PER_SECOND, OperationKind, Random, Stage, TraceEntry,
 };
 
 use crate::judge::{Allowed, Met, examine, look, note, note_error};
@@ -27,6 +27,17 @@ pub const FATES: [&str; 8] = [
     "rounds with a clean stop",
     "rows compared",
 ];
+
+/// What a failing operation says, each by itself: one of them met must not stand for all.
+pub const FAILURES: [&str; 4] = [
+    "failed: device gone",
+    "failed: disk full",
+    "failed: medium",
+    "failed: no room to grow",
+];
+
+/// Operations remembered by a disk: all of a round.
+const TRACED: usize = 1 << 16;
 
 /// What does harm to what is stored, or returns something else.
 const DAMAGES: [&str; 7] = [
@@ -71,6 +82,7 @@ fn begin(script: &Script) -> World<'_> {
             fixed_ns: 20_000,
             mean_ns: 200_000,
         }),
+        trace_operations: TRACED,
         ..MemoryOptions::default()
     };
     let disk = new_disk(&Rc::new(Clock::simulated()), script.seed, memory);
@@ -133,6 +145,9 @@ impl World<'_> {
         });
         for (name, count) in self.disk.injected() {
             note(&self.met, name, count);
+        }
+        for name in self.disk.trace().iter().filter_map(failure_of) {
+            note(&self.met, name, 1);
         }
         let loss = if closed.get() {
             note(&self.met, "rounds with a clean stop", 1);
@@ -204,10 +219,20 @@ impl World<'_> {
         let Some(events) = cut else { return };
         self.disk.power_cut_at_event(self.disk.events() + events);
         let setup = self.script.setup.clone();
+        let ended = Rc::new(Cell::new(false));
+        let done = ended.clone();
         run_until_power_lost(&self.disk, move |files, handle| async move {
-            drop(open(&files, &handle, &setup, 3).await);
+            let opened = open(&files, &handle, &setup, 3).await;
+            done.set(true);
+            drop(opened);
         });
-        note(&self.met, "recoveries cut", 1);
+        // It may have been done with before the cut came, or may have been refused.
+        let name = if ended.get() {
+            "recoveries that ended before their cut"
+        } else {
+            "recoveries cut"
+        };
+        note(&self.met, name, 1);
         self.has_crashed = true;
         self.take_over(Loss::Drawn, &mut self.random("loss in recovery", round));
     }
@@ -254,6 +279,21 @@ impl World<'_> {
         }
         judged.is_some()
     }
+}
+
+/// What an operation said that was made to fail.
+fn failure_of(entry: &TraceEntry) -> Option<&'static str> {
+    let Stage::Failed(error) = entry.stage else {
+        return None;
+    };
+    entry.effect.filter(|effect| effect.starts_with("fail"))?;
+    Some(match (error, entry.kind) {
+        (DiskErrorKind::Full, OperationKind::Extend) => "failed: no room to grow",
+        (DiskErrorKind::Full, _) => "failed: disk full",
+        (DiskErrorKind::Medium, _) => "failed: medium",
+        (DiskErrorKind::Gone, _) => "failed: device gone",
+        _ => "failed: something else",
+    })
 }
 
 /// Nobody is accused of damage where none was done.
