@@ -109,6 +109,8 @@ fn hundreds_of_hard_times() {
 
 /// Worlds that one thread runs before what they met is added up.
 const WORLDS_OF_BATCH: u64 = 50;
+/// So many worlds meet everything.
+const WORLDS_ENOUGH: u64 = 500;
 
 #[test]
 #[ignore = "as long as told: `make simulate SEED=n HOURS=h`, `JOBS=n`"]
@@ -143,7 +145,9 @@ fn hard_times_for_as_long_as_told() {
         );
     }
     print(&all);
-    check_met(&all);
+    if worlds >= WORLDS_ENOUGH {
+        check_met(&all);
+    }
 }
 
 /// A disk that lies about flushes is more than the engine can bear, so such worlds break a promise: the reduction must find out why.
