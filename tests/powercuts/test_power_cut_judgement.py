@@ -141,7 +141,11 @@ def test_a_database_beyond_recovery_fails_and_the_marks_still_speak() -> None:
 
 def test_nothing_known_is_no_pass() -> None:
     """A cut before the first acknowledgement has shown nothing."""
-    check(survey_of(statement(0)), Statement({"run": "1"}, RINGS), "inconclusive")
+    nothing = Statement({"run": "1"}, RINGS)
+    check(survey_of(statement(0)), nothing, "inconclusive")
+    survey = survey_of(statement(0)) | {"database_error": {"family": "corruption", "text": "no header"}}
+    found = check(survey, nothing, "inconclusive", "unrecoverable")
+    assert "nothing acknowledged" in found["reasons"][0], "files that were still being made were never promised"
 
 
 def test_work_that_was_ended_is_no_pass() -> None:

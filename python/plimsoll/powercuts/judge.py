@@ -288,13 +288,15 @@ def _no_cut(statement: Statement, same_start: bool) -> list[str]:
 
 
 def _result(statement: Statement, findings: list[Finding], doubts: list[str]) -> tuple[str, list[str]]:
+    if not statement.counts:
+        # Files are made before the first acknowledgement, and the cut may have come while they were.
+        return INCONCLUSIVE, [
+            "the witness knows of nothing acknowledged; let the work go on for a while before the cut",
+            *doubts,
+        ]
     against = [finding for finding in findings if finding.counts_against]
     if against:
         return FAIL, [f"{finding.name}: {finding.text}" for finding in against]
-    if not statement.counts:
-        return INCONCLUSIVE, [
-            "the witness knows of nothing acknowledged; let the work go on for a while before the cut"
-        ]
     unknown = [f"{finding.name}: {finding.text}" for finding in findings if finding.counts_against is None]
     if doubts or unknown:
         return INCONCLUSIVE, [*unknown, *doubts]
