@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+import duckdb
+
 MIB = 1 << 20
 
 
@@ -44,6 +46,9 @@ class Allowance:
 
 
 READINGS_MIN = 12
+OPERATIONS = ("insert", "delete", "replace", "read")
+#: Into so many parts the time is divided; in each at least this share of the median must be done.
+PARTS, SLOWEST_SHARE = 10, 0.1
 
 
 def not_flat(readings: list[Reading], allowance: Allowance | None = None) -> list[str]:
@@ -88,10 +93,29 @@ def judged(run_folder: Path) -> list[str]:
     failed = [event for event in events if event.get("kind") == "io_error"]
     if failed:
         found.append(f"{len(failed)} I/O failed, first: {failed[0]}")
+    found += _stood_still(run_folder)
     if not summary["checksums"]:
         found.append("no page was verified afterwards")
     found += [f"{row['bad']} bad pages in {row['name']}" for row in summary["checksums"] if row["bad"]]
     return found
+
+
+def _stood_still(run_folder: Path) -> list[str]:
+    """Whether the load came to a stand: who does nothing needs nothing."""
+    samples = run_folder / "samples.parquet"
+    with duckdb.connect() as database:
+        rows = database.execute(
+            "SELECT part, sum(count) FROM (SELECT count, ntile(?) OVER (ORDER BY end_ns) AS part FROM read_parquet(?) "
+            f"WHERE metric IN {OPERATIONS}) GROUP BY part ORDER BY part",
+            [PARTS, str(samples)],
+        ).fetchall()
+    done = [int(count) for _, count in rows]
+    slowest = min(done, default=0)
+    if len(done) < PARTS or slowest < median(done) * SLOWEST_SHARE:
+        return [
+            f"the load stood still: of {PARTS} parts of its time the slowest saw {slowest:,} operations, the median {median(done or [0]):,.0f}"
+        ]
+    return []
 
 
 def _growth(readings: list[Reading], name: str) -> float:

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pytest
 from flat import MIB, Allowance, Reading, judged, not_flat
 from soaking import soak
@@ -59,6 +60,7 @@ def test_a_run_that_failed_is_no_soak(damage: dict[str, object], phrase: str, tm
     """A run that dies early uses nothing more, and is as flat as can be."""
     events = tmp_path / folder.EVENTS
     shutil.copy(GOLDEN / folder.EVENTS, events)
+    shutil.copy(GOLDEN / folder.SAMPLES, tmp_path)
     summary = folder.read_json(GOLDEN / folder.SUMMARY)
     folder.write_json(tmp_path / folder.SUMMARY, summary)
     assert judged(tmp_path) == []
@@ -68,6 +70,11 @@ def test_a_run_that_failed_is_no_soak(damage: dict[str, object], phrase: str, tm
     with events.open("a") as file:
         file.write('{"kind": "io_error", "message": "no medium"}\n')
     assert "1 I/O failed" in " ".join(judged(tmp_path))
+    # As if nothing had been done any more after half of the time.
+    idle = "SELECT * REPLACE (if(end_ns > (SELECT median(end_ns) FROM all_rows), 0, count) AS count) FROM all_rows"
+    duckdb.sql(f"CREATE OR REPLACE VIEW all_rows AS FROM '{GOLDEN / folder.SAMPLES}'")
+    duckdb.sql(f"COPY ({idle}) TO '{tmp_path / folder.SAMPLES}' (FORMAT parquet)")
+    assert "the load stood still" in " ".join(judged(tmp_path))
     (tmp_path / folder.SUMMARY).unlink()
     assert "left no result" in " ".join(judged(tmp_path))
 

@@ -6,6 +6,9 @@
 //! there has room; otherwise it goes to the end of the table. Both are inferred from published ratios, see
 //! `docs/decisions/0005-placement.md`. Without folders every record of the database is equally likely and batches mean nothing. Where some
 //! records are hot, a stated share of the operations (of the folders, where there are any) goes to them.
+//!
+//! Places of appended records are not filled again, so their folders empty as a long run deletes. A session that finds nothing in its folder goes
+//! to another, and one that finds nothing anywhere inserts: it would look for ever, for no I/O.
 
 use std::collections::VecDeque;
 
@@ -15,6 +18,10 @@ use crate::{Commit, Kind, Mix, Operation, Placement, Population, Previous, Resul
 
 /// Reads longer ago than this many are not answered any more.
 const UNANSWERED_MAX: usize = 64;
+/// A session that has found so many records gone or held, one after the other, tries another folder.
+const FOLDER_MISSES_MAX: u32 = 64;
+/// After so many it looks for no record any more.
+const MISSES_MAX: u32 = 16 * FOLDER_MISSES_MAX;
 
 /// Where sessions work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +63,8 @@ pub(crate) struct Choice {
     habits: Habits,
     folder: Option<u64>,
     operations_left: u32,
+    /// Records gone or held since the last operation that was done.
+    misses: u32,
     /// Records that were read and have no reply yet, the latest last.
     unanswered: VecDeque<u64>,
 }
@@ -66,6 +75,7 @@ impl Choice {
             habits,
             folder: None,
             operations_left: 0,
+            misses: 0,
             unanswered: VecDeque::new(),
         }
     }
@@ -80,6 +90,7 @@ impl Choice {
         if let Some(previous) = previous.filter(|previous| previous.result != Result::Done) {
             return self.again(random, population, previous);
         }
+        self.misses = 0;
         if self.operations_left == 0 {
             self.begin_batch(random, population);
         }
@@ -174,6 +185,14 @@ impl Choice {
             Kind::Insert => self.insert(population, last.commit),
             kind => {
                 self.unanswered.retain(|record| *record != last.record);
+                self.misses += 1;
+                if self.misses == MISSES_MAX {
+                    self.misses = 0;
+                    return append(population, last.commit);
+                }
+                if self.misses.is_multiple_of(FOLDER_MISSES_MAX) {
+                    self.begin_batch(random, population);
+                }
                 self.on_record(random, population, kind, last.commit)
             }
         }

@@ -169,3 +169,37 @@ fn the_hot_set_gets_its_share() {
     }
     assert_eq!(Population::prepared(1000).hot_count(10), 100);
 }
+
+#[test]
+fn an_empty_folder_is_left() {
+    // A long run deletes all that was appended to one, and nothing comes there again.
+    let live = |record: u64| record / 100 % 2 == 0;
+    let done = run(HABITS, 60_000, |operation| match operation.kind {
+        Kind::Insert if operation.placement == Placement::Beside => Result::NoRoom,
+        Kind::Insert => Result::Done,
+        _ if live(operation.record) => Result::Done,
+        _ => Result::Missing,
+    });
+    let longest = done
+        .split(|(_, result)| *result == Result::Done)
+        .map(<[_]>::len)
+        .max();
+    assert!(
+        longest.is_some_and(|longest| longest < 1100),
+        "{longest:?} in a row came to nothing"
+    );
+    let last = &done[done.len() - 5_000..];
+    assert!(last.iter().filter(|(_, result)| *result == Result::Done).count() > 1_000);
+}
+
+#[test]
+fn a_session_that_finds_nothing_anywhere_inserts() {
+    for habits in [HABITS, Habits::from(HABITS.mix)] {
+        let done = run(habits, 20_000, |operation| match operation.kind {
+            Kind::Insert => Result::Done,
+            _ => Result::Missing,
+        });
+        let last = &done[done.len() - 3_000..];
+        assert!(last.iter().any(|(operation, _)| operation.kind == Kind::Insert));
+    }
+}
