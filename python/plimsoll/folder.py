@@ -17,6 +17,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -154,10 +155,10 @@ def new_folder(name: str, wanted: Path | None) -> Path:
 
     Args:
         name: the plan's name, part of the folder's name unless one is wanted.
-        wanted: the folder the user named. It may hold an earlier run, which is then replaced.
+        wanted: the folder the user named. It may hold an earlier run, which is then replaced; what else lies there stays.
 
     Raises:
-        FolderError: the wanted folder holds something that is not a run.
+        FolderError: the wanted folder holds something that is not a run, or one that goes on.
     """
     if wanted is None:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -197,12 +198,36 @@ def new_folder(name: str, wanted: Path | None) -> Path:
         REPORTED,
         CONSISTENCY,
     }
-    if present and PLAN not in present:
+    if present and not _holds_run(wanted):
         raise FolderError(f"{wanted} is not empty and holds no run; name another folder, nothing is overwritten")
+    if goes_on(wanted):
+        raise FolderError(f"{wanted} belongs to a run that goes on; name another folder, or stop that run first")
     for file_name in present & ours:
         (wanted / file_name).unlink()
+    for path in [*wanted.glob("before-gap-*"), wanted / "samples.parts"]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
     wanted.mkdir(parents=True, exist_ok=True)
     return wanted.absolute()
+
+
+def _holds_run(home: Path) -> bool:
+    """Whether the plan in a folder is one of ours; other programs have files of that name too."""
+    try:
+        plan = read_json(home / PLAN)
+    except FolderError:
+        return False
+    return isinstance(plan, dict) and "schema_version" in plan and "run" in plan
+
+
+def goes_on(home: Path) -> bool:
+    """Whether the process of a run still works in its folder."""
+    try:
+        number = read_json(home / PROGRESS)["process_id"]
+        command = Path(f"/proc/{number}/cmdline").read_bytes()
+    except (FolderError, OSError, LookupError, TypeError):
+        return False
+    return b"plimsoll" in command and number != os.getpid()
 
 
 def require_single(folder: Path, verb: str) -> None:

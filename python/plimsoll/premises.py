@@ -8,8 +8,9 @@ by the demo, which made them). What a whole block device must fulfil besides is 
 
 from __future__ import annotations
 
+import fcntl
 import os
-import shutil
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ MARKER = "plimsoll-instance.json"
 MARKER_KIND = "plimsoll_instance"
 #: In a directory of logs that is not that of the databases: says whose logs they are.
 LOGS_KIND = "plimsoll_logs"
-#: Logs and checkpoint.
-LOG_SUFFIXES = {".log", ".chk", ".jrs"}
+#: What an instance consists of beside its databases: flush maps, logs, checkpoint, marks of `plimsoll powercut`, files not yet whole.
+OUR_FILES = re.compile(
+    r"(database|device)\d{3}\.(edb|dat|jfm)|E\d\d[\w.]*\.(log|chk|jrs|aside)|raw\.log|marks\.dat|\.[0-9a-f]{16}\.part"
+)
 SCHEMA_VERSION = 1
 CLOSED, IN_USE = "closed", "in_use"
 #: Room for growth while measuring: the published test reserved a quarter of each database. A fast disk can outgrow it.
@@ -192,6 +195,10 @@ def _look_at_saved(instance: dict[str, Any], forecast: Forecast, directory: Path
     """
     saved = saved_sets.read_set(directory)
     name = instance["name"]
+    if directory.resolve().is_relative_to(Path(instance["directory"]).resolve()):
+        raise FolderError(
+            f"{directory} lies in {instance['directory']}, which is made anew; move the saved set elsewhere"
+        )
     if name not in saved["instances"]:
         raise FolderError(
             f"{directory} holds {', '.join(saved['instances'])}, but no {name}; save the set from this plan"
@@ -222,6 +229,8 @@ def begin_with(run: dict[str, Any], source: dict[str, Any] | None, expected: For
     for instance in run["instances"]:
         if instance["name"] in expected.restored and source is not None:
             _make_directories(instance)
+            # Should the copy break off, the next run finds whose the files are.
+            _write_marker(instance, IN_USE, None)
             records = saved_sets.restore(instance, Path(source["from"]), say)
             _write_marker(instance, CLOSED, records)
 
@@ -359,26 +368,52 @@ def _real(directory: Path) -> str:
 
 
 def remove(directory: Path, destroy_serials: list[str] | None = None) -> int:
-    """Delete an instance directory of ours with everything in it; returns the bytes freed.
+    """Delete an instance of ours: its files, its marker last, and its directories where nothing else is in them; returns the bytes freed.
 
     Raises:
-        FolderError: it carries no marker of ours, or its device may not be overwritten.
+        FolderError: it carries no marker of ours, somebody works with it, or its device may not be overwritten.
     """
     if not _is_ours(directory):
         raise FolderError(f"{directory} carries no marker of Plimsoll; it is not deleted")
     logs = logs_of(directory)
     for device in devices_of(directory):
         blockdevices.erase(device, destroy_serials or [])
-    size = sum(file.lstat().st_size for file in directory.rglob("*") if file.is_file())
-    shutil.rmtree(directory)
-    if logs is not None and logs != directory:
-        for file in sorted(logs.iterdir()):
-            if (file.suffix in LOG_SUFFIXES or file.name == MARKER) and file.is_file() and not file.is_symlink():
-                size += file.stat().st_size
-                file.unlink()
-        if not any(logs.iterdir()):
-            logs.rmdir()
+    instance = read_json(directory / MARKER)["instance"]
+    _must_be_idle(directory, instance)
+    named = {item["file_name"] for item in instance["databases"]}
+    # The marker of the databases last: whoever is stopped in the middle can begin again.
+    return sum(_delete(place, named) for place in dict.fromkeys((logs or directory, directory)))
+
+
+def _delete(place: Path, named: set[str]) -> int:
+    """Delete what is ours in a directory, the marker last, and the directory if nothing is left; returns the bytes freed."""
+    files = [path for path in place.iterdir() if path.is_file() and not path.is_symlink()]
+    ours = [path for path in files if path.name in named or OUR_FILES.fullmatch(path.name)]
+    size = 0
+    for path in [*sorted(ours), *(path for path in files if path.name == MARKER)]:
+        size += path.stat().st_size
+        path.unlink()
+    if not any(place.iterdir()):
+        place.rmdir()
     return size
+
+
+def _must_be_idle(directory: Path, instance: dict[str, Any]) -> None:
+    """Refuse databases that somebody has open, as the engine locks them.
+
+    Raises:
+        FolderError: somebody has.
+    """
+    for path in (directory / item["file_name"] for item in instance["databases"]):
+        try:
+            with path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise FolderError(
+                f"{path} is in use; stop the run that works with it first, nothing was deleted"
+            ) from error
+        except OSError:
+            continue
 
 
 def _is_ours(directory: Path) -> bool:
@@ -394,11 +429,12 @@ def _is_ours(directory: Path) -> bool:
 
 def _names_databases(marker: dict[str, Any]) -> bool:
     """Whether what a marker says of an instance has the form that everything here relies on."""
-    instance = marker.get("instance")
+    instance, records = marker.get("instance"), marker.get("records")
     databases = instance.get("databases") if isinstance(instance, dict) else None
-    return isinstance(databases, list) and all(
-        isinstance(item, dict) and isinstance(item.get("file_name"), str) for item in databases
-    )
+    if not isinstance(databases, list) or marker.get("state") not in (CLOSED, IN_USE):
+        return False
+    known = records is None or (isinstance(records, list) and len(records) == len(databases))
+    return known and all(isinstance(item, dict) and isinstance(item.get("file_name"), str) for item in databases)
 
 
 def _unfit(directory: Path) -> list[str]:

@@ -40,7 +40,28 @@ def read_set(directory: Path) -> dict[str, Any]:
     content: dict[str, Any] = read_json(directory / MANIFEST)
     if content.get("kind") != KIND or content.get("schema_version") != SCHEMA_VERSION:
         raise FolderError(f"{directory / MANIFEST} is no manifest of this version")
+    instances = content.get("instances")
+    if not isinstance(instances, dict) or not all(_is_saved(item) for item in instances.values()):
+        raise FolderError(f"{directory / MANIFEST} is damaged, or leads out of the set; save the set anew")
     return content
+
+
+def _is_saved(item: Any) -> bool:
+    """Whether an instance of a manifest has the form of ours, and names no file outside of its directories."""
+    if not isinstance(item, dict) or not isinstance(item.get("identity"), dict):
+        return False
+    files, records = item.get("files"), item.get("records")
+    databases = item["identity"].get("databases")
+    if not isinstance(files, list) or not isinstance(records, list) or not isinstance(databases, list):
+        return False
+    return len(records) == len(databases) and all(
+        isinstance(file, dict)
+        and file.get("place") in PLACES
+        and isinstance(file.get("bytes"), int)
+        and isinstance(name := file.get("name"), str)
+        and Path(name).name == name
+        for file in files
+    )
 
 
 def may_save(directory: Path) -> None:

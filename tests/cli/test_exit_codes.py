@@ -2,6 +2,9 @@
 
 import errno
 import io
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,9 @@ import typer
 
 from plimsoll import cli, folder, verdict
 from plimsoll.cli import course, run_program
-from plimsoll.premises import MARKER, MARKER_KIND
+from plimsoll.premises import CLOSED, MARKER, MARKER_KIND
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 
 
 def planted(monkeypatch: pytest.MonkeyPatch, error: BaseException | None) -> int:
@@ -88,7 +93,11 @@ def test_a_question_nobody_answers_says_what_to_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a script there is nobody to ask: nothing is deleted, and the way to agree is named."""
-    marker = {"kind": MARKER_KIND, "instance": {"databases": [], "log_directory": str(tmp_path / "one")}}
+    marker = {
+        "kind": MARKER_KIND,
+        "state": CLOSED,
+        "instance": {"databases": [], "log_directory": str(tmp_path / "one")},
+    }
     (tmp_path / "one").mkdir()
     folder.write_json(tmp_path / "one" / MARKER, marker)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
@@ -122,3 +131,37 @@ def test_a_name_longer_than_names_may_be_is_refused_in_words(
     errors = capsys.readouterr().err
     assert "too long" in errors or "longer" in errors, errors
     assert "Traceback" not in errors
+
+
+def test_a_full_output_is_no_fault_of_ours() -> None:
+    """`plimsoll verify ... > file` on a full disk."""
+    command = [sys.executable, "-m", "plimsoll.cli", "explain"]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, "no space left" in ended.stderr) == (2, True), ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_folder_of_results_is_not_taken_from_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Other programs have a plan.json too, and a run that goes on still writes into its folder."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "plan.json").write_text('{"terraform": 1}')
+    (theirs / "report.html").write_text("theirs")
+    with pytest.raises(folder.FolderError, match="holds no run"):
+        folder.new_folder("mine", theirs)
+    assert (theirs / "report.html").read_text() == "theirs"
+    running = shutil.copytree(GOLDEN, tmp_path / "running")
+    sleeper = subprocess.Popen(["sh", "-c", "sleep 60; : plimsoll"])
+    try:
+        folder.write_json(running / folder.PROGRESS, {"process_id": sleeper.pid})
+        with pytest.raises(folder.FolderError, match="goes on"):
+            folder.new_folder("mine", running)
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert (running / folder.SAMPLES).exists()
+    (running / "before-gap-1").mkdir()
+    (running / "notes.txt").write_text("mine")
+    folder.new_folder("mine", running)
+    assert sorted(path.name for path in running.iterdir()) == ["notes.txt", "report-without-scripts.html"]

@@ -1,7 +1,9 @@
 """A plan from somebody one does not trust: nothing of it is executed, nothing is written but where it says, and reading it is bounded."""
 
+import fcntl
 import json
 import resource
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -202,3 +204,56 @@ def test_a_marker_leads_no_test_elsewhere(
     assert phrase in capsys.readouterr().err
     assert not out.exists()
     assert sorted(path.name for path in (tmp_path / "disk" / "one").iterdir()) == ["database001.edb", premises.MARKER]
+
+
+def test_what_somebody_put_beside_the_databases_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Reports and notes lie where the work was; the copy of a folder still names the logs of the first."""
+    mine = marked(tmp_path / "one")
+    for name in ("E00.log", "E0000000013.log", "E00.chk", "database001.jfm", ".0123456789abcdef.part"):
+        (mine / name).write_text("ours")
+    (mine / "notes.log").write_text("mine")
+    (mine / "results").mkdir()
+    (mine / "results" / "thesis.doc").write_text("mine")
+    shutil.copytree(mine, tmp_path / "copy")
+    assert run_program(["clean", str(tmp_path / "copy"), "--yes"]) == 0
+    assert (mine / "E00.log").exists(), "the logs of the original"
+    assert run_program(["clean", str(mine), "--yes"]) == 0
+    assert sorted(path.name for path in mine.rglob("*")) == ["notes.log", "results", "thesis.doc"]
+    assert "keeps notes.log, results" in capsys.readouterr().err
+
+
+def test_databases_in_use_are_not_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that measures for a day must not lose its databases to a mistyped path."""
+    mine = marked(tmp_path / "one")
+    with (mine / "database001.edb").open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert run_program(["clean", str(mine), "--yes"]) == 2
+    assert "is in use" in capsys.readouterr().err
+    assert (mine / premises.MARKER).exists()
+    assert (mine / "database001.edb").exists()
+
+
+def test_what_cannot_be_deleted_can_be_deleted_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The marker goes last, or nobody would know whose the rest is."""
+    mine = marked(tmp_path / "one")
+    with monkeypatch.context() as patched:
+
+        def refuse(path: Path) -> None:
+            raise PermissionError(1, "Operation not permitted", str(path))
+
+        patched.setattr(Path, "unlink", refuse)
+        assert run_program(["clean", str(mine), "--yes"]) == 2
+    assert (mine / premises.MARKER).exists()
+    assert run_program(["clean", str(mine), "--yes"]) == 0
+    assert not mine.exists()
+
+
+@pytest.mark.parametrize("wrong", [{"state": "odd"}, {"records": []}, {"instance": 3}, {"state": None}])
+def test_a_damaged_marker_is_nobodys(wrong: dict[str, object], tmp_path: Path) -> None:
+    """It says nothing that can be relied on, so nothing is done to what lies beside it."""
+    mine = marked(tmp_path / "one")
+    content = json.loads((mine / premises.MARKER).read_text())
+    (mine / premises.MARKER).write_text(json.dumps(content | wrong))
+    assert run_program(["clean", str(mine), "--yes"]) == 2
+    assert run_program(["test", "checksum", str(tmp_path), "--yes", "--out", str(tmp_path / "run")]) == 2
+    assert len(list(mine.iterdir())) == 2

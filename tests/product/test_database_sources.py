@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from places import plimsoll
 
-from plimsoll import folder, premises
+from plimsoll import folder, premises, saved_sets
 from plimsoll.plan import plan_of_options
 from plimsoll.sizing.mistakes import InputError
 
@@ -168,6 +169,50 @@ def test_JST_07_checksum_alone_on_what_is_there(saved: Path) -> None:
     assert damaged.returncode == 1, damaged.stdout
     assert json.loads((saved / "bad" / folder.SUMMARY).read_text())["total"]["pages_damaged"] == 1
     assert marker.read_text() == before
-    nothing = plimsoll("test", "checksum", saved / "nowhere", cwd=saved)
+    nothing = plimsoll("test", "checksum", saved / "nothing", cwd=saved)
     assert nothing.returncode == 2
     assert "holds no databases of Plimsoll" in nothing.stderr
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"instances": None},
+        {"instances": {"one": None}},
+        {"instances": {"one": {"identity": {"databases": [1]}, "records": [], "files": []}}},
+        {
+            "instances": {
+                "one": {
+                    "identity": {"databases": []},
+                    "records": [],
+                    "files": [{"place": "x", "name": "a", "bytes": 1}],
+                }
+            }
+        },
+        {
+            "instances": {
+                "one": {
+                    "identity": {"databases": []},
+                    "records": [],
+                    "files": [{"place": "logs", "name": "../../evil", "bytes": 1}],
+                }
+            }
+        },
+    ],
+)
+def test_a_manifest_leads_nowhere_else(wrong: dict[str, Any], tmp_path: Path) -> None:
+    """Saved sets are copied from machine to machine, and a name in them could be any path."""
+    manifest = {"kind": saved_sets.KIND, "schema_version": saved_sets.SCHEMA_VERSION} | wrong
+    (tmp_path / saved_sets.MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(folder.FolderError, match="damaged, or leads out"):
+        saved_sets.read_set(tmp_path)
+
+
+def test_a_set_within_what_is_made_anew_is_refused(saved: Path, tmp_path: Path) -> None:
+    """Restoring would delete what it restores from."""
+    shutil.copytree(saved / "set", tmp_path / "disk" / "one" / "set")
+    run = run_of(tmp_path / "disk")
+    source = {"kind": "restored", "from": str(tmp_path / "disk" / "one" / "set")}
+    (tmp_path / "disk" / "one" / premises.MARKER).write_bytes((saved / "disk" / "one" / premises.MARKER).read_bytes())
+    with pytest.raises(premises.PremisesError, match="which is made anew"):
+        premises.inspect(run, source)

@@ -156,7 +156,7 @@ def test_a_run_folder_is_never_overwritten_unless_named(tmp_path: Path, monkeypa
     with pytest.raises(FolderError, match="nothing is overwritten"):
         new_folder("demo", foreign)
     named = new_folder("demo", tmp_path / "named")
-    (named / "plan.json").write_text("{}")
+    (named / "plan.json").write_text('{"schema_version": 1, "run": {}}')
     (named / "verdict.json").write_text("{}")
     (named / "my notes.txt").write_text("mine")
     again = new_folder("demo", tmp_path / "named")

@@ -5,6 +5,7 @@ Nothing below `plimsoll.cli` is imported to print the help, so that stays quick 
 To add a command, add a row; the target is a function for Typer, or a `typer.Typer` for a command with verbs of its own.
 """
 
+import errno
 import os
 import sys
 import traceback
@@ -142,6 +143,8 @@ def plimsoll(
 #: The exit codes of the program, also those that no command returns by itself.
 EXIT_USAGE, EXIT_INTERRUPTED, EXIT_INTERNAL = 2, 4, 5
 CTRL_C = 130
+#: What the system says where what is printed can go nowhere.
+OUTPUT_LOST = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 #: The family of errors in what was typed; Typer exports only its members.
 USAGE_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
@@ -192,6 +195,10 @@ def _told(error: Exception) -> int:
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         name = error.filename if isinstance(error.filename, (str, bytes)) else str(error.filename)
         print(f"error: {printable(Path(os.fsdecode(name)))}: {error.strerror.lower()}", file=sys.stderr)
+        return EXIT_USAGE
+    if isinstance(error, OSError) and error.errno in OUTPUT_LOST:
+        print(f"error: the output cannot be written: {str(error.strerror).lower()}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return EXIT_USAGE
     traceback.print_exception(error)
     print(

@@ -10,7 +10,9 @@ import typer
 
 from plimsoll import premises
 from plimsoll.cli import course
-from plimsoll.folder import FolderError
+from plimsoll.folder import FolderError, printable
+
+KEPT_SHOWN = 5
 
 
 def clean(
@@ -32,10 +34,20 @@ def clean(
         )
     if not yes and not _agreed(len(found)):
         raise typer.Exit(course.EXIT_INTERRUPTED)
-    try:
-        freed = sum(premises.remove(directory, destroy) for directory in found)
-    except (FolderError, OSError) as error:
-        course.stop_with(course.EXIT_USAGE, str(error))
+    freed = 0
+    for number, directory in enumerate(found):
+        try:
+            freed += premises.remove(directory, destroy)
+        except (FolderError, OSError) as error:
+            text = (
+                f"{error.filename}: {error.strerror.lower()}"
+                if isinstance(error, OSError) and error.strerror
+                else str(error)
+            )
+            course.stop_with(course.EXIT_USAGE, text + (f" ({number} deleted before)" if number else ""))
+        if directory.is_dir():
+            kept = ", ".join(sorted(printable(Path(path.name)) for path in directory.iterdir())[:KEPT_SHOWN])
+            course.say(f"  {directory} keeps {kept}, which is no part of the databases")
     typer.echo(f"{len(found)} instance{'s' if len(found) > 1 else ''} deleted, {freed >> 20} MiB freed")
 
 
