@@ -18,7 +18,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check slow simulate crash powercuts fuzz soak planted bench wheel golden papers docs lock clean
+.PHONY: help setup demo test test-rust test-python check slow simulate crash damage powercuts fuzz soak planted bench wheel golden papers docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -68,12 +68,19 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 FOR_HOURS := power_cut::power_cuts_for_as_long_as_told hard_times::hard_times_for_as_long_as_told
 CRASHES := trust::killed::many_kills_lose_nothing_acknowledged
 
+DAMAGES := damage::pages::a_hundred_thousand_damages_are_mended_or_refused \
+	damage::files::thousands_of_damages_to_flush_maps_headers_and_checkpoints damage::logs::thousands_of_damaged_logs_have_no_hole \
+	corruption::thousands_of_damages_to_files_that_are_read
+
 simulate: ## 10,000 power cuts and the other simulations: make simulate SEED=7; HOURS=h of power cuts and hard times, or CUTS=n power cuts, JOBS=n at once
 	PLIMSOLL_SEED=$(SEED) PLIMSOLL_HOURS=$(HOURS) PLIMSOLL_CUTS=$(CUTS) PLIMSOLL_JOBS=$(JOBS) \
 		$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(if $(HOURS),$(FOR_HOURS),$(if $(CUTS),$(firstword $(FOR_HOURS)),$(SIMULATIONS)))
 
 crash: ## kill a real process under load and recover, over and over: KILLS=n (20)
 	$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(CRASHES)
+
+damage: ## 100,000 damages to pages and thousands to every other kind of file, with the counts by kind and outcome
+	$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(DAMAGES)
 
 powercuts: $(VENV)/.native $(VENV)/.dev ## cut the power of volatile disks under ext4 and xfs, and audit: CUTS=n (300), SEED=n; wants root
 	$(BIN)/python tests/powercuts/campaign.py $(or $(CUTS),300) $(SEED)

@@ -2,7 +2,7 @@
 
     python3 tests/rust_tests.py PACKAGE [--release] PROGRAM::TEST...
 
-`make simulate` and `make crash` are lists of names given to this. What the tests print comes through.
+`make simulate`, `make crash` and `make damage` are lists of names given to this. What the tests print comes through.
 """
 
 import argparse

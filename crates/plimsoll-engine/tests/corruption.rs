@@ -1,7 +1,7 @@
 //! Corruption campaigns: flip, tear, misplace and forge pages of a database, then read and verify it.
 //!
 //! Why it matters: the one thing a storage test must never do is hand out damaged data as good. Each case is decided by its seed, which a
-//! failure prints.
+//! failure prints. The slow form does thousands of each kind (`make damage`).
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 mod golden;
@@ -125,11 +125,11 @@ impl Database {
 }
 
 /// One flipped bit outside the stored checksum of block 0: all rows are there, the flip is corrected and counted.
-#[test]
-fn a_single_flip_is_corrected_and_counted() {
+fn single_flips(first: u64, count: u64) {
+    let mut flips = 0;
     for database in databases() {
         let mut counted = 0;
-        for seed in 0..seeds(20) {
+        for seed in first..first + count {
             let mut random = Random::from_seed(seed);
             let mut bytes = database.bytes.clone();
             let range = database.random_page(&mut random);
@@ -153,6 +153,7 @@ fn a_single_flip_is_corrected_and_counted() {
                 "{name} seed {seed}"
             );
             counted += outcome.corrected;
+            flips += 1;
         }
         assert!(
             counted > 0,
@@ -160,18 +161,24 @@ fn a_single_flip_is_corrected_and_counted() {
             database.name
         );
     }
+    println!("single flips: {flips}, all corrected and counted");
+}
+
+#[test]
+fn a_single_flip_is_corrected_and_counted() {
+    single_flips(0, seeds(20));
 }
 
 /// Several flips, torn sectors, zeroed sectors and stray pages: no damaged row comes back and verification counts the page.
-#[test]
-fn damage_is_never_returned_as_data() {
+fn damages(first: u64, count: u64) {
+    let (mut met, mut read_whole) = ([0; DAMAGES.len()], 0);
     for database in databases() {
-        for seed in 0..seeds(50) {
+        for seed in first..first + count {
             let mut random = Random::from_seed(seed);
             let mut bytes = database.bytes.clone();
             let range = database.random_page(&mut random);
             let before = bytes[range.clone()].to_vec();
-            damage(&database, &mut bytes, range.clone(), &mut random);
+            let kind = damage(&database, &mut bytes, range.clone(), &mut random);
             if bytes[range.clone()] == before {
                 continue;
             }
@@ -184,14 +191,45 @@ fn damage_is_never_returned_as_data() {
                 "{} seed {seed}: {:?}",
                 database.name, outcome.report.findings
             );
+            met[kind] += 1;
+            read_whole += u64::from(outcome.error.is_none());
         }
     }
+    let met: Vec<_> = DAMAGES
+        .iter()
+        .zip(met)
+        .map(|(kind, count)| format!("{count} {kind}"))
+        .collect();
+    println!(
+        "damages: {}; all counted by verify, no damaged row read; {read_whole} where no row was",
+        met.join(", ")
+    );
 }
 
-fn damage(database: &Database, bytes: &mut [u8], range: std::ops::Range<usize>, random: &mut Random) {
+#[test]
+fn damage_is_never_returned_as_data() {
+    damages(0, seeds(50));
+}
+
+const DAMAGES: [&str; 5] = [
+    "flips of an even number of bits",
+    "sectors of garbage",
+    "lost tails",
+    "zeroed pages",
+    "pages in the place of others",
+];
+
+/// Damages a page; which of [`DAMAGES`] it was.
+fn damage(
+    database: &Database,
+    bytes: &mut [u8],
+    range: std::ops::Range<usize>,
+    random: &mut Random,
+) -> usize {
     let sectors = range.len() / 512;
     let sector = range.start + random.below(sectors as u64) as usize * 512;
-    match random.below(5) {
+    let kind = random.below(5) as usize;
+    match kind {
         0 => {
             // An even number: from three on, odd numbers of flips can look like one. That is the limit of the code, see the golden vectors.
             for _ in 0..2 * (1 + random.below(3)) {
@@ -207,13 +245,14 @@ fn damage(database: &Database, bytes: &mut [u8], range: std::ops::Range<usize>, 
             bytes.copy_within(other, range.start);
         }
     }
+    kind
 }
 
 /// Pages with forged content and a fitting checksum, as a hostile file would have: reading and verifying end, without a panic.
-#[test]
-fn forged_pages_are_survived() {
+fn forgeries(first: u64, count: u64) {
+    let mut refused = 0;
     for database in databases() {
-        for seed in 0..seeds(50) {
+        for seed in first..first + count {
             let mut random = Random::from_seed(seed);
             let mut bytes = database.bytes.clone();
             for _ in 0..1 + random.below(3) {
@@ -227,9 +266,23 @@ fn forged_pages_are_survived() {
                 set_checksum(page, page_number);
             }
             // That it returns is the test; a forged page may hold any rows.
-            let _ = examine(&bytes);
+            refused += u64::from(examine(&bytes).error.is_some());
         }
     }
+    println!("forgeries: {} survived, {refused} of them refused", 4 * count);
+}
+
+#[test]
+fn forged_pages_are_survived() {
+    forgeries(0, seeds(50));
+}
+
+#[test]
+#[ignore = "slow: tens of thousands of damages; `make slow`, `make damage`"]
+fn thousands_of_damages_to_files_that_are_read() {
+    single_flips(1_000_000, 1_000);
+    damages(1_000_000, 3_000);
+    forgeries(1_000_000, 2_000);
 }
 
 /// Changes a byte, more often where structure is: header, tags, start of the data.
