@@ -229,7 +229,12 @@ pub struct Ledger {
     pub acknowledged: Vec<u64>,
     pub conflicts: u64,
     pub rolled_back: u64,
+    /// Told of each commit before its record is written: for whoever may not live to look at this ledger.
+    pub witness: Option<Witness>,
 }
+
+/// Is told the serial number and the effects of a transaction that is about to commit.
+pub type Witness = Rc<dyn Fn(u64, &Effects)>;
 
 /// The trees a workload uses: one for the serial numbers of committed transactions, the rest for data.
 #[derive(Clone, Debug)]
@@ -382,6 +387,10 @@ pub async fn commit_noted(
     let key = serial.to_be_bytes().to_vec();
     transaction.insert(field.serials, &key, b"committed").await?;
     effects.push((field.serials, key, Some(b"committed".to_vec())));
+    let witness = ledger.borrow().witness.clone();
+    if let Some(witness) = witness {
+        witness(serial, &effects);
+    }
     // Nothing runs between this line and the commit record.
     ledger.borrow_mut().committed.push((serial, Rc::new(effects)));
     transaction.commit(how).await?;
