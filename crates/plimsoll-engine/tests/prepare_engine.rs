@@ -161,7 +161,7 @@ fn a_changed_prepared_database_is_still_a_database() {
 }
 
 #[test]
-#[ignore = "slow: `make slow` runs it in release"]
+#[ignore = "slow: `make slow`"]
 fn a_hundred_thousand_changes_leave_a_database() {
     let outcome = change_at_random(PageSize::KIB_32, 20_000, 100_000, 6);
     assert_eq!(outcome.report.findings, []);

@@ -1,7 +1,8 @@
 //! The reader on databases made by Windows: page classes and row counts are those on which two other readers agree.
 //!
 //! Why it matters: real files hold what our own never do: deleted nodes, leftover version flags, old and later format versions. The
-//! databases are not part of the repository; without the shared folder this test says so and checks nothing.
+//! databases are not part of the repository; without the shared folder these tests say so and check nothing, and they fail where `PLIMSOLL_SHARED`
+//! names a folder that holds none.
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 mod golden;

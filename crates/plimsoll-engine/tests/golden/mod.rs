@@ -6,7 +6,7 @@
     reason = "golden files lie on the real disk"
 )]
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 fn workspace_root() -> PathBuf {
@@ -38,18 +38,27 @@ pub fn golden_json(name: &str) -> serde_json::Value {
     serde_json::from_slice(&golden(name)).expect("golden JSON parses")
 }
 
-/// The folder of databases made by Windows, or `None` with a message saying that the test checks nothing here.
+/// The folder of databases made by Windows, or `None` with a message saying that the test checks nothing here. Whoever names a folder is told
+/// when there are none in it.
 pub fn real_databases() -> Option<PathBuf> {
-    let shared =
-        std::env::var_os("PLIMSOLL_SHARED").map_or_else(|| workspace_root().join("../shared"), PathBuf::from);
+    let named = std::env::var_os("PLIMSOLL_SHARED").map(PathBuf::from);
+    let is_named = named.is_some();
+    let shared = named.unwrap_or_else(|| workspace_root().join("../shared"));
     let folder = shared.join("data/edb_real");
     if folder.is_dir() {
         return Some(folder);
     }
-    eprintln!(
-        "skipped: no databases made by Windows in {}; set PLIMSOLL_SHARED to test with them",
+    assert!(
+        !is_named,
+        "PLIMSOLL_SHARED is set, and there are no databases made by Windows in {}",
         folder.display()
     );
+    // Not through a macro: what those print is kept back when a test passes.
+    let message = format!(
+        "skipped: no databases made by Windows in {}; set PLIMSOLL_SHARED to test with them\n",
+        folder.display()
+    );
+    let _ = std::io::stderr().write_all(message.as_bytes());
     None
 }
 
@@ -72,7 +81,13 @@ pub fn real() -> Vec<(String, serde_json::Value, Vec<u8>)> {
         return Vec::new();
     };
     let json = std::fs::read(folder.join("manifest.json")).expect("the folder has a manifest");
-    manifest(&json)
+    let files = manifest(&json);
+    assert!(
+        !files.is_empty(),
+        "the manifest of {} lists nothing",
+        folder.display()
+    );
+    files
         .into_iter()
         .map(|(name, entry)| {
             let bytes = gunzip(&folder.join(&name));
