@@ -232,8 +232,12 @@ fn damage(
     match kind {
         0 => {
             // An even number: from three on, odd numbers of flips can look like one. That is the limit of the code, see the golden vectors.
+            // All in one block: three flips in one of a large page and one in another would be two odd numbers.
+            let blocks = if range.len() > 8192 { 4 } else { 1 };
+            let block_bits = range.len() as u64 * 8 / blocks;
+            let first = random.below(blocks) * block_bits;
             for _ in 0..2 * (1 + random.below(3)) {
-                let bit = random.below(range.len() as u64 * 8) as usize;
+                let bit = (first + random.below(block_bits)) as usize;
                 bytes[range.start + bit / 8] ^= 1 << (bit % 8);
             }
         }
