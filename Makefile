@@ -67,7 +67,6 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 	trust::torn_pages::without_images_every_torn_page_is_named_and_no_sound_one_accused
 FOR_HOURS := power_cut::power_cuts_for_as_long_as_told hard_times::hard_times_for_as_long_as_told
 CRASHES := trust::killed::many_kills_lose_nothing_acknowledged
-
 DAMAGES := damage::pages::a_hundred_thousand_damages_are_mended_or_refused \
 	damage::files::thousands_of_damages_to_flush_maps_headers_and_checkpoints damage::logs::thousands_of_damaged_logs_have_no_hole \
 	corruption::thousands_of_damages_to_files_that_are_read

@@ -1,24 +1,27 @@
-//! The n-th I/O fails, for every n, in everything that is not a running instance: creating and preparing a database, verifying, backing up, and
-//! recovering in steps. `every_io_fails.rs` does the same to opening, working, checkpoints, closing and crash recovery.
+//! The n-th I/O fails, for every n, in everything that is not a running instance: creating and preparing a database, verifying, exporting and
+//! repairing it, backing up, also under load, and recovering in steps. `every_io_fails.rs` does the same to opening, working, checkpoints, closing and crash recovery.
 //!
 //! Whatever fails, nothing panics and nothing hangs; the error is told; no file stays open or locked, no memory is left over; what was begun and failed is not there or
 //! can be done again; and nothing damaged is ever called sound.
 
 mod support;
 
-use std::cell::RefCell;
-use std::path::Path;
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Recovery;
 use plimsoll_engine::jobs::backup::Backup;
 use plimsoll_engine::prepare::{Extent, LongValues, Plan, PreparedDatabase, WriteOptions, write_database};
-use plimsoll_engine::verify::{FileVerdict, VerifyOptions, verify};
+use plimsoll_engine::reader::{DatabaseReader, ReadError, TextFormat, WhenDirty, write_table};
+use plimsoll_engine::repair::repair;
+use plimsoll_engine::verify::{Depth, FileVerdict, VerifyOptions, verify};
 use plimsoll_engine::{PageSize, Signature};
 use plimsoll_io::{
     Clock, Context, DiskErrorKind, Effect, FaultRule, Files, Handle, Loss, MemoryDisk, MemoryOptions,
-    OperationKind, Random, Stage,
+    OperationKind, Purpose, Random, Stage, TraceEntry,
 };
 use support::accounts::Accounts;
 use support::*;
@@ -30,6 +33,8 @@ const PATH: &str = "/data/database 1.edb";
 #[derive(Clone, Copy)]
 struct Sample {
     step: u64,
+    /// Only operations done for this, if any is named.
+    purpose: Option<Purpose>,
 }
 
 /// A disk that remembers its operations.
@@ -60,7 +65,12 @@ fn every<T: 'static, F: Future<Output = T> + 'static>(
         let said = run_on(&disk.clock().clone(), &disk, story);
         let said = said.unwrap_or_else(|_| panic!("{label}: everything waits for ever"));
         disk.clear_faults();
-        let operations = (disk.events() - before) / 2;
+        let counts =
+            |entry: &&TraceEntry| entry.stage == Stage::Submitted && Some(entry.purpose) == sample.purpose;
+        let operations = match sample.purpose {
+            Some(_) => disk.trace().iter().filter(counts).count() as u64,
+            None => (disk.events() - before) / 2,
+        };
         accounts.settle(&disk, &label);
         let close_failed = disk
             .trace()
@@ -80,6 +90,7 @@ fn every<T: 'static, F: Future<Output = T> + 'static>(
             for limit in [1, u64::MAX] {
                 let mut rule = FaultRule::new(Effect::Fail(kind)).nth(nth);
                 rule.limit = limit;
+                rule.filter.purpose = sample.purpose;
                 run(Some(rule));
                 runs += 1;
             }
@@ -222,36 +233,181 @@ fn still_whole(disk: Rc<MemoryDisk>, close_failed: bool, field: &Field, ledger: 
     .unwrap();
 }
 
-/// What could not be read is not sound.
-fn verifying(sample: Sample) {
-    let (base, field, ledger) = filled();
-    let bytes = base.bytes(PATH);
-    let story = |files: Files, handle: Handle| async move {
+/// A prepared database that an instance has opened and closed, so that every kind of file lies there; they make one, also for the deep look.
+fn prepared() -> Rc<MemoryDisk> {
+    let disk = empty_disk();
+    run_on(&disk.clock().clone(), &disk, |files, handle| async move {
+        prepare(files.clone(), handle.clone()).await.unwrap();
+        let (instance, _) = open(&files, &handle, &Setup::default(), 4).await.unwrap();
+        instance.close().await.unwrap();
+    })
+    .unwrap();
+    disk
+}
+
+/// Everything on the disk but the log that was only prepared.
+fn all_files(disk: &MemoryDisk) -> Vec<PathBuf> {
+    let files = disk.list_files().into_iter();
+    files.map(|(path, _)| Path::new("/").join(path)).collect()
+}
+
+/// Whether something but a close has failed. A flush map that is looked for in vain is an answer, not a failure.
+fn something_failed(disk: &MemoryDisk) -> bool {
+    disk.trace()
+        .iter()
+        .any(|entry| entry.kind != OperationKind::Close && matches!(entry.stage, Stage::Failed(_)))
+}
+
+fn opens(disk: Rc<MemoryDisk>, close_failed: bool, label: &str) {
+    let disk = if close_failed {
+        disk.crash_image(Loss::Nothing, &mut Random::from_seed(6))
+    } else {
+        disk
+    };
+    let label = label.to_owned();
+    run_on(&disk.clock().clone(), &disk, |files, handle| async move {
+        let opened = open(&files, &handle, &Setup::default(), 4).await;
+        let (instance, _) = opened.unwrap_or_else(|error| panic!("{label}: {error}"));
+        instance.close().await.unwrap();
+    })
+    .unwrap();
+}
+
+/// What could not be read is not sound, in no file, and neither is what the deep look could not read.
+fn verifying(sample: Sample, depth: Depth) {
+    let base = prepared();
+    let contents = |disk: &MemoryDisk| {
+        all_files(disk)
+            .into_iter()
+            .map(|path| disk.bytes(&path))
+            .collect::<Vec<_>>()
+    };
+    let (before, paths) = (contents(&base), all_files(&base));
+    assert!(
+        paths.len() >= 4,
+        "database, flush map, log and checkpoint: {paths:?}"
+    );
+    let paths = &*Vec::leak(paths);
+    let story = move |files: Files, handle: Handle| async move {
         let options = VerifyOptions {
+            depth,
             read_bytes: 32 * 1024,
             ..VerifyOptions::default()
         };
-        let report = verify(&files, &handle, &[PATH.into()], &options).await;
-        report.files[0].verdict
+        verify(&files, &handle, paths, &options).await
     };
-    every(&base, sample, story, |disk, verdict, close_failed, label| {
-        let a_read_failed = disk
-            .trace()
+    every(&base, sample, story, |disk, report, close_failed, label| {
+        let wrong = report
+            .files
             .iter()
-            .any(|entry| entry.kind != OperationKind::Close && matches!(entry.stage, Stage::Failed(_)));
-        // A flush map that is looked for in vain is an answer, not a failure.
-        let sound = verdict == FileVerdict::Sound;
-        assert!(label != "None" || sound, "{verdict:?}");
+            .filter(|file| file.verdict != FileVerdict::Sound);
+        let wrong: Vec<_> = wrong.map(|file| (&file.path, file.verdict)).collect();
+        assert!(label != "None" || wrong.is_empty(), "{wrong:?}");
         assert!(
-            label == "None" || !a_read_failed || !sound,
+            label == "None" || !something_failed(&disk) || !wrong.is_empty(),
             "{label}: called sound although not all of it could be read"
         );
-        assert!(disk.bytes(PATH) == bytes, "{label}: verify writes");
-        still_whole(disk, close_failed, &field, &ledger, label);
+        assert!(contents(&disk) == before, "{label}: verify writes");
+        opens(disk, close_failed, label);
     });
 }
 
-/// The backup ends with the error, or is whole; the instance goes on unless its own log failed.
+/// An export ends with the error, having given what comes before it, or it is whole: a page read ahead and not needed may have failed.
+fn exporting(sample: Sample) {
+    let base = prepared();
+    let story = |files: Files, handle: Handle| async move {
+        let mut text = Vec::new();
+        let exported = async {
+            let reader = DatabaseReader::open(&files, &handle, PATH, WhenDirty::Refuse).await?;
+            let tables = reader.tables().to_vec();
+            let mut written = Ok(());
+            for placed in &tables {
+                let mut sink = |piece: Vec<u8>| {
+                    text.extend(piece);
+                    ControlFlow::Continue(())
+                };
+                written = write_table(&reader, placed, TextFormat::JsonLines, &mut sink)
+                    .await
+                    .map(drop);
+                if written.is_err() {
+                    break;
+                }
+            }
+            let closed = reader.close().await;
+            written.and(closed.map_err(Into::into))
+        };
+        let ended: Result<(), ReadError> = exported.await;
+        (ended.map_err(|error| error.to_string()), text)
+    };
+    let image = base.crash_image(Loss::Nothing, &mut Random::from_seed(5));
+    let whole = run_on(&image.clock().clone(), &image, story);
+    let whole = whole.unwrap().1;
+    assert!(whole.len() > 100_000, "{} bytes show little", whole.len());
+    every(
+        &base,
+        sample,
+        story,
+        |disk, (ended, text), close_failed, label| {
+            assert!(label != "None" || ended.is_ok(), "{ended:?}");
+            assert!(
+                ended.is_err() || text == whole,
+                "{label}: half an export is called whole"
+            );
+            assert!(whole.starts_with(&text), "{label}: something else was exported");
+            opens(disk, close_failed, label);
+        },
+    );
+}
+
+/// A repair that fails leaves each page as it was or mended and a sound header, and doing it again mends the rest.
+fn repairing(sample: Sample) {
+    let base = prepared();
+    let sound = base.bytes(PATH).unwrap();
+    let mut damaged = sound.clone();
+    for page in [3, 9, 40, 41] {
+        damaged[(page + 1) * 4096 + 700] ^= 4;
+    }
+    damaged[4096 + 100] ^= 1;
+    base.load(PATH, &damaged);
+    let story = |files: Files, handle: Handle| async move {
+        let repaired = repair(&files, &handle, Path::new(PATH)).await;
+        repaired.map_err(|error| error.to_string())
+    };
+    let pages_of = |bytes: &[u8]| bytes[2 * 4096..].to_vec();
+    let (sound, damaged) = (pages_of(&sound), pages_of(&damaged));
+    every(&base, sample, story, |disk, repaired, close_failed, label| {
+        assert!(label != "None" || repaired.is_ok(), "{repaired:?}");
+        assert!(
+            repaired.is_err() || !something_failed(&disk),
+            "{label}: nothing told"
+        );
+        let found = pages_of(&disk.bytes(PATH).unwrap());
+        let as_it_should_be = found == sound;
+        assert!(
+            repaired.is_err() || as_it_should_be,
+            "{label}: not all of it was mended"
+        );
+        let mut pages = found
+            .chunks(4096)
+            .zip(sound.chunks(4096).zip(damaged.chunks(4096)));
+        let is_known = pages.all(|(page, (sound, damaged))| page == sound || page == damaged);
+        assert!(is_known, "{label}: a page is neither as it was nor mended");
+        let disk = if close_failed {
+            disk.crash_image(Loss::Nothing, &mut Random::from_seed(6))
+        } else {
+            disk
+        };
+        let again = run_on(&disk.clock().clone(), &disk, story).unwrap();
+        assert!(again.is_ok(), "{label}: not possible again: {again:?}");
+        assert!(
+            pages_of(&disk.bytes(PATH).unwrap()) == sound,
+            "{label}: mended wrongly"
+        );
+        opens(disk, false, label);
+    });
+}
+
+/// The backup ends with the error, or is whole.
 fn backing_up(sample: Sample) {
     let (base, field, ledger) = filled();
     let story = |files: Files, handle: Handle| async move {
@@ -279,6 +435,66 @@ fn backing_up(sample: Sample) {
         }
         still_whole(disk, close_failed, &field, &ledger, label);
     });
+}
+
+/// The backup fails, and sessions that work meanwhile do not notice: the instance goes on, closes cleanly, and holds everything.
+fn backing_up_under_load(sample: Sample) {
+    let (base, field, ledger) = filled();
+    let sample = Sample {
+        purpose: Some(Purpose::Backup),
+        ..sample
+    };
+    let base_field = &*Box::leak(Box::new(field.clone()));
+    let base_ledger = &*Box::leak(Box::new((ledger.committed.len(), Rc::new(ledger.clone()))));
+    let story = |files: Files, handle: Handle| async move {
+        let (instance, _) = open(&files, &handle, &Setup::default(), 4).await.unwrap();
+        let ledger = Rc::new(RefCell::new((*base_ledger.1).clone()));
+        let stop = Rc::new(Cell::new(false));
+        let session = {
+            let (instance, ledger, stop) = (instance.clone(), ledger.clone(), stop.clone());
+            handle.spawn(async move {
+                let mut random = Random::from_seed(8);
+                let weights = Weights::swarm(&mut random);
+                let mut serial = 1_000;
+                // A few more after the backup has ended.
+                let mut left = 20;
+                while left > 0 {
+                    left -= u64::from(stop.get());
+                    serial += 1;
+                    one_transaction(&instance, base_field, &weights, serial, &mut random, &ledger).await?;
+                }
+                Ok::<_, EngineError>(())
+            })
+        };
+        let copied = async {
+            let mut backup = Backup::start(&instance, 1, 16 * 1024)?;
+            while backup.next_chunk().await?.is_some() {}
+            backup.finish().await.map(drop)
+        }
+        .await;
+        stop.set(true);
+        session.await.expect("sessions go on");
+        instance.checkpoint().await.expect("checkpoints go on");
+        instance.close().await.expect("a clean close");
+        (copied.is_ok(), Rc::try_unwrap(ledger).ok().unwrap().into_inner())
+    };
+    every(
+        &base,
+        sample,
+        story,
+        |disk, (copied, ledger), close_failed, label| {
+            let is_failed = |entry: &TraceEntry| {
+                entry.purpose == Purpose::Backup && matches!(entry.stage, Stage::Failed(_))
+            };
+            assert_eq!(copied, !disk.trace().iter().any(is_failed), "{label}");
+            assert!(label != "None" || copied);
+            assert!(
+                ledger.committed.len() > base_ledger.0 + 10,
+                "{label}: nobody worked"
+            );
+            still_whole(disk, close_failed, &field, &ledger, label);
+        },
+    );
 }
 
 /// A database whose log has several generations to be redone.
@@ -347,8 +563,14 @@ fn recovering_in_steps(sample: Sample) {
     });
 }
 
-const SAMPLED: Sample = Sample { step: 7 };
-const ALL: Sample = Sample { step: 1 };
+const SAMPLED: Sample = Sample {
+    step: 7,
+    purpose: None,
+};
+const ALL: Sample = Sample {
+    step: 1,
+    purpose: None,
+};
 
 #[test]
 fn creating_survives_any_io_failing() {
@@ -362,12 +584,24 @@ fn preparing_survives_any_io_failing() {
 
 #[test]
 fn verifying_survives_any_io_failing() {
-    verifying(SAMPLED);
+    verifying(SAMPLED, Depth::Pages);
+    verifying(SAMPLED, Depth::Deep);
+}
+
+#[test]
+fn exporting_and_repairing_survive_any_io_failing() {
+    exporting(SAMPLED);
+    repairing(SAMPLED);
 }
 
 #[test]
 fn backing_up_survives_any_io_failing() {
     backing_up(SAMPLED);
+}
+
+#[test]
+fn an_instance_goes_on_when_its_backup_fails() {
+    backing_up_under_load(ALL);
 }
 
 #[test]
@@ -377,8 +611,11 @@ fn recovering_in_steps_survives_any_io_failing() {
 
 #[test]
 #[ignore = "slow: every operation and every kind of failure; `make slow`"]
-fn verifying_backing_up_and_recovering_survive_every_io_failing() {
-    verifying(ALL);
+fn everything_else_survives_every_io_failing() {
+    verifying(ALL, Depth::Pages);
+    verifying(ALL, Depth::Deep);
+    exporting(ALL);
+    repairing(ALL);
     backing_up(ALL);
     recovering_in_steps(ALL);
 }

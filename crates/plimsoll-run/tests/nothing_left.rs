@@ -2,7 +2,8 @@
 //!
 //! Why it matters: whoever runs plan after plan in one process pays for what each of them leaves, and a listener waits for the end of a channel that
 //! is still held. Buffers are counted by the disk that lent them; tasks, files, instances and recorders hold the disk, its clock or the channels.
-//! Only a run whose I/O hangs is left to the end of the process on purpose (`hung_io.rs`).
+//! Only a run whose I/O hangs is left to the end of the process on purpose (`hung_io.rs`). And a run in which an I/O failed never looks as if nothing
+//! had happened: it ends as failed, or its events tell of the error.
 
 #[path = "load/support.rs"]
 #[expect(dead_code, reason = "each program uses its part of the support")]
@@ -26,9 +27,12 @@ enum Mishap {
     /// An operation fails, and every one after it if `is_lasting`.
     Failing {
         nth: u64,
+        kind: DiskErrorKind,
         is_lasting: bool,
     },
 }
+
+const KINDS: [DiskErrorKind; 3] = [DiskErrorKind::Medium, DiskErrorKind::Full, DiskErrorKind::Gone];
 
 /// A second of measuring on a small database.
 fn spec(backend: &str) -> Value {
@@ -53,8 +57,12 @@ fn run(spec: &Value, mishap: &Mishap, label: &str) -> (RunOutcome, u64) {
             });
             disk.power_cut_at(*then);
         }
-        Mishap::Failing { nth, is_lasting } => {
-            let mut rule = FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).nth(*nth);
+        Mishap::Failing {
+            nth,
+            kind,
+            is_lasting,
+        } => {
+            let mut rule = FaultRule::new(Effect::Fail(*kind)).nth(*nth);
             if *is_lasting {
                 rule.limit = u64::MAX;
             }
@@ -65,15 +73,18 @@ fn run(spec: &Value, mishap: &Mishap, label: &str) -> (RunOutcome, u64) {
     let ((samples, rows), (events, told)) = (channel(), channel());
     let output = Output { samples, events };
     let outcome = execute(spec, disk.clock().clone(), disk.clone(), output, stop);
+    let mut errors_told = 0;
     // Before the disk goes on: it may hold operations, but nobody whom a listener waits for.
     assert!(
-        is_closed(&rows),
+        is_closed(&rows, drop),
         "{label}: somebody still holds the channel of samples"
     );
     assert!(
-        is_closed(&told),
+        is_closed(&told, |event| errors_told += u64::from(event.kind == "io_error")),
         "{label}: somebody still holds the channel of events"
     );
+    let expected = u64::from(matches!(mishap, Mishap::Failing { .. }) && !disk.injected().is_empty());
+    assert!(errors_told >= expected, "{label}: nobody was told of the error");
     let operations = disk.events() / 2;
     disk.clear_faults();
     nothing_is_left(&disk, label);
@@ -100,8 +111,8 @@ fn nothing_is_left(disk: &Rc<MemoryDisk>, label: &str) {
     );
 }
 
-fn is_closed<T>(receiver: &Receiver<T>) -> bool {
-    receiver.try_iter().for_each(drop);
+fn is_closed<T>(receiver: &Receiver<T>, look: impl FnMut(T)) -> bool {
+    receiver.try_iter().for_each(look);
     matches!(receiver.try_recv(), Err(TryRecvError::Disconnected))
 }
 
@@ -149,10 +160,40 @@ fn a_run_with_a_failing_io_leaves_nothing() {
         let places = (1..20).chain((20..operations).step_by(operations as usize / 12));
         for nth in places {
             let is_lasting = nth.is_multiple_of(2);
-            let label = format!("{name}, operation {nth} failing");
-            let (outcome, _) = run(&spec, &Mishap::Failing { nth, is_lasting }, &label);
-            failed += u64::from(outcome.ending == Ending::Failed);
+            let kind = KINDS[nth as usize / 2 % KINDS.len()];
+            let label = format!("{name}, operation {nth} failing: {kind:?}");
+            let mishap = Mishap::Failing {
+                nth,
+                kind,
+                is_lasting,
+            };
+            failed += u64::from(run(&spec, &mishap, &label).0.ending == Ending::Failed);
         }
         assert!(failed > 10, "{name}: only {failed} runs failed");
+    }
+}
+
+#[test]
+#[ignore = "slow: every operation and every kind of failure; `make slow`"]
+fn a_run_with_any_io_failing_in_any_way_leaves_nothing_and_tells() {
+    for (name, spec) in specs() {
+        let (_, operations) = run(&spec, &Mishap::Nothing, &name);
+        let (mut runs, mut failed) = (0, 0);
+        for nth in 1..=operations {
+            for (kind, is_lasting) in KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+                let label = format!("{name}, operation {nth} failing: {kind:?}, lasting {is_lasting}");
+                let mishap = Mishap::Failing {
+                    nth,
+                    kind,
+                    is_lasting,
+                };
+                let (outcome, _) = run(&spec, &mishap, &label);
+                failed += u64::from(outcome.ending == Ending::Failed);
+                runs += 1;
+            }
+        }
+        println!(
+            "{name}: {operations} operations, {runs} runs, {failed} of them failed, all told of the error"
+        );
     }
 }
