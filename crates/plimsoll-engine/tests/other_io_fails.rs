@@ -591,7 +591,7 @@ fn verifying_survives_any_io_failing() {
 #[test]
 fn exporting_and_repairing_survive_any_io_failing() {
     exporting(SAMPLED);
-    repairing(SAMPLED);
+    repairing(ALL);
 }
 
 #[test]

@@ -268,6 +268,11 @@ fn one_life(directory: &Path, field: &Field, life: u64, milliseconds: u64) -> Le
         Some(SIGKILL),
         "life {life} ended by itself: {status}\n{complaints}"
     );
+    // One that has panicked takes its time to die of it.
+    assert!(
+        complaints.is_empty(),
+        "life {life} complained before it was killed:\n{complaints}"
+    );
     let mut ledger = Ledger::default();
     lines.iter().for_each(|line| note(field, &mut ledger, line));
     ledger
