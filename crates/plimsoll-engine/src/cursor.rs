@@ -9,7 +9,7 @@ use std::ops::Bound;
 use crate::PageNumber;
 use crate::batch::{Batch, Step};
 use crate::btree::{Tree, descend, descend_first, descend_last};
-use crate::error::Result;
+use crate::error::{PageDamage, Result};
 use crate::transaction::Transaction;
 use crate::versions::RowKey;
 
@@ -57,6 +57,15 @@ impl KeyRange {
             low: Bound::Included(prefix.to_vec()),
             high,
         }
+    }
+
+    /// Whether this is the key itself from which a cursor sets out.
+    fn begins_with(&self, key: &[u8], direction: Direction) -> bool {
+        let bound = match direction {
+            Direction::Forward => &self.low,
+            Direction::Backward => &self.high,
+        };
+        matches!(bound, Bound::Included(first) if first == key)
     }
 
     fn holds(&self, key: &[u8]) -> bool {
@@ -190,18 +199,25 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Walks over a run of empty leaves in one look, however long.
+    /// Walks over a run of empty leaves in one look, however long. Leaves of a damaged tree may lead around in circles, or to a key that the
+    /// branches do not lead to.
     async fn skip_empty_leaves(&mut self) -> Result<()> {
         let work = self.transaction.work().clone();
         let database = work.store.database(self.tree.database)?;
         let (tree, direction, range) = (self.tree, self.direction, self.range.clone());
+        let pages = database.pages_in_use();
         let next_key = work
             .store
             .look(&database, |batch| {
-                let mut leaf = start_leaf(batch, &tree, &range, direction)?;
-                loop {
+                let first = start_leaf(batch, &tree, &range, direction)?;
+                let mut leaf = first;
+                for _ in 0..pages {
                     let found = leaf_rows(batch, leaf, &range, direction)?;
                     if let Some((key, _)) = found.rows.into_iter().next() {
+                        // This very key was descended to before, and was not where that led.
+                        if leaf != first && range.begins_with(&key, direction) {
+                            return Err(batch.damaged(leaf, PageDamage::Link("the branches lead elsewhere")));
+                        }
                         return Ok(Some(key));
                     }
                     if found.beyond || found.next == 0 {
@@ -209,6 +225,8 @@ impl<'a> Cursor<'a> {
                     }
                     leaf = found.next;
                 }
+                let why = "its neighbours lead around in circles";
+                Err(batch.damaged(leaf, PageDamage::Link(why)))
             })
             .await?;
         match next_key {

@@ -334,7 +334,7 @@ fn exporting(sample: Sample) {
                 }
             }
             let closed = reader.close().await;
-            written.and(closed.map_err(Into::into))
+            written.and(closed)
         };
         let ended: Result<(), ReadError> = exported.await;
         (ended.map_err(|error| error.to_string()), text)

@@ -25,7 +25,9 @@ enum Fate {
     Mended,
     /// Reading all rows does not come by it; whoever looks at every page names it.
     Noticed,
-    /// Rows, or the whole database, are refused with an error.
+    /// Pages that are sound each by itself do not fit together, and reading fails over that.
+    Misfit,
+    /// Rows, or the whole database, are refused with an error that names the damage.
     Refused,
     /// A wrong row came back, or rows are missing without an error.
     Missed,

@@ -1,11 +1,16 @@
 //! Damaged pages: every page that was ever written, whatever it is there for, of databases with pages of each size.
 
+use std::ops::Bound;
+
+use plimsoll_engine::cursor::{Cursor, Direction, KeyRange};
+use plimsoll_engine::error::{EngineError, PageDamage};
 use plimsoll_engine::page::PageView;
-use plimsoll_engine::{PageClass, PageSize, classify};
+use plimsoll_engine::{PageClass, PageSize, classify, set_checksum};
 use plimsoll_io::Random;
 
 use crate::patient::Patient;
 use crate::seeds::seeds;
+use crate::support::*;
 use crate::{Fate, Table};
 
 /// The first eight bytes are the checksum, and this bit says which checksum a page has: it cannot correct a flip of itself.
@@ -213,4 +218,50 @@ fn the_patient_is_sound_before_it_is_damaged() {
         }
         assert_eq!(patient.examine(&patient.copy(&patient.new)).0, Fate::Harmless);
     }
+}
+
+/// Leaves that are sound each by itself and lead to each other: whoever looks for a row behind them all is told, and does not go around for ever.
+///
+/// Found by the slow campaign, in a page whose last three writes were lost.
+#[test]
+fn leaves_that_lead_around_in_circles_are_refused() {
+    let patient = Patient::new(PageSize::KIB_4);
+    let mut bytes = patient.new.clone();
+    let view = |page: u32| PageView::new(&patient.new[patient.place(page)], patient.size);
+    let is_last = |page: &&u32| {
+        let (page, leaf) = (**page, view(**page));
+        // Pages that were given back still say what they were.
+        let is_linked = leaf.previous() != 0 && view(leaf.previous()).next() == page;
+        leaf.object() == patient.tree.object && leaf.is_leaf() && leaf.next() == 0 && is_linked
+    };
+    let last = *patient.pages.iter().find(is_last).expect("a last leaf");
+    let before = view(last).previous();
+    let range = patient.place(last);
+    bytes[range.start + 20..range.start + 24].copy_from_slice(&before.to_le_bytes());
+    set_checksum(&mut bytes[range], last);
+    let (tree, copy) = (patient.tree, patient.copy(&bytes));
+    let found = run_on(&copy.clock().clone(), &copy, move |files, handle| async move {
+        let (instance, _) = open(&files, &handle, &Setup::default(), 9).await.unwrap();
+        let transaction = instance.begin();
+        let range = KeyRange {
+            low: Bound::Included(vec![b'z']),
+            high: Bound::Unbounded,
+        };
+        let mut cursor = Cursor::new(&transaction, tree, range, Direction::Forward);
+        let found = cursor.next().await;
+        drop(transaction);
+        let _ = instance.close().await;
+        found
+    })
+    .unwrap();
+    assert!(
+        matches!(
+            &found,
+            Err(EngineError::DamagedPage {
+                damage: PageDamage::Link(_),
+                ..
+            })
+        ),
+        "{found:?}"
+    );
 }

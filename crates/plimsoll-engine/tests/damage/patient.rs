@@ -306,7 +306,7 @@ fn refusal(error: &EngineError) -> Fate {
     match error {
         EngineError::DamagedPage { .. } | EngineError::BadHeader { .. } => Fate::Refused,
         // Pages that are sound each by itself do not fit together.
-        EngineError::BadRow(_) => Fate::Refused,
+        EngineError::BadRow(_) | EngineError::RowNotFound => Fate::Misfit,
         error => panic!("this is no way to refuse damage: {error}"),
     }
 }
@@ -358,9 +358,9 @@ async fn read_messages(instance: &Instance) -> Result<Fate> {
     let mut count = 0;
     loop {
         match cursor.next().await {
-            Ok(Some(_)) => count += 1,
+            Ok(Some(_)) if count < MESSAGES => count += 1,
             Ok(None) if count == MESSAGES => return Ok(fate),
-            Ok(None) => return Ok(Fate::Missed),
+            Ok(_) => return Ok(Fate::Missed),
             Err(error) => return Ok(fate.max(refusal(&error))),
         }
     }
