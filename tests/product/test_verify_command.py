@@ -1,6 +1,8 @@
 """`plimsoll verify` on the databases a run left behind: sound, damaged and not a database at all."""
 
+import functools
 import json
+import operator
 import os
 import shutil
 import subprocess
@@ -71,6 +73,77 @@ def test_damage_is_classified_and_named(database: Path, tmp_path: Path) -> None:
     assert result.returncode == 1
     assert "1 bad, 1 correctable, 1 wrong page number" in result.stdout
     assert "page 799 at offset 26214400: wrong page number, it is page 699" in result.stdout
+
+
+def test_what_is_wrong_beside_pages_is_said(database: Path, tmp_path: Path) -> None:
+    """Who reads "damaged; 0 bad" wants to know why; `edb repair` must not call such a file whole either."""
+    damaged = tmp_path / "cut.edb"
+    shutil.copy(database, damaged)
+    with damaged.open("r+b") as file:
+        file.truncate(1000 * PAGE + 77)
+        file.write(b"destroyed" * 50)
+    result = verify(damaged)
+    assert result.returncode == 1
+    for words in ("first copy of its header is damaged", "77 bytes", "pages are missing at its end"):
+        assert words in result.stdout
+    repaired = subprocess.run(
+        [*PLIMSOLL, "edb", "repair", str(damaged), "--in-place"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert repaired.returncode == 1, repaired.stdout + repaired.stderr
+    assert "pages are missing at its end" in repaired.stdout and "77 bytes follow" in repaired.stdout
+
+
+def test_an_emptied_log_is_damage(database: Path, tmp_path: Path) -> None:
+    """Acknowledged changes were in it."""
+    log = tmp_path / "E00.log"
+    log.touch()
+    result = verify(log)
+    assert result.returncode == 1, result.stdout
+    assert "the log that was in it is lost" in result.stdout
+
+
+def test_a_database_that_needs_its_log_is_not_called_damaged(database: Path, tmp_path: Path) -> None:
+    """It cannot be checked deeply, which is neither damage nor a pass."""
+    dirty = tmp_path / "dirty.edb"
+    shutil.copy(database, dirty)
+    with dirty.open("r+b") as file:
+        for copy in range(2):
+            file.seek(copy * PAGE)
+            header = bytearray(file.read(PAGE))
+            header[52] = 2
+            words = memoryview(header).cast("I")
+            words[0] = functools.reduce(operator.xor, words[1:], 0x89ABCDEF)
+            file.seek(copy * PAGE)
+            file.write(header)
+    assert verify(dirty).returncode == 0
+    result = verify(dirty, "--deep")
+    assert result.returncode == 2, result.stdout
+    assert ": sound;" in result.stdout and "could not be checked deeply" in result.stdout
+
+
+def test_what_cannot_be_entered_is_not_passed_over(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is in such a directory nobody knows; root enters all, so the refusal is made here."""
+    from plimsoll.cli.verify import _files_in
+
+    shutil.copy(database, tmp_path / "database001.edb")
+    (tmp_path / "closed").mkdir()
+    scandir = os.scandir
+
+    def refuse(place: str) -> object:
+        if Path(place).name == "closed":
+            raise PermissionError(13, "Permission denied", place)
+        return scandir(place)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    unseen: list[str] = []
+    assert [path.name for path in _files_in(tmp_path, unseen)] == ["database001.edb"]
+    assert unseen == [f"{tmp_path}/closed: permission denied"]
 
 
 def test_what_is_no_database_is_a_usage_error(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ use plimsoll_io::{Context, Files, Handle, Purpose};
 use serde::Serialize;
 
 use self::catalog_check::SystemTables;
+use self::extents::Extents;
+pub(crate) use self::extents::Range as PageRange;
 pub use self::finding::{Finding, Findings, Unchecked};
 use self::pages::PageSource;
 use self::space::Space;
@@ -153,6 +155,47 @@ pub async fn verify_trees(
     let path = path.as_ref();
     let reader = DatabaseReader::open_without_catalog(files, handle, path, WhenDirty::Refuse).await?;
     check(files, handle, path, reader, trees, options).await
+}
+
+/// The pages of a clean database that its tables, indexes and long values hold something on.
+pub(crate) struct PagesInUse(Extents);
+
+impl PagesInUse {
+    /// Those of these stretches, which may come in any order.
+    pub(crate) fn of(&self, pages: Vec<PageRange>) -> Vec<PageRange> {
+        Extents::of(pages).0.within(&self.0).ranges().to_vec()
+    }
+}
+
+/// Which pages are owned by some tree of the catalog and free in none; `None` where some space cannot be read or contradicts itself. What
+/// only the database root owns may be lost to everybody since a crash, which is no damage.
+///
+/// # Errors
+/// When the database cannot be read at all, is dirty, or neither copy of its catalog can be read.
+pub(crate) async fn pages_in_use(
+    files: &Files,
+    handle: &Handle,
+    path: &Path,
+    options: DeepOptions,
+) -> Result<Option<PagesInUse>, ReadError> {
+    let reader = DatabaseReader::open(files, handle, path, WhenDirty::Refuse).await?;
+    let trees = catalog_trees(reader.tables());
+    let source = PageSource::open(files, handle, path, &reader, options).await?;
+    let mut walker = Walker::new(source.clone(), reader.header(), reader.page_max(), 1);
+    let spaces = space::read_all(&mut walker, &trees).await;
+    source.close().await?;
+    reader.close().await?;
+    let spaces: Option<Vec<Space>> = spaces?.into_iter().collect();
+    let Some(spaces) = spaces.filter(|_| walker.findings.listed.is_empty()) else {
+        return Ok(None);
+    };
+    let owned = spaces
+        .iter()
+        .skip(1)
+        .flat_map(|space| space.owned.ranges().to_vec());
+    let owned = Extents::of(owned.collect()).0;
+    let free = spaces.iter().flat_map(|space| space.free.ranges().to_vec());
+    Ok(Some(PagesInUse(owned.without(&Extents::of(free.collect()).0))))
 }
 
 async fn check(

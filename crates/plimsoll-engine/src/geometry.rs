@@ -62,6 +62,12 @@ impl PageSize {
     pub fn file_bytes(self, pages_owned: u32) -> u64 {
         (u64::from(pages_owned) + 2) * u64::from(self.0)
     }
+
+    /// How many pages a file of this length lacks of a database that owns pages 1 to `pages_owned`.
+    pub fn pages_missing(self, pages_owned: u32, length_bytes: u64) -> u64 {
+        let pages = (length_bytes / u64::from(self.0)).saturating_sub(2);
+        u64::from(pages_owned).saturating_sub(pages)
+    }
 }
 
 impl fmt::Display for PageSize {

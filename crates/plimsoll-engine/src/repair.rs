@@ -10,6 +10,7 @@ use plimsoll_io::{Buffer, Context, DiskError, Durability, File, Files, Handle, O
 use serde::Serialize;
 
 use crate::reader::ReadError;
+use crate::verify::used::{Reach, reach};
 use crate::{
     DatabaseHeader, DatabaseState, FormatError, HeaderCopy, LogTime, PageClass, PageNumber, PageSize,
     classify, header_checksum, mend,
@@ -40,6 +41,10 @@ pub struct RepairReport {
     pub beyond_repair: Vec<PageNumber>,
     /// The copy of the header that was rewritten from the other: 0 or 1.
     pub header_copy_mended: Option<u8>,
+    /// Pages that the database owns and the file is too short for: nothing brings them back.
+    pub pages_missing: u64,
+    /// Bytes after the last whole page.
+    pub trailing_bytes: u64,
 }
 
 /// Mends what can be mended.
@@ -98,6 +103,12 @@ async fn repair_open(file: &File, handle: &Handle) -> Result<RepairReport, ReadE
         &mut report,
     )
     .await?;
+    // Asked last, because a mended page may be needed to know.
+    let length_bytes = file.opened().length_bytes;
+    if let Reach::To(last) = reach(file, size).await {
+        report.pages_missing = size.pages_missing(last, length_bytes);
+    }
+    report.trailing_bytes = length_bytes % size.bytes() as u64;
     Ok(report)
 }
 

@@ -12,7 +12,7 @@ mod log;
 mod misplaced;
 mod report;
 mod scan;
-mod used;
+pub(crate) mod used;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -21,7 +21,7 @@ use plimsoll_io::{Context, File, Files, Handle, OpenMode, Purpose};
 
 pub use report::{FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, Unreadable, VerifyReport};
 
-use crate::deep::{DeepOptions, verify_deep};
+use crate::deep::{DeepOptions, pages_in_use, verify_deep};
 use crate::reader::ReadError;
 use crate::{DatabaseHeader, FileType, FormatError};
 
@@ -31,6 +31,8 @@ pub enum Depth {
     /// Every page by itself.
     #[default]
     Pages,
+    /// Also whether pages of a clean database that were never written are free.
+    Space,
     /// Also whether the pages of a database make one; see [`crate::deep`].
     Deep,
 }
@@ -120,27 +122,42 @@ async fn verify_file(
         Ok(file) => file,
         Err(error) => return (FileReport::unusable(path, error.to_string()), None),
     };
-    let (mut report, link) = match verify_open(files, &file, handle, options, number).await {
+    let (mut report, link, blank) = match verify_open(files, &file, handle, options, number).await {
         Ok(checked) => checked,
-        Err(error) => (FileReport::unusable(path, error.to_string()), None),
+        Err(error) => (FileReport::unusable(path, error.to_string()), None, None),
     };
     // A close that fails has nothing to do with what was read.
     let _ = file.close(context).await;
+    let deep_options = DeepOptions {
+        read_bytes: options.read_bytes,
+        reads_outstanding: options.reads_outstanding,
+        findings_max: options.findings_max,
+        ..DeepOptions::default()
+    };
     if options.depth == Depth::Deep && report.kind == "database" {
-        let deep_options = DeepOptions {
-            read_bytes: options.read_bytes,
-            reads_outstanding: options.reads_outstanding,
-            findings_max: options.findings_max,
-            ..DeepOptions::default()
-        };
         match verify_deep(files, handle, path, deep_options).await {
             Ok(deep) => report.deep = Some(deep),
             Err(error) => report.deep_error = Some(error.to_string()),
         }
     }
+    if let Some(blank) = blank.filter(|blank| !blank.is_empty()) {
+        match pages_in_use(files, handle, path, deep_options).await {
+            Ok(Some(in_use)) => report.note_blank(&in_use.of(blank)),
+            // A blank page may be the very one that is needed to know.
+            Ok(None) => report
+                .reasons
+                .push("which of its pages are free cannot be read".to_owned()),
+            Err(error) => report
+                .reasons
+                .push(format!("it cannot be read as a whole: {error}")),
+        }
+    }
     report.finish(handle.now() - started);
     (report, link)
 }
+
+/// What was found in a file, its place in a stream of logs, and its pages that were never written.
+type Checked = (FileReport, Option<log::ChainLink>, database::BlankPages);
 
 async fn verify_open(
     files: &Files,
@@ -148,7 +165,7 @@ async fn verify_open(
     handle: &Handle,
     options: &VerifyOptions,
     number: usize,
-) -> Result<(FileReport, Option<log::ChainLink>), ReadError> {
+) -> Result<Checked, ReadError> {
     let start = read_start(file).await?;
     let fault = |fault| ReadError::Format {
         path: file.path().to_owned(),
@@ -156,28 +173,36 @@ async fn verify_open(
     };
     let error = match DatabaseHeader::choose(&start) {
         Ok((header, _)) => {
-            let report = database::verify_database(file, handle, options, &start, Some(header)).await?;
-            return Ok((report, None));
+            let (report, blank) =
+                database::verify_database(file, handle, options, &start, Some(header)).await?;
+            return Ok((report, None, blank));
         }
         Err(error) => error,
     };
     if log::may_be_prepared(file.path(), &start) {
-        return Ok((log::verify_prepared(file, handle).await?, None));
+        return Ok((log::verify_prepared(file, handle).await?, None, None));
+    }
+    if log::is_lost(file.path(), &start) {
+        return Ok((log::lost_log(file), None, None));
     }
     let report = match FileType::of_header(&start) {
-        Some(FileType::Log) => return Ok(log::verify_log(files, handle, file, number).await),
+        Some(FileType::Log) => {
+            let (report, link) = log::verify_log(files, handle, file, number).await;
+            return Ok((report, link, None));
+        }
         Some(FileType::Checkpoint) => log::verify_checkpoint(file).await?,
         Some(FileType::FlushMap) => log::verify_flush_map(file, handle, options.findings_max).await?,
         // A first page of zeros or garbage may be a lost header.
         Some(FileType::Database | FileType::Other(_)) if database::guess_page_size(&start).is_some() => {
-            database::verify_database(file, handle, options, &start, None).await?
+            let (report, _) = database::verify_database(file, handle, options, &start, None).await?;
+            report
         }
         Some(found @ (FileType::Streaming | FileType::TemporaryDatabase)) => {
             return Err(fault(FormatError::FileType { found }));
         }
         _ => return Err(fault(error)),
     };
-    Ok((report, None))
+    Ok((report, None, None))
 }
 
 /// Bytes at the start of the file that show what it is: two headers and the first page of the largest size.

@@ -40,6 +40,26 @@ fn a_damaged_page_is_named_and_its_consequences_are_not() {
     }
 }
 
+/// The space of a tree is known from all of its extents or not at all: half of them make every page beyond look stolen or lost.
+#[test]
+fn a_damaged_page_of_a_space_tree_is_the_only_finding() {
+    for object in [1, TABLE] {
+        let mut patient = Patient::new();
+        for page in [patient.owned_page(object), patient.free_page(object)] {
+            let before = patient.raw(page).to_vec();
+            patient.raw(page)[100..200].fill(0xA5);
+            let report = patient.report();
+            assert!(
+                matches!(report.findings[..], [Finding::PageDamaged { page: found, .. }] if found == page),
+                "{:?}",
+                report.findings
+            );
+            assert!(!report.unchecked.is_empty(), "what could not be checked is said");
+            patient.raw(page).copy_from_slice(&before);
+        }
+    }
+}
+
 #[test]
 fn an_empty_page_in_use_is_damage() {
     let mut patient = Patient::new();

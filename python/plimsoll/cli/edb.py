@@ -160,7 +160,7 @@ def repair(
     """Mend the pages of a database in which a bit has flipped, and a damaged header whose other copy is sound; on a copy unless told otherwise.
 
     Only of a database that was shut down cleanly and that nobody has open. Exits with 0 when nothing damaged is left, 1 when there are pages beyond
-    repair: those are as they were.
+    repair, which are as they were, or when part of the file is missing.
     """
     from plimsoll import _native
 
@@ -188,7 +188,22 @@ def repair(
             typer.echo(f"  page {page}: {words}")
     if report["header_copy_mended"] is not None:
         typer.echo(f"  copy {report['header_copy_mended']} of the header: mended from the other")
-    raise typer.Exit(course.EXIT_FAIL if report["pages_beyond_repair"] else course.EXIT_PASS)
+    lost = _lost(report)
+    for line in lost:
+        typer.echo(f"  {line}")
+    raise typer.Exit(course.EXIT_FAIL if report["pages_beyond_repair"] or lost else course.EXIT_PASS)
+
+
+def _lost(report: dict[str, Any]) -> list[str]:
+    """What no page can be mended for, in sentences."""
+    found = []
+    if report["pages_missing"]:
+        found.append(f"{report['pages_missing']:,} pages are missing at its end; restore the database")
+    if report["trailing_bytes"]:
+        found.append(f"{report['trailing_bytes']} bytes follow its last whole page")
+    if not report["pages_seen"]:
+        found.append("it has no pages")
+    return found
 
 
 def _copy(file: Path, target: Path) -> None:

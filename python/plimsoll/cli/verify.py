@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +12,7 @@ import typer
 
 from plimsoll import folder
 from plimsoll.cli import course
+from plimsoll.folder import printable
 from plimsoll.untrusted import parse_json
 
 FINDINGS_SHOWN_MAX = 20
@@ -26,11 +29,17 @@ def verify(
 ) -> None:
     """Check every page and both headers of database files, and whole logs, checkpoints and flush maps. Never writes.
 
-    Exits with 0 when everything is sound, 1 when something is damaged or needs correction, 2 when a file cannot be used.
+    Exits with 0 when everything is sound, 1 when something is damaged or needs correction, 2 when a file cannot be used or something could
+    not be looked at.
     """
     from plimsoll import _native
 
-    files = [file for path in paths for file in (_files_in(path) if path.is_dir() else [path])]
+    unseen: list[str] = []
+    files = [file for path in paths for file in (_files_in(path, unseen) if path.is_dir() else [path])]
+    for line in unseen:
+        typer.echo(f"not looked at: {line}", err=True)
+    if not files and unseen:
+        raise typer.Exit(course.EXIT_USAGE)
     if not files:
         course.stop_with(course.EXIT_USAGE, "there are no files of the format there; name a file to check it anyway")
     try:
@@ -43,15 +52,41 @@ def verify(
         for file in report["files"]:
             _show(file)
     verdicts = {file["verdict"] for file in report["files"]}
-    if "unusable" in verdicts:
+    unseen += [file["path"] for file in report["files"] if file["deep_error"] and file["verdict"] == "sound"]
+    if "unusable" in verdicts or unseen:
         raise typer.Exit(course.EXIT_USAGE)
     raise typer.Exit(course.EXIT_PASS if verdicts == {"sound"} else course.EXIT_FAIL)
 
 
-def _files_in(directory: Path) -> list[Path]:
-    """The files of the format in a directory and below it, in the order of their names; logs of a run folder are other logs."""
-    found = (path for path in directory.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-    return sorted(path for path in found if path.name not in (folder.EVENTS, folder.TERMINAL))
+def _files_in(directory: Path, unseen: list[str]) -> list[Path]:
+    """The files of the format in a directory and below it, in the order of their names; logs of a run folder are other logs.
+
+    What cannot be entered is noted in `unseen`, because nobody knows what is in it.
+    """
+
+    def note(error: OSError) -> None:
+        unseen.append(f"{printable(Path(error.filename or directory))}: {(error.strerror or str(error)).lower()}")
+
+    found = []
+    for place, _, names in os.walk(directory, onerror=note):
+        for name in names:
+            path = Path(place, name)
+            try:
+                wanted = path.suffix in SUFFIXES and name not in (folder.EVENTS, folder.TERMINAL) and _is_file(path)
+            except OSError as error:
+                note(error)
+                continue
+            if wanted:
+                found.append(path)
+    return sorted(found)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a path is a file; a link that leads nowhere is none, and what may not be looked at is an error."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def _show(file: dict[str, Any]) -> None:
@@ -64,6 +99,8 @@ def _show(file: dict[str, Any]) -> None:
         f"{file['uninitialized']} uninitialized, {file['unreadable']} unreadable; "
         f"{file['seconds']:.1f} s, {file['mib_per_s']:.0f} MiB/s"
     )
+    for reason in file["reasons"]:
+        typer.echo(f"  {reason}")
     if file.get("deep"):
         deep = file["deep"]
         typer.echo(
@@ -72,8 +109,12 @@ def _show(file: dict[str, Any]) -> None:
         )
         for finding in deep["findings"][:FINDINGS_SHOWN_MAX]:
             typer.echo(f"  {json.dumps(finding)}")
+        for left in deep["unchecked"][:FINDINGS_SHOWN_MAX]:
+            typer.echo(f"  not checked: {left['what']}: {left['reason']}")
+        if len(deep["unchecked"]) > FINDINGS_SHOWN_MAX:
+            typer.echo(f"  and {len(deep['unchecked']) - FINDINGS_SHOWN_MAX} more not checked; --json lists them")
     if file.get("deep_error"):
-        typer.echo(f"  deep: could not be checked: {file['deep_error']}")
+        typer.echo(f"  could not be checked deeply: {file['deep_error']}")
     for finding in file["findings"][:FINDINGS_SHOWN_MAX]:
         what = finding["class"].replace("_", " ")
         whose = f", it is page {finding['found']}" if "found" in finding else ""

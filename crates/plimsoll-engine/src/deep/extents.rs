@@ -3,7 +3,7 @@
 use crate::PageNumber;
 
 /// Pages `first` to `last`, both included.
-pub(super) type Range = (PageNumber, PageNumber);
+pub type Range = (PageNumber, PageNumber);
 
 /// Disjoint ranges in ascending order, never touching each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -107,6 +107,14 @@ async fn read_one(walker: &mut Walker, tree: &KnownTree) -> Result<Option<Space>
     };
     let (owned, owned_pages) = read_extents(walker, tree, header.last_word).await?;
     let (free, free_pages) = read_extents(walker, tree, available_root).await?;
+    if walker.is_incomplete(&[object]) {
+        // From half of the extents nothing follows, neither about this tree nor about those above and below.
+        let what = format!("which pages object {object} owns, and which of them are free");
+        walker
+            .findings
+            .not_checked(what, "a tree of its space could not be read in full");
+        return Ok(None);
+    }
     let (owned, mut listed_twice) = Extents::of(owned);
     let (free, free_twice) = Extents::of(free);
     listed_twice.extend(free_twice);
@@ -162,6 +170,9 @@ async fn split_buffers(walker: &mut Walker, root: PageNumber) -> Result<Vec<Rang
     let Some(page) = walker.source.read(vec![root]).next().await? else {
         return Ok(Vec::new());
     };
+    if !matches!(page.class, PageClass::Ok | PageClass::Correctable { .. }) {
+        return Ok(Vec::new());
+    }
     let view = page.view();
     let external = view.external().unwrap_or_default();
     let (words, _) = external.as_chunks::<4>();

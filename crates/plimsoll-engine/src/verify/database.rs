@@ -8,14 +8,17 @@ use plimsoll_io::{DiskError, File, Handle};
 use super::misplaced::settle_doubts;
 use super::report::{FileReport, Finding, FindingClass, HeaderCheck, Unreadable};
 use super::scan::{Checker, ScanPlan, scan};
-use super::used::used_bytes;
-use super::{Progress, ProgressSink, VerifyOptions};
+use super::used::{Reach, reach};
+use super::{Depth, Progress, ProgressSink, VerifyOptions};
+use crate::deep::PageRange;
 use crate::page::PageView;
 use crate::reader::ReadError;
-use crate::{DatabaseHeader, PageClass, PageNumber, PageSize, classify, mend};
+use crate::{DatabaseHeader, DatabaseState, PageClass, PageNumber, PageSize, classify, mend};
 
 /// Bytes between two progress reports.
 const PROGRESS_BYTES: u64 = 16 << 20;
+/// More stretches of pages never written than any database has that was used and not made up.
+const BLANK_RANGES_MAX: usize = 1 << 20;
 
 /// The page size of a database without a sound header: that at which the first page is sound.
 pub(super) fn guess_page_size(start: &[u8]) -> Option<PageSize> {
@@ -35,6 +38,8 @@ struct PageChecker {
     bytes_done: u64,
     bytes_reported: u64,
     progress: Option<ProgressSink>,
+    /// Pages never written, in no particular order, if they are asked for; too many of them are given up.
+    blank: Option<Vec<PageRange>>,
 }
 
 impl Checker for PageChecker {
@@ -87,6 +92,7 @@ impl PageChecker {
             }
             PageClass::Uninitialized => {
                 self.report.uninitialized += 1;
+                self.note_blank(page_number);
                 return;
             }
             PageClass::Correctable { .. } => {
@@ -120,6 +126,16 @@ impl PageChecker {
 
     fn is_in_file(&self, page: PageNumber) -> bool {
         page > 0 && u64::from(page) + 1 < self.page_end
+    }
+
+    fn note_blank(&mut self, page: PageNumber) {
+        let Some(blank) = &mut self.blank else { return };
+        let is_room = blank.len() < BLANK_RANGES_MAX;
+        match blank.last_mut() {
+            Some(range) if range.1 + 1 == page => range.1 = page,
+            _ if is_room => blank.push((page, page)),
+            _ => self.blank = None,
+        }
     }
 
     fn note_dbtime(&mut self, page_number: PageNumber, page: &[u8]) {
@@ -184,6 +200,9 @@ impl PageChecker {
     }
 }
 
+/// Pages of a database that were never written; `None` where they were not asked for.
+pub(super) type BlankPages = Option<Vec<PageRange>>;
+
 /// Checks a database whose first bytes are `start`. Without a header the page size is found from the first page.
 pub(super) async fn verify_database(
     file: &File,
@@ -191,22 +210,28 @@ pub(super) async fn verify_database(
     options: &VerifyOptions,
     start: &[u8],
     header: Option<DatabaseHeader>,
-) -> Result<FileReport, ReadError> {
+) -> Result<(FileReport, BlankPages), ReadError> {
     let size = match &header {
         Some(header) => header.page_size(),
         None => guess_page_size(start),
     };
     let size = size.expect("callers know the page size");
-    let used_bytes = match file.opened().is_device {
-        true => used_bytes(file, size).await,
-        false => None,
+    let (reach, page_bytes) = (reach(file, size).await, size.bytes() as u64);
+    let length_bytes = file.opened().length_bytes;
+    let file_bytes = match reach {
+        Reach::To(last) if file.opened().is_device => size.file_bytes(last).min(length_bytes),
+        _ => length_bytes,
     };
-    let (file_bytes, page_bytes) = (
-        used_bytes.unwrap_or(file.opened().length_bytes),
-        size.bytes() as u64,
-    );
     let mut report = FileReport::new(file.path(), "database", file_bytes, size.bytes() as u32);
-    report.state = header.map(|header| format!("{:?}", header.state));
+    let is_clean = header
+        .as_ref()
+        .is_some_and(|header| header.state == DatabaseState::Clean);
+    match reach {
+        Reach::To(last) => report.pages_missing = size.pages_missing(last, file_bytes),
+        Reach::Blank(page) if is_clean => report.note_blank(&[(page, page)]),
+        Reach::Blank(_) | Reach::Unknown => {}
+    }
+    report.state = header.as_ref().map(|header| format!("{:?}", header.state));
     report.trailing_bytes = file_bytes % page_bytes;
     report.headers = (0..2).map(|copy| check_header(start, copy, size)).collect();
     let checker = Rc::new(RefCell::new(PageChecker {
@@ -217,6 +242,7 @@ pub(super) async fn verify_database(
         bytes_done: 0,
         bytes_reported: 0,
         progress: options.progress.clone(),
+        blank: (options.depth == Depth::Space && is_clean).then(Vec::new),
     }));
     let plan = ScanPlan {
         start: 0,
@@ -225,17 +251,18 @@ pub(super) async fn verify_database(
         reads_outstanding: options.reads_outstanding,
     };
     let counts = scan(file, handle, plan, checker.clone()).await;
-    let mut report = {
+    let (mut report, blank) = {
         let mut checker = checker.borrow_mut();
-        std::mem::replace(
+        let report = std::mem::replace(
             &mut checker.report,
             FileReport::new(file.path(), "database", 0, 0),
-        )
+        );
+        (report, checker.blank.take())
     };
     report.reads = counts.reads;
     report.bytes_read = counts.bytes_read;
     settle_doubts(file, size, &mut report).await;
-    Ok(report)
+    Ok((report, blank))
 }
 
 fn check_header(start: &[u8], copy: usize, size: PageSize) -> HeaderCheck {

@@ -154,8 +154,26 @@ pub(super) fn check_chains(report: &mut VerifyReport, mut links: Vec<ChainLink>)
 
 /// Whether a file without a header may be a log that is prepared or held in reserve: by its name, and empty as far as we saw.
 pub(super) fn may_be_prepared(path: &Path, start: &[u8]) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(extension, Some("log" | "jrs")) && is_zero(start)
+    let name = name_of(path);
+    let is_reserve = name.ends_with(".jrs") || matches!(&*name, "res1.log" | "res2.log");
+    (name.ends_with("tmp.log") || is_reserve) && is_zero(start)
+}
+
+/// Whether an empty file is by its name a generation: one that was ever in use has a header, so its log is lost.
+pub(super) fn is_lost(path: &Path, start: &[u8]) -> bool {
+    name_of(path).ends_with(".log") && is_zero(start)
+}
+
+pub(super) fn lost_log(file: &File) -> FileReport {
+    let length_bytes = file.opened().length_bytes;
+    let mut report = FileReport::new(file.path(), "log", length_bytes, SEGMENT_BYTES as u32);
+    report.error = Some("it is empty: the log that was in it is lost".to_owned());
+    report
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().to_ascii_lowercase()
 }
 
 /// Checks a prepared or reserve log: nothing but zeros, but all of it readable.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-use crate::deep::DeepReport;
+use crate::deep::{DeepReport, PageRange};
 use crate::{BlockDamage, FlippedBits, PageNumber};
 
 /// The report on all files.
@@ -86,6 +86,10 @@ pub struct FileReport {
     pub dbtime_max_page: PageNumber,
     /// Bytes after the last whole page.
     pub trailing_bytes: u64,
+    /// Pages that the database owns and the file is too short for.
+    pub pages_missing: u64,
+    /// Pages never written where the database holds something; only those needed to know its length, unless more was asked for.
+    pub blank_in_use: u64,
     /// Reads done.
     pub reads: u64,
     /// Bytes read.
@@ -104,6 +108,8 @@ pub struct FileReport {
     pub deep: Option<DeepReport>,
     /// Why it could not be found out.
     pub deep_error: Option<String>,
+    /// What is wrong with the file beside its pages, in sentences.
+    pub reasons: Vec<String>,
 }
 
 /// A range of bytes the medium could not read.
@@ -206,6 +212,8 @@ impl FileReport {
             dbtime_max: 0,
             dbtime_max_page: 0,
             trailing_bytes: 0,
+            pages_missing: 0,
+            blank_in_use: 0,
             reads: 0,
             bytes_read: 0,
             seconds: 0.0,
@@ -215,6 +223,7 @@ impl FileReport {
             unreadable_ranges: Vec::new(),
             deep: None,
             deep_error: None,
+            reasons: Vec::new(),
         }
     }
 
@@ -231,6 +240,20 @@ impl FileReport {
         self.bad + self.correctable + self.wrong_page_number + self.unreadable
     }
 
+    /// Notes stretches of pages that hold something and were never written.
+    pub(super) fn note_blank(&mut self, lost: &[PageRange]) {
+        let (Some((first, _)), Some((_, last))) = (lost.first(), lost.last()) else {
+            return;
+        };
+        let pages: u64 = lost.iter().map(|(first, last)| u64::from(last - first) + 1).sum();
+        self.blank_in_use += pages;
+        let which = match pages {
+            1 => format!("page {first}, which is in use, was"),
+            _ => format!("{pages} pages that are in use, from {first} to {last}, were"),
+        };
+        self.reasons.push(format!("{which} never written"));
+    }
+
     pub(super) fn finish(&mut self, elapsed_ns: u64) {
         self.seconds = elapsed_ns as f64 / 1e9;
         if elapsed_ns > 0 {
@@ -241,20 +264,59 @@ impl FileReport {
         if self.verdict == FileVerdict::Unusable {
             return;
         }
-        let has_bad_header = self.headers.contains(&HeaderCheck::Bad);
-        let fits_together = self.error.is_none()
-            && self.deep_error.is_none()
-            && self.deep.as_ref().is_none_or(DeepReport::is_sound);
+        self.reasons.extend(self.reasons_beside_pages());
+        let fits_together = self.error.is_none() && self.deep.as_ref().is_none_or(DeepReport::is_sound);
         let is_damaged = !fits_together
             || self.bad + self.wrong_page_number + self.unreadable > 0
-            || has_bad_header
-            || self.trailing_bytes > 0;
-        self.verdict = if is_damaged || (self.pages_seen == 0 && self.kind != "log_prepared") {
+            || !self.reasons.is_empty();
+        self.verdict = if is_damaged {
             FileVerdict::Damaged
         } else if self.correctable > 0 {
             FileVerdict::Correctable
         } else {
             FileVerdict::Sound
         };
+    }
+
+    /// A database that still needs its log cannot be checked as a whole, which says nothing against it.
+    fn is_deep_error_damage(&self) -> bool {
+        self.state.as_ref().is_none_or(|state| state == "Clean")
+    }
+
+    fn reasons_beside_pages(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        let names = match self.headers.len() {
+            2 => [
+                "the first copy of its header is damaged",
+                "the second copy of its header is damaged",
+            ],
+            _ => ["its header is damaged"; 2],
+        };
+        let headers = self.headers.iter().zip(names);
+        let damaged = headers.filter(|(check, _)| **check == HeaderCheck::Bad);
+        reasons.extend(damaged.map(|(_, name)| name.to_owned()));
+        if self.trailing_bytes > 0 {
+            let bytes = self.trailing_bytes;
+            reasons.push(format!(
+                "its length is {bytes} bytes away from that of whole pages"
+            ));
+        }
+        if self.pages_missing > 0 {
+            let (missing, last) = (self.pages_missing, self.pages_missing + self.pages_there());
+            reasons.push(format!(
+                "{missing} pages are missing at its end: by its own account it reaches to page {last}"
+            ));
+        }
+        if self.pages_seen == 0 && self.kind != "log_prepared" {
+            reasons.push("it has no pages".to_owned());
+        }
+        if let Some(error) = self.deep_error.as_ref().filter(|_| self.is_deep_error_damage()) {
+            reasons.push(format!("it cannot be read as a whole: {error}"));
+        }
+        reasons
+    }
+
+    fn pages_there(&self) -> u64 {
+        (self.file_bytes / u64::from(self.page_bytes.max(1))).saturating_sub(2)
     }
 }

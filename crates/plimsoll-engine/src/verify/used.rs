@@ -1,48 +1,92 @@
-//! How much of a block device a database takes: a device is as long as it is, and behind the database lies what nobody wrote.
+//! How far a database reaches by its own account. A device is as long as it is, and behind the database lies what nobody wrote; a
+//! file that ends earlier has lost pages, however sound those are that it still has.
 //!
 //! The last page that the database root owns is the last key of its tree of owned extents. The few pages on the way there are
-//! read by themselves. Where one of them is damaged the whole device is checked, which then finds too much rather than too little.
+//! read by themselves. Where one of them is damaged the whole device is checked, which then finds too much rather than too little;
+//! of a file the damaged page itself is then the finding. A file is made longer, durably, before its log speaks of the new pages, so
+//! this holds for databases that need recovery, too.
 
 use plimsoll_io::{Buffer, Context, File, Purpose};
 
 use crate::page::PageView;
 use crate::page_class::{PageClass, classify};
-use crate::space::SpaceHeader;
+use crate::space::{SPACE_HEADER_BYTES, SpaceHeader};
 use crate::{PageNumber, PageSize};
 
 /// Deeper than any tree of extents gets.
 const LEVELS_MAX: usize = 8;
+/// Later formats have a flag byte in front of the header of space and a counter behind.
+const LONG_HEADER_BYTES: usize = 25;
 
-/// Bytes from the start of the device to the end of the database; `None` where that cannot be known.
-pub(super) async fn used_bytes(file: &File, size: PageSize) -> Option<u64> {
-    let root = read(file, size, 1).await?;
-    let header = SpaceHeader::from_bytes(PageView::new(&root, size).external().ok()?)?;
-    let mut page = header.is_multiple().then_some(header.owned_root_or_bitmap)?;
-    for _ in 0..LEVELS_MAX {
-        let bytes = read(file, size, page).await?;
-        let view = PageView::new(&bytes, size);
-        let last = view.node(view.lines().checked_sub(1)?).ok()?;
-        if view.is_leaf() {
-            let key = last.key();
-            let start = key.len().checked_sub(4)?;
-            let end = u32::from_be_bytes(key[start..].try_into().ok()?);
-            return Some(size.file_bytes(end)).filter(|bytes| *bytes <= file.opened().length_bytes);
-        }
-        page = view.child(view.lines() - 1).ok()?;
-    }
-    None
+/// How far a database reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Up to this page; at least, if the page itself is needed to know and lies behind the end of the file.
+    To(PageNumber),
+    /// This page is needed to know, and was never written.
+    Blank(PageNumber),
+    /// That cannot be known.
+    Unknown,
 }
 
-async fn read(file: &File, size: PageSize, page: PageNumber) -> Option<Buffer> {
+/// Why a page cannot be used.
+enum Lacking {
+    Behind,
+    Blank,
+    Unusable,
+}
+
+/// Asks the database how far it reaches.
+pub(crate) async fn reach(file: &File, size: PageSize) -> Reach {
+    let mut page = 1;
+    for level in 0..LEVELS_MAX {
+        let bytes = match read(file, size, page).await {
+            Ok(bytes) => bytes,
+            Err(Lacking::Behind) => return Reach::To(page),
+            Err(Lacking::Blank) => return Reach::Blank(page),
+            Err(Lacking::Unusable) => return Reach::Unknown,
+        };
+        let view = PageView::new(&bytes, size);
+        let next = match level {
+            0 => owned_root(&view),
+            _ if view.is_leaf() => return last_key(&view).map_or(Reach::Unknown, Reach::To),
+            _ => view.lines().checked_sub(1).and_then(|line| view.child(line).ok()),
+        };
+        match next {
+            Some(next) if next > 0 => page = next,
+            _ => return Reach::Unknown,
+        }
+    }
+    Reach::Unknown
+}
+
+fn owned_root(root: &PageView<'_>) -> Option<PageNumber> {
+    let external = root.external().ok()?;
+    let bytes = match external.len() {
+        LONG_HEADER_BYTES => &external[1..1 + SPACE_HEADER_BYTES],
+        _ => external,
+    };
+    let header = SpaceHeader::from_bytes(bytes)?;
+    (header.parent == 0 && header.is_multiple()).then_some(header.owned_root_or_bitmap)
+}
+
+fn last_key(leaf: &PageView<'_>) -> Option<PageNumber> {
+    let key = leaf.node(leaf.lines().checked_sub(1)?).ok()?.key();
+    let start = key.len().checked_sub(4)?;
+    Some(u32::from_be_bytes(key[start..].try_into().ok()?))
+}
+
+async fn read(file: &File, size: PageSize, page: PageNumber) -> Result<Buffer, Lacking> {
     let offset = size.offset_of(page);
-    if page == 0 || offset + size.bytes() as u64 > file.opened().length_bytes {
-        return None;
+    if offset + size.bytes() as u64 > file.opened().length_bytes {
+        return Err(Lacking::Behind);
     }
     let buffer = file.allocate(size.bytes());
-    let bytes = file
-        .read(offset, buffer, Context::of(Purpose::Checksum))
-        .await
-        .ok()?;
-    (classify(&bytes, page) == PageClass::Ok && PageView::new(&bytes, size).check_bounds().is_ok())
-        .then_some(bytes)
+    let read = file.read(offset, buffer, Context::of(Purpose::Checksum)).await;
+    let bytes = read.map_err(|_| Lacking::Unusable)?;
+    match classify(&bytes, page) {
+        PageClass::Ok if PageView::new(&bytes, size).check_bounds().is_ok() => Ok(bytes),
+        PageClass::Uninitialized => Err(Lacking::Blank),
+        _ => Err(Lacking::Unusable),
+    }
 }
