@@ -34,6 +34,8 @@ def backups(query: Query, plan: dict[str, Any], outcome: dict[str, Any]) -> list
             {
                 **row,
                 "pages_count": exact.get("pages_count"),
+                "correctable": exact.get("correctable"),
+                "headers_bad": exact.get("headers_bad"),
                 "mib_per_s": row["bytes"] / MIB / row["seconds"],
                 "read_latency_ms_mean": 1000 * read_s / row["reads_count"],
                 "outstanding_mean": read_s / row["seconds"],

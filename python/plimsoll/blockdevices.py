@@ -100,5 +100,5 @@ def erase(device: str, destroy_serials: list[str]) -> None:
         raise FolderError(f"the database on {device} is deleted only with --destroy {serial}, its serial")
     try:
         _native.erase_device(device, destroy_serials)
-    except _native.DiskError as error:
+    except (_native.DiskError, _native.ConfigError) as error:
         raise FolderError(str(error)) from error

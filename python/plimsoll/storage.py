@@ -47,7 +47,7 @@ def describe(path: Path) -> Storage:
     """
     try:
         facts: dict[str, Any] = json.loads(_native.probe(path.expanduser().absolute()))
-    except _native.DiskError as error:
+    except (_native.DiskError, _native.ConfigError) as error:
         raise StorageError(str(error)) from error
     file_system = facts["file_system"] or {}
     return Storage(

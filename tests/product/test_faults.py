@@ -129,7 +129,7 @@ def test_a_dry_run_tells_what_it_would_take_also_where_it_does_not_fit(tmp_path:
 
 
 def test_a_file_system_that_fills_up_in_the_middle(tmp_path: Path) -> None:
-    """A neighbour takes the space while we measure: a failed run with its reason, databases closed, nothing torn."""
+    """A neighbour takes the space while we measure: the run ends with the reason and accuses nobody, databases closed, nothing torn."""
     with file_system(tmp_path, 420) as disk:
         command = [*PLIMSOLL, "test", "performance", str(disk / "here"), *SHORT, "--minutes", "2", "--yes"]
         process = subprocess.Popen(
@@ -140,9 +140,10 @@ def test_a_file_system_that_fills_up_in_the_middle(tmp_path: Path) -> None:
             free = os.statvfs(disk)
             os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - (1 << 20))
         output, errors = process.communicate(timeout=150)
-        assert process.returncode == 1, errors
+        assert process.returncode in (2, 3), errors
         assert "no space" in errors.lower()
-        assert output.strip().startswith("Fail"), output
+        assert output.strip().startswith("Inconclusive"), output
+        assert "faulty" not in output
         (disk / "neighbour").unlink()
         again = performance(disk / "here", cwd=tmp_path)
         assert again.returncode in (0, 1, 3), again.stderr

@@ -123,6 +123,26 @@ def test_bad_pages_fail_whatever_the_generator_did() -> None:
     assert judge(PLAN, broken, ENVIRONMENT)["result"] == "fail"
 
 
+def test_damage_beside_pages_is_named() -> None:
+    """A count sends nobody anywhere."""
+    broken = changed("checksums.0.bad", 1)
+    broken["checksums"][0]["reasons"] = ["the first copy of its header is damaged"]
+    assert "first copy of its header" in " ".join(judge(PLAN, broken, ENVIRONMENT)["reasons"])
+
+
+@pytest.mark.parametrize("found", [{"correctable": 1, "headers_bad": 0}, {"correctable": 0, "headers_bad": 1}])
+def test_what_a_backup_put_right_fails_as_a_checksum_would(found: dict[str, int]) -> None:
+    """The copy is whole, the storage that flipped the bit is not."""
+    summary = changed("checksums", [])
+    for number, place in enumerate(summary["databases"], start=1):
+        place |= {"instance": "one", "database": number}
+    named = [{"instance": "one", "database": place["database"], "pages_count": 9} for place in summary["databases"]]
+    summary["backups"] = named
+    assert judge(PLAN, summary, ENVIRONMENT)["result"] == "pass"
+    summary["backups"] = [named[0] | found, *named[1:]]
+    assert judge(PLAN, summary, ENVIRONMENT)["result"] == "fail"
+
+
 def test_an_error_of_the_disk_fails_even_an_unfinished_run() -> None:
     """A run that a dying disk cut off is the clearest fail there is."""
     broken = changed("error", {"family": "disk", "text": "read x failed: the medium reported an error"})

@@ -31,6 +31,8 @@ pub struct PageStatistics {
     pub refused: u64,
     /// Flush map pages that were damaged when the map was loaded.
     pub flush_map_pages_damaged: u32,
+    /// Whether one copy of the header was damaged after a clean end; opening the database mends it. After a crash that is no damage.
+    pub header_copy_damaged: bool,
 }
 
 /// Writes remembered for readers that go around the cache.
@@ -139,7 +141,7 @@ impl Database {
             purpose: Purpose::Header,
             ..context
         };
-        let header = read_header(&file, header_context).await?;
+        let (header, header_copy_damaged) = read_headers(&file, header_context).await?;
         let size = header.page_size().expect("a decoded header has a page size");
         let pages_owned = (file.opened().length_bytes / size.bytes() as u64).saturating_sub(2) as u32;
         let (flush_map_file, flush_map, damaged) = open_flush_map(
@@ -167,6 +169,7 @@ impl Database {
             writes: RefCell::default(),
             statistics: Cell::new(PageStatistics {
                 flush_map_pages_damaged: damaged,
+                header_copy_damaged,
                 ..PageStatistics::default()
             }),
         })
@@ -517,6 +520,11 @@ impl Database {
 
 /// Reads a header by the shadow rule.
 pub async fn read_header(file: &File, context: Context) -> Result<DatabaseHeader> {
+    Ok(read_headers(file, context).await?.0)
+}
+
+/// Reads a header by the shadow rule, and says whether the other copy is damaged though the database was shut down cleanly.
+async fn read_headers(file: &File, context: Context) -> Result<(DatabaseHeader, bool)> {
     let two_pages = 2 * PageSize::KIB_32.bytes() as u64;
     let bytes = file.opened().length_bytes.min(two_pages) as usize;
     let bad = |why: String| EngineError::BadHeader {
@@ -528,9 +536,15 @@ pub async fn read_header(file: &File, context: Context) -> Result<DatabaseHeader
     }
     let bytes = bytes / PageSize::KIB_4.bytes() * PageSize::KIB_4.bytes();
     let start = file.read(0, file.allocate(bytes), context).await?;
-    DatabaseHeader::choose(&start)
-        .map(|(header, _)| header)
-        .map_err(|error| bad(error.to_string()))
+    let (header, _) = DatabaseHeader::choose(&start).map_err(|error| bad(error.to_string()))?;
+    let page_bytes = header
+        .page_size()
+        .expect("a decoded header has a page size")
+        .bytes();
+    let mut copies = start.chunks(page_bytes).take(2);
+    let is_damaged = !copies.all(|copy| DatabaseHeader::decode(copy).is_ok());
+    let is_clean = header.state == DatabaseState::Clean;
+    Ok((header, is_damaged && is_clean))
 }
 
 /// Reads the header of a database that is not open.

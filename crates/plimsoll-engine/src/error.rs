@@ -17,6 +17,12 @@ pub enum PageDamage {
     /// Checksum wrong and not correctable (-1018).
     #[error("its checksum is wrong and not correctable (-1018): torn, overwritten or misplaced")]
     Checksum,
+    /// The file ends before it.
+    #[error("the file ends before it, and the database reaches to page {last}")]
+    Missing {
+        /// The last page the database owns.
+        last: PageNumber,
+    },
     /// All zero where data was expected (-1019).
     #[error("it was never written (-1019)")]
     Uninitialized,

@@ -11,7 +11,7 @@ use crate::batch::{Batch, PageImages, Step, Stop};
 use crate::btree::{Tree, descend_last};
 use crate::cache::{Cache, Frame};
 use crate::database::Database;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, PageDamage, Result};
 use crate::log::Lsn;
 use crate::log::writer::Log;
 use crate::page::page_flags;
@@ -194,6 +194,20 @@ impl Store {
             database.set_last_owned(self.look(database, last_owned_page).await?);
         }
         Ok(())
+    }
+
+    /// Fails where the file ends before the last page that the database owns.
+    pub(crate) async fn check_length(&self, database: &Rc<Database>) -> Result<()> {
+        let last = Box::pin(self.look(database, last_owned_page)).await?;
+        let there = database.pages_owned();
+        if last <= there {
+            return Ok(());
+        }
+        Err(EngineError::DamagedPage {
+            path: database.path().to_owned(),
+            page: there + 1,
+            damage: PageDamage::Missing { last },
+        })
     }
 
     async fn grow_alone(&self, database: &Rc<Database>, pages: u32) -> Result<()> {

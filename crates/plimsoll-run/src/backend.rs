@@ -49,7 +49,8 @@ pub struct ChecksumReport {
     pub path: std::path::PathBuf,
     /// Pages read.
     pub pages_seen: u64,
-    /// Pages whose checksum is wrong beyond repair.
+    /// Pages whose checksum is wrong beyond repair, that cannot be read, that are missing, or that were never written though they are in
+    /// use; and damaged copies of the header.
     pub bad: u64,
     /// Pages with one flipped bit.
     pub correctable: u64,
@@ -57,6 +58,8 @@ pub struct ChecksumReport {
     pub wrong_page_number: u64,
     /// Pages never written.
     pub uninitialized: u64,
+    /// What is wrong beside pages that were read, in sentences.
+    pub reasons: Vec<String>,
 }
 
 /// One instance under load, whatever stands behind it.

@@ -2,7 +2,7 @@
 
 use plimsoll_engine::FormatError;
 use plimsoll_engine::reader::ReadError;
-use plimsoll_io::{DiskError, Stalled};
+use plimsoll_io::{DiskError, DiskErrorKind, Stalled};
 
 /// What stopped a run.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -117,7 +117,7 @@ impl RunError {
             | RunError::NoSuchTable { .. }
             | RunError::NotAnEngine { .. } => "config",
             RunError::Database(error) => family_of(error),
-            RunError::Disk(_) => "disk",
+            RunError::Disk(error) => family_of_disk(error),
             RunError::Corruption(_) => "corruption",
             RunError::Stopped | RunError::Stuck => "stopped",
             RunError::NothingArrives { .. } | RunError::NoDatabaseIo { .. } => "other",
@@ -129,10 +129,18 @@ impl RunError {
     }
 }
 
+/// That somebody else uses a file or that there is no room is nothing the storage did wrong; whoever called can change it.
+fn family_of_disk(error: &DiskError) -> &'static str {
+    match error.kind {
+        DiskErrorKind::Locked | DiskErrorKind::Full => "config",
+        _ => "disk",
+    }
+}
+
 /// What is no database was named by mistake; what is a damaged one is damaged.
 fn family_of(error: &ReadError) -> &'static str {
     match error {
-        ReadError::Disk(_) => "disk",
+        ReadError::Disk(error) => family_of_disk(error),
         ReadError::Dirty { .. } | ReadError::Inherits { .. } => "config",
         ReadError::Format { fault, .. } => match fault {
             FormatError::HeaderShort { .. } | FormatError::NotEse { .. } | FormatError::FileType { .. } => {

@@ -56,6 +56,10 @@ pub struct BackupResult {
     pub pages_count: u64,
     /// Bytes read, headers not counted.
     pub bytes: u64,
+    /// Pages with a flipped bit that was put right in memory.
+    pub correctable: u64,
+    /// Copies of the header that were damaged when the database was opened after a clean end.
+    pub headers_bad: u64,
     /// First log generation a copy would need.
     pub generation_first: u32,
     /// Last log generation a copy would need.

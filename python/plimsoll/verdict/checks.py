@@ -129,24 +129,31 @@ def _of_lines(rule: dict[str, Any], lines: list[str], limit: float) -> dict[str,
 
 
 def _bad_pages(rule: dict[str, Any], name: str, limit: float, summary: dict[str, Any]) -> dict[str, Any]:
+    """What the last checksum pass found, or without one what a backup did: it verifies every page that it reads."""
     passes = [checksum for checksum in summary["checksums"] if checksum["name"] == name]
-    measured = None
+    measured, reasons = None, []
     if passes:
         last = passes[-1]
         measured = last["bad"] + last["correctable"] + last["wrong_page_number"]
-    elif _was_backed_up(name, summary):
-        measured = 0
-    return _check(rule, name, measured, limit, "no checksum pass was completed")
+        reasons = last.get("reasons", [])
+    elif read := _backups_of(name, summary):
+        # A page that cannot be put right ends the backup and the run.
+        measured = sum((item.get("correctable") or 0) + (item.get("headers_bad") or 0) for item in read)
+    check = _check(rule, name, measured, limit, "no checksum pass was completed")
+    if check["status"] == FAIL and reasons:
+        check["reason"] += f": {'; '.join(reasons[:LINES_SHOWN_MAX])}"
+    return check
 
 
-def _was_backed_up(name: str, summary: dict[str, Any]) -> bool:
-    """Whether a backup came to its end, which verifies every page: a damaged one ends it and the run."""
+def _backups_of(name: str, summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """The backups of a database that came to their end."""
     place: dict[str, Any] = next((item for item in summary["databases"] if item["name"] == name), {})
-    return any(
-        (item["instance"], item["database"]) == (place.get("instance"), place.get("database"))
-        and item["pages_count"] is not None
+    return [
+        item
         for item in summary.get("backups", [])
-    )
+        if (item["instance"], item["database"]) == (place.get("instance"), place.get("database"))
+        and item["pages_count"] is not None
+    ]
 
 
 def required_iops(required: float, summary: dict[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,10 @@ pub struct BackupReport {
     pub pages: u32,
     /// Bytes, headers not counted.
     pub bytes: u64,
+    /// Pages with a flipped bit that was put right in memory; the copy holds them as they should be, the file does not.
+    pub corrected: u64,
+    /// Whether one copy of the header was damaged when the database was opened after a clean end.
+    pub header_copy_damaged: bool,
     /// First generation the copy needs.
     pub generation_first: u32,
     /// Last generation the copy needs.
@@ -54,6 +58,7 @@ pub struct Backup {
     next: PageNumber,
     last: PageNumber,
     pages_handed_out: u32,
+    corrected: u64,
     pages_per_read: u32,
     reads_outstanding: usize,
     reads: VecDeque<Reading>,
@@ -73,6 +78,7 @@ impl Backup {
             next: 1,
             last: target.pages_in_use(),
             pages_handed_out: 0,
+            corrected: 0,
             reads_outstanding: 1,
             reads: VecDeque::new(),
             pages_per_read: (read_bytes / target.size().bytes()).max(1) as u32,
@@ -103,6 +109,7 @@ impl Backup {
             let path = self.database.path().to_owned();
             return Err(EngineError::DamagedPage { path, page, damage });
         }
+        self.corrected += chunk.corrected;
         self.pages_handed_out += (chunk.bytes.len() / self.database.size().bytes()) as u32;
         Ok(Some(BackupChunk {
             first: chunk.first,
@@ -146,12 +153,18 @@ impl Backup {
     }
 
     /// Makes durable the log that the copy needs and says which generations that is. They stay until the backup is dropped.
+    ///
+    /// # Errors
+    /// A file that ends before the last page the database owns has lost pages, which no copy holds either.
     pub async fn finish(&self) -> Result<BackupReport> {
         let store = self.instance.store();
+        store.check_length(&self.database).await?;
         store.log.make_durable(store.log.tip()).await?;
         Ok(BackupReport {
             pages: self.pages_handed_out,
             bytes: u64::from(self.pages_handed_out) * self.database.size().bytes() as u64,
+            corrected: self.corrected,
+            header_copy_damaged: self.database.statistics().header_copy_damaged,
             generation_first: self.started_at.generation,
             generation_last: store.log.durable().generation,
         })

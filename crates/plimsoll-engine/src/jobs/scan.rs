@@ -19,6 +19,8 @@ pub(super) struct Chunk {
     pub first: PageNumber,
     pub bytes: Buffer,
     pub damaged: Vec<(PageNumber, PageDamage)>,
+    /// Pages in which a flipped bit was put right in memory.
+    pub corrected: u64,
 }
 
 /// Reads `count` pages from `first` on and checks them.
@@ -32,7 +34,7 @@ pub(super) async fn read_chunk(
     let page_bytes = database.size().bytes();
     let before = database.write_mark();
     let mut bytes = database.read_run(first, count, purpose).await?;
-    let mut damaged = Vec::new();
+    let (mut damaged, mut corrected) = (Vec::new(), 0);
     let pages_per_check = (CHECK_BYTES / page_bytes).max(1);
     for index in 0..count {
         if (index as usize).is_multiple_of(pages_per_check) && index > 0 {
@@ -40,7 +42,11 @@ pub(super) async fn read_chunk(
         }
         let page = first + index;
         let at = index as usize * page_bytes;
-        if let Err(damage) = judge(database, page, &mut bytes, at) {
+        // Nothing else runs between the two counts.
+        let corrected_before = database.statistics().corrected;
+        let judged = judge(database, page, &mut bytes, at);
+        corrected += database.statistics().corrected - corrected_before;
+        if let Err(damage) = judged {
             let target = &mut bytes[at..at + page_bytes];
             let judged = judge_alone(database, page, target, before, damage, purpose).await?;
             damaged.extend(judged.map(|damage| (page, damage)));
@@ -50,6 +56,7 @@ pub(super) async fn read_chunk(
         first,
         bytes,
         damaged,
+        corrected,
     })
 }
 

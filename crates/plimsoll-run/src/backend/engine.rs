@@ -22,7 +22,7 @@ use plimsoll_engine::prepare::{
 };
 use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
 use plimsoll_engine::transaction::{Commit, Transaction};
-use plimsoll_engine::verify::{VerifyOptions, verify};
+use plimsoll_engine::verify::{Depth, HeaderCheck, VerifyOptions, verify};
 use plimsoll_io::{Context, InstanceId, NANOS_PER_SECOND, Purpose, Random};
 use plimsoll_workload::{
     Commit as WantedCommit, Kind, Operation, Placement, Population, Result as OperationResult,
@@ -516,13 +516,16 @@ pub fn run_error(error: EngineError) -> RunError {
         EngineError::Disk(error) => RunError::Disk(error),
         EngineError::DamagedPage { .. }
         | EngineError::DamagedPages { .. }
-        | EngineError::LogCorrupt { .. } => RunError::Corruption(error.to_string()),
+        | EngineError::BadHeader { .. }
+        | EngineError::LogCorrupt { .. }
+        | EngineError::LogMissing { .. }
+        | EngineError::CommittedLogMissing { .. } => RunError::Corruption(error.to_string()),
         EngineError::BadOption { .. } => RunError::Spec(error.to_string()),
         other => RunError::Engine(other.to_string()),
     }
 }
 
-/// Reads a whole database file and judges every page.
+/// Reads a whole closed database and judges every page, both copies of the header, its length, and that what is in use was written.
 ///
 /// # Errors
 /// When the file cannot be read at all, or a wish to stop.
@@ -535,6 +538,7 @@ pub async fn checksum(
 ) -> Result<ChecksumReport, RunError> {
     let path = instance.database_path(position);
     let options = VerifyOptions {
+        depth: Depth::Space,
         read_bytes: (read_bytes as usize).next_multiple_of(32 * 1024),
         reads_outstanding: reads_in_flight.max(1) as usize,
         ..VerifyOptions::default()
@@ -550,10 +554,20 @@ pub async fn checksum(
         let text = format!("{}: page {}: {:?}", path.display(), finding.page, finding.class);
         setting.tell(Level::Error, "bad_pages", text);
     }
+    for reason in &file.reasons {
+        let text = format!("{}: {reason}", path.display());
+        setting.tell(Level::Error, "bad_pages", text);
+    }
+    let headers_bad = file.headers.iter().filter(|check| **check == HeaderCheck::Bad);
+    let beside_pages = headers_bad.count() as u64 + file.pages_missing + file.blank_in_use;
+    // A piece of a page, or a file without any, is a damaged page, too.
+    let others = u64::from(file.trailing_bytes > 0) + u64::from(file.pages_seen == 0);
+    let pages_bad = file.bad + file.unreadable + beside_pages + others;
     Ok(ChecksumReport {
         path,
         pages_seen: file.pages_seen,
-        bad: file.bad + file.unreadable,
+        bad: pages_bad.max(u64::from(!file.reasons.is_empty())),
+        reasons: file.reasons,
         correctable: file.correctable,
         wrong_page_number: file.wrong_page_number,
         uninitialized: file.uninitialized,

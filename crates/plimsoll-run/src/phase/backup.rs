@@ -42,12 +42,26 @@ pub async fn act(
                     path.display()
                 );
                 setting.tell(Level::Info, "backed_up", text);
+                if report.corrected > 0 {
+                    let text = format!(
+                        "{}: {} pages have a flipped bit",
+                        path.display(),
+                        report.corrected
+                    );
+                    setting.tell(Level::Error, "bad_pages", text);
+                }
+                if report.header_copy_damaged {
+                    let text = format!("{}: one copy of its header was damaged", path.display());
+                    setting.tell(Level::Error, "bad_pages", text);
+                }
                 Ok(BackupResult {
                     instance: number as u32,
                     database: position as u32 + 1,
                     path,
                     pages_count: u64::from(report.pages),
                     bytes: report.bytes,
+                    correctable: report.corrected,
+                    headers_bad: u64::from(report.header_copy_damaged),
                     generation_first: report.generation_first,
                     generation_last: report.generation_last,
                     seconds,

@@ -98,6 +98,97 @@ fn a_damaged_page_ends_the_backup() {
     );
 }
 
+/// What only a damaged file shows, and a count of pages does not: each is damage at the end of a checksum, and of a backup.
+#[test]
+fn lost_headers_pages_and_bits_fail_a_checksum_and_a_backup() {
+    const FILE: &str = "/data/one/database001.edb";
+    const PAGE: usize = 32768;
+    type Change = fn(&mut Vec<u8>);
+    let cut = |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / PAGE / 2 * PAGE);
+    let cases: [(&str, Change, Option<&str>); 6] = [
+        (
+            "both headers",
+            |bytes| bytes[..2 * PAGE].fill(0xA5),
+            Some("header"),
+        ),
+        ("one header", |bytes| bytes[..PAGE].fill(0xA5), None),
+        ("cut", cut, Some("the file ends before it")),
+        (
+            "cut and a piece",
+            |bytes| bytes.truncate(bytes.len() / PAGE / 2 * PAGE + 512),
+            Some(""),
+        ),
+        ("zeros", |bytes| bytes[400 * PAGE..432 * PAGE].fill(0), Some("")),
+        ("one bit", |bytes| bytes[400 * PAGE + 5000] ^= 4, None),
+    ];
+    let checksum = phase("checksum", json!({"read_bytes": 65536, "reads_in_flight": 8}));
+    for (title, change, backup_says) in cases {
+        let disk = memory();
+        let prepare = [
+            phase("prepare", json!({})),
+            phase("stop", json!({})),
+            checksum.clone(),
+        ];
+        let (prepared, _) = run_on(&disk, &with_phases(&prepare));
+        let sound = &prepared.phases[2].result.checksums[0].report;
+        assert_eq!((sound.bad, sound.reasons.len()), (0, 0), "{:?}", sound.reasons);
+        let records = prepared.phases[1].result.databases[0][0].records_ever;
+        let mut bytes = disk.bytes(FILE).expect("it is there");
+        change(&mut bytes);
+        disk.load(FILE, &bytes);
+        let (outcome, _) = run_on(&disk, &with_phases(std::slice::from_ref(&checksum)));
+        assert_eq!(outcome.ending, Ending::Complete, "{title}: {:?}", outcome.error);
+        let report = &outcome.phases[0].result.checksums[0].report;
+        assert!(report.bad + report.correctable > 0, "{title}: {report:?}");
+        assert_eq!(
+            report.reasons.is_empty(),
+            title == "one bit",
+            "{title}: {report:?}"
+        );
+        if backup_says == Some("") {
+            continue;
+        }
+        let mut spec = with_phases(&[phase("prepare", json!({})), backup(2), phase("stop", json!({}))]);
+        spec["instances"][0]["databases"][0]["existing_records"] = json!(records);
+        let (outcome, _) = run_on(&disk, &spec);
+        match (backup_says, outcome.error) {
+            (Some(words), Some(error)) => {
+                assert_eq!(error.family, "corruption", "{title}: {}", error.text);
+                assert!(error.text.contains(words), "{title}: {}", error.text);
+            }
+            (None, None) => {
+                let found = &outcome.phases[1].result.backups[0];
+                assert_eq!(found.correctable + found.headers_bad, 1, "{title}: {found:?}");
+            }
+            (_, error) => panic!("{title}: {error:?}"),
+        }
+    }
+}
+
+/// What somebody else uses was named by mistake; the storage under it has done nothing.
+#[test]
+fn databases_in_use_are_a_mistake_and_no_fault() {
+    let disk = memory();
+    let prepare = [phase("prepare", json!({})), phase("stop", json!({}))];
+    let (prepared, _) = run_on(&disk, &with_phases(&prepare));
+    let records = prepared.phases[1].result.databases[0][0].records_ever;
+    let executor = plimsoll_io::Executor::new(disk.clock().clone(), disk.clone());
+    let files = plimsoll_io::Files::new(disk.clone());
+    let holder = executor.run(async move {
+        let (mode, context) = (plimsoll_io::OpenMode::Write, plimsoll_io::Context::default());
+        files.open("/data/one/database001.edb", mode, context).await
+    });
+    let holder = holder.expect("nothing hangs").expect("it is there");
+    let mut spec = with_phases(&prepare);
+    spec["instances"][0]["databases"][0]["existing_records"] = json!(records);
+    let (outcome, rows) = run_on(&disk, &spec);
+    let error = outcome.error.expect("a reason");
+    assert_eq!(error.family, "config", "{}", error.text);
+    assert!(error.text.contains("somebody else holds it"), "{}", error.text);
+    assert_eq!(rows.iter().map(|row| row.errors).sum::<u64>(), 0);
+    drop(holder);
+}
+
 fn recovery(logs_count: u32, timeout_s: f64) -> Value {
     let mut spec = with_phases(&[
         phase("prepare", json!({})),
