@@ -105,7 +105,7 @@ async fn repair_open(file: &File, handle: &Handle) -> Result<RepairReport, ReadE
     .await?;
     // Asked last, because a mended page may be needed to know.
     let length_bytes = file.opened().length_bytes;
-    if let Reach::To(last) = reach(file, size).await {
+    if let Reach::To(last) = reach(file, size).await? {
         report.pages_missing = size.pages_missing(last, length_bytes);
     }
     report.trailing_bytes = length_bytes % size.bytes() as u64;

@@ -216,7 +216,9 @@ pub(super) async fn verify_database(
         None => guess_page_size(start),
     };
     let size = size.expect("callers know the page size");
-    let (reach, page_bytes) = (reach(file, size).await, size.bytes() as u64);
+    // A page that cannot be read is found unreadable by itself, below.
+    let reach = reach(file, size).await.unwrap_or(Reach::Unknown);
+    let page_bytes = size.bytes() as u64;
     let length_bytes = file.opened().length_bytes;
     let file_bytes = match reach {
         Reach::To(last) if file.opened().is_device => size.file_bytes(last).min(length_bytes),

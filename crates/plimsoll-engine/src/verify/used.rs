@@ -6,7 +6,7 @@
 //! of a file the damaged page itself is then the finding. A file is made longer, durably, before its log speaks of the new pages, so
 //! this holds for databases that need recovery, too.
 
-use plimsoll_io::{Buffer, Context, File, Purpose};
+use plimsoll_io::{Buffer, Context, DiskError, File, Purpose};
 
 use crate::page::PageView;
 use crate::page_class::{PageClass, classify};
@@ -34,30 +34,35 @@ enum Lacking {
     Behind,
     Blank,
     Unusable,
+    Unread(DiskError),
 }
 
 /// Asks the database how far it reaches.
-pub(crate) async fn reach(file: &File, size: PageSize) -> Reach {
+///
+/// # Errors
+/// A page that is needed to know cannot be read.
+pub(crate) async fn reach(file: &File, size: PageSize) -> Result<Reach, DiskError> {
     let mut page = 1;
     for level in 0..LEVELS_MAX {
         let bytes = match read(file, size, page).await {
             Ok(bytes) => bytes,
-            Err(Lacking::Behind) => return Reach::To(page),
-            Err(Lacking::Blank) => return Reach::Blank(page),
-            Err(Lacking::Unusable) => return Reach::Unknown,
+            Err(Lacking::Behind) => return Ok(Reach::To(page)),
+            Err(Lacking::Blank) => return Ok(Reach::Blank(page)),
+            Err(Lacking::Unusable) => return Ok(Reach::Unknown),
+            Err(Lacking::Unread(error)) => return Err(error),
         };
         let view = PageView::new(&bytes, size);
         let next = match level {
             0 => owned_root(&view),
-            _ if view.is_leaf() => return last_key(&view).map_or(Reach::Unknown, Reach::To),
+            _ if view.is_leaf() => return Ok(last_key(&view).map_or(Reach::Unknown, Reach::To)),
             _ => view.lines().checked_sub(1).and_then(|line| view.child(line).ok()),
         };
         match next {
             Some(next) if next > 0 => page = next,
-            _ => return Reach::Unknown,
+            _ => return Ok(Reach::Unknown),
         }
     }
-    Reach::Unknown
+    Ok(Reach::Unknown)
 }
 
 fn owned_root(root: &PageView<'_>) -> Option<PageNumber> {
@@ -83,7 +88,7 @@ async fn read(file: &File, size: PageSize, page: PageNumber) -> Result<Buffer, L
     }
     let buffer = file.allocate(size.bytes());
     let read = file.read(offset, buffer, Context::of(Purpose::Checksum)).await;
-    let bytes = read.map_err(|_| Lacking::Unusable)?;
+    let bytes = read.map_err(Lacking::Unread)?;
     match classify(&bytes, page) {
         PageClass::Ok if PageView::new(&bytes, size).check_bounds().is_ok() => Ok(bytes),
         PageClass::Uninitialized => Err(Lacking::Blank),
