@@ -5,6 +5,7 @@ import io
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,9 @@ def test_a_folder_of_results_is_not_taken_from_others(tmp_path: Path, capsys: py
     sleeper = subprocess.Popen(["sh", "-c", "sleep 60; : plimsoll"])
     try:
         folder.write_json(running / folder.PROGRESS, {"process_id": sleeper.pid})
+        command = Path(f"/proc/{sleeper.pid}/cmdline")
+        while b"plimsoll" not in command.read_bytes():  # the kernel has not yet put its new words there
+            time.sleep(0.01)
         with pytest.raises(folder.FolderError, match="goes on"):
             folder.new_folder("mine", running)
     finally:

@@ -48,7 +48,7 @@ class Allowance:
 READINGS_MIN = 12
 OPERATIONS = ("insert", "delete", "replace", "read")
 #: Into so many parts the time is divided; in each at least this share of the mean must be done.
-PARTS, SLOWEST_SHARE = 10, 0.1
+PARTS, SLOWEST_SHARE = 4, 0.25
 
 
 def not_flat(readings: list[Reading], allowance: Allowance | None = None) -> list[str]:
@@ -105,8 +105,8 @@ def _stood_still(run_folder: Path) -> list[str]:
     samples = run_folder / "samples.parquet"
     with duckdb.connect() as database:
         rows = database.execute(
-            "SELECT part, sum(count) FROM (SELECT count, ntile(?) OVER (ORDER BY end_ns) AS part FROM read_parquet(?) "
-            f"WHERE metric IN {OPERATIONS}) GROUP BY part ORDER BY part",
+            "SELECT part, sum(count) FROM (SELECT count, ((end_ns - min(end_ns) OVER ()) * ? // (1 + max(end_ns) OVER () - min(end_ns) OVER ())) "
+            f"AS part FROM read_parquet(?) WHERE metric IN {OPERATIONS} AND phase = 'measure') GROUP BY part ORDER BY part",
             [PARTS, str(samples)],
         ).fetchall()
     done = [int(count) for _, count in rows]
