@@ -173,7 +173,7 @@ fn the_hot_set_gets_its_share() {
 #[test]
 fn an_empty_folder_is_left() {
     // A long run deletes all that was appended to one, and nothing comes there again.
-    let live = |record: u64| record / 100 % 2 == 0;
+    let live = |record: u64| (record / 100).is_multiple_of(2);
     let done = run(HABITS, 60_000, |operation| match operation.kind {
         Kind::Insert if operation.placement == Placement::Beside => Result::NoRoom,
         Kind::Insert => Result::Done,
