@@ -224,10 +224,18 @@ def goes_on(home: Path) -> bool:
     """Whether the process of a run still works in its folder."""
     try:
         number = read_json(home / PROGRESS)["process_id"]
-        command = Path(f"/proc/{number}/cmdline").read_bytes()
-    except (FolderError, OSError, LookupError, TypeError):
+    except (FolderError, LookupError, TypeError):
         return False
-    return b"plimsoll" in command and number != os.getpid()
+    return number != os.getpid() and lives(number)
+
+
+def lives(process_id: Any) -> bool:
+    """Whether a process is there and is one of ours; its number may have gone to another."""
+    try:
+        command = Path(f"/proc/{process_id}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"plimsoll" in command
 
 
 def require_single(folder: Path, verb: str) -> None:

@@ -55,7 +55,7 @@ def state_of(run_folder: Path) -> dict[str, Any]:
     progress = run_folder / folder.PROGRESS
     if progress.exists():
         shown: dict[str, Any] = folder.read_json(progress)
-        return {"state": RUNNING if _lives(shown["process_id"]) else KILLED, **shown}
+        return {"state": RUNNING if folder.lives(shown["process_id"]) else KILLED, **shown}
     age_s = time.time() - max(path.stat().st_mtime for path in run_folder.iterdir())
     return {"state": STARTING if age_s < STARTING_S else KILLED}
 
@@ -72,11 +72,3 @@ def _state_of_series(parent: Path) -> dict[str, Any]:
     # Between two runs of a series that lives there are only moments.
     age_s = time.time() - (parent / folder.REPEATS).stat().st_mtime
     return last | ({"state": STARTING if age_s < STARTING_S else KILLED} if last["state"] == ENDED else {})
-
-
-def _lives(process_id: int) -> bool:
-    try:
-        command = Path(f"/proc/{process_id}/cmdline").read_bytes()
-    except OSError:
-        return False
-    return b"plimsoll" in command

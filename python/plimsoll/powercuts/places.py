@@ -19,7 +19,7 @@ from typing import Any
 from plimsoll import premises
 from plimsoll.folder import FolderError, read_json, replacing
 from plimsoll.storage import StorageError, describe
-from plimsoll.storage_identity import Identity, identity_from, identity_of
+from plimsoll.storage_identity import identity_from, identity_of
 
 #: The instance directory in the directory that the user names.
 NAME = "powercut"
@@ -270,16 +270,10 @@ def missed_mount(directory: Path, described: dict[str, Any]) -> str | None:
     if not isinstance(stored, dict):
         return None
     was, now = identity_from(stored), identity_of(directory)
-    same = was.same_as(now) if _both_known(was, now) else was.mount_point == now.mount_point
-    return (
-        None
-        if same
-        else f"{directory} is on the file system of {now.mount_point}, and the work was on that of {was.mount_point}"
-    )
-
-
-def _both_known(was: Identity, now: Identity) -> bool:
-    return was.is_known() and now.is_known()
+    both_known = was.is_known() and now.is_known()
+    if was.same_as(now) if both_known else was.mount_point == now.mount_point:
+        return None
+    return f"{directory} is on the file system of {now.mount_point}, and the work was on that of {was.mount_point}"
 
 
 def boot_id() -> str | None:
