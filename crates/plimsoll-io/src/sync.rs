@@ -2,17 +2,43 @@
 //! served, so a simulated run is the same every time.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+/// The wakers of a condition are not looked through for duplicates below this number.
+const TIDY_FROM: usize = 64;
+
 /// A condition that tasks wait for; the waiter re-checks its condition after waking.
 #[derive(Default)]
 pub struct Notify {
     epoch: Cell<u64>,
-    waiting: RefCell<Vec<Waker>>,
+    waiting: RefCell<Waiting>,
+}
+
+/// Wakers in the order in which their tasks first came.
+///
+/// A task that gave up and waits again is here more than once until the next tidying. Nobody is taken out when it gives up: a task
+/// keeps its first place, which waking it twice does not change.
+#[derive(Default)]
+struct Waiting {
+    wakers: Vec<Waker>,
+    /// How many tasks the last tidying left.
+    tidy_count: usize,
+}
+
+impl Waiting {
+    /// Adds one more; every so often takes out what is there twice, so that the list stays in proportion to the tasks in it.
+    fn push(&mut self, waker: &Waker) {
+        if self.wakers.len() >= TIDY_FROM.max(2 * self.tidy_count) {
+            let mut seen = HashSet::with_capacity(self.wakers.len());
+            self.wakers.retain(|waker| seen.insert(waker.data()));
+            self.tidy_count = self.wakers.len();
+        }
+        self.wakers.push(waker.clone());
+    }
 }
 
 impl Notify {
@@ -24,7 +50,7 @@ impl Notify {
     /// Wakes everybody who waits now.
     pub fn notify_all(&self) {
         self.epoch.set(self.epoch.get() + 1);
-        for waker in self.waiting.take() {
+        for waker in self.waiting.take().wakers {
             waker.wake();
         }
     }
@@ -35,11 +61,6 @@ impl Notify {
             notify: self,
             since_epoch: self.epoch.get(),
         }
-    }
-
-    /// How many tasks wait.
-    pub fn waiting(&self) -> usize {
-        self.waiting.borrow().len()
     }
 }
 
@@ -56,7 +77,7 @@ impl Future for Notified<'_> {
         if self.notify.epoch.get() != self.since_epoch {
             return Poll::Ready(());
         }
-        self.notify.waiting.borrow_mut().push(context.waker().clone());
+        self.notify.waiting.borrow_mut().push(context.waker());
         Poll::Pending
     }
 }
