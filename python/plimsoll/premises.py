@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ GROWTH_SHARE = 0.25
 LOG_RESERVE_BYTES = 256 * 1024 * 1024
 #: One log generation.
 LOG_BYTES = 1024 * 1024
+#: How long a database may be held by a process that has just been killed: its last requests have to come back first.
+LOCK_PATIENCE_S = 1.0
 #: Directories of the device file system lie in memory and go with the next start.
 DEVICE_FILE_SYSTEM = "devtmpfs"
 
@@ -112,6 +115,12 @@ def inspect(run: dict[str, Any], source: dict[str, Any] | None = None) -> Foreca
         problems.append(
             "this plan opens no databases and makes none, but some of those it names are missing; prepare them first"
         )
+    if not _opens(run):
+        forecast.warnings += [
+            f"instance {name} was not closed by its last run: pages that its log would mend count as damaged"
+            for name in forecast.recovered
+        ]
+        forecast.recovered = []
     _count_logs(run, forecast)
     lacking = _too_little_space(run, forecast)
     forecast.warnings = list(dict.fromkeys(forecast.warnings))
@@ -132,6 +141,8 @@ def _look_at(instance: dict[str, Any], forecast: Forecast, source: dict[str, Any
         _look_at_saved(instance, forecast, Path(source["from"]))
         return
     found = None if source["kind"] == "new" else _existing(instance)
+    if found is not None:
+        _must_be_idle(Path(instance["directory"]), instance)
     missing = instance["databases"]
     if found is not None and found["state"] == CLOSED:
         missing = []
@@ -405,15 +416,25 @@ def _must_be_idle(directory: Path, instance: dict[str, Any]) -> None:
         FolderError: somebody has.
     """
     for path in (directory / item["file_name"] for item in instance["databases"]):
+        if _is_held(path):
+            raise FolderError(f"{path} is in use; stop the run that works with it first, nothing was changed")
+
+
+def _is_held(path: Path) -> bool:
+    """Whether somebody has a file locked, and keeps it; the kernel takes a while to let go of the files of a killed process."""
+    patience_ends = time.monotonic() + LOCK_PATIENCE_S
+    while True:
         try:
             with path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise FolderError(
-                f"{path} is in use; stop the run that works with it first, nothing was deleted"
-            ) from error
+        except BlockingIOError:
+            if time.monotonic() >= patience_ends:
+                return True
+            time.sleep(0.005)
         except OSError:
-            continue
+            return False
+        else:
+            return False
 
 
 def _is_ours(directory: Path) -> bool:

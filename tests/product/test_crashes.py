@@ -48,6 +48,27 @@ def test_a_killed_run_is_recovered_by_the_next(tmp_path: Path) -> None:
     assert "will be recovered" not in third.stderr, "the second run closed it"
 
 
+def test_lost_logs_of_a_killed_run_are_damage_and_nothing_is_made_in_their_place(tmp_path: Path) -> None:
+    """Acknowledged commits were in them; who finds them again has lost nothing by having tried without."""
+    command = [*PLIMSOLL, *performance(tmp_path, "--minutes", "5", "--out", str(tmp_path / "killed"))]
+    kill_when(command, tmp_path, "measure started", 1.0)
+    place, aside = tmp_path / "disk/instance1", tmp_path / "aside"
+    aside.mkdir()
+    for log in place.glob("E00*.log"):
+        log.rename(aside / log.name)
+    before = (place / "database001.edb").read_bytes()
+    without = plimsoll(*performance(tmp_path, "--minutes", "0.02", "--out", str(tmp_path / "without")), cwd=tmp_path)
+    assert without.returncode == 1, without.stderr
+    assert without.stdout.strip().startswith("Fail"), without.stdout
+    assert "is needed for recovery and missing" in without.stdout
+    assert (place / "database001.edb").read_bytes() == before
+    for log in aside.iterdir():
+        log.rename(place / log.name)
+    found = plimsoll(*performance(tmp_path, "--minutes", "0.02", "--out", str(tmp_path / "found")), cwd=tmp_path)
+    assert found.returncode in (0, 1, 3), found.stderr
+    assert "recovered" in [event["kind"] for event in folder.read_events(tmp_path / "found")]
+
+
 def test_a_killed_preparation_is_made_anew(tmp_path: Path) -> None:
     """The beginning of a database is no database; it carries our marker, so nobody is asked."""
     large = [item if item != "128" else "2048" for item in performance(tmp_path, "--out", str(tmp_path / "killed"))]

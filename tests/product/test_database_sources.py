@@ -169,6 +169,16 @@ def test_JST_07_checksum_alone_on_what_is_there(saved: Path) -> None:
     assert damaged.returncode == 1, damaged.stdout
     assert json.loads((saved / "bad" / folder.SUMMARY).read_text())["total"]["pages_damaged"] == 1
     assert marker.read_text() == before
+    # What no page shows: a copy of the header, and what is behind the end of the file.
+    for name, changed, phrase in (
+        ("header", bytes(512) + sound[512:], "the first copy of its header is damaged"),
+        ("cut", sound[: len(sound) // 65536 * 32768], "pages are missing at its end"),
+    ):
+        database.write_bytes(changed)
+        damaged = plimsoll("test", "checksum", saved / "disk/one", "--out", saved / name, cwd=saved)
+        database.write_bytes(sound)
+        assert damaged.returncode == 1, damaged.stdout
+        assert phrase in damaged.stdout
     nothing = plimsoll("test", "checksum", saved / "nothing", cwd=saved)
     assert nothing.returncode == 2
     assert "holds no databases of Plimsoll" in nothing.stderr

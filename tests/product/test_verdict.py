@@ -152,6 +152,15 @@ def test_an_error_of_the_disk_fails_even_an_unfinished_run() -> None:
     assert "the medium reported an error" in found["reasons"][0]
 
 
+@pytest.mark.parametrize("latency_ms", [5.0, 25.0])
+def test_what_ended_a_run_is_the_first_reason(latency_ms: float) -> None:
+    """A limit that was broken before must not hide that there was no room."""
+    broken = changed("error", {"family": "config", "text": "extend x failed: no space left"})
+    broken["ending"] = "failed"
+    broken["databases"][0]["database_read"]["latency_ms_mean"] = latency_ms
+    assert "no space left" in judge(PLAN, broken, ENVIRONMENT)["reasons"][0]
+
+
 @pytest.mark.parametrize(
     ("path", "value", "phrase"),
     [

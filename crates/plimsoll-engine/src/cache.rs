@@ -182,7 +182,7 @@ pub struct Cache {
     stay_ns: Cell<Nanos>,
     frames_highest: Cell<usize>,
     reserved: Cell<usize>,
-    abandoned: Cell<bool>,
+    abandoned: RefCell<Option<EngineError>>,
     /// Frames were freed or cleaned.
     pub(crate) freed: Notify,
     /// Frames are needed.
@@ -203,7 +203,7 @@ impl Cache {
             stay_ns: Cell::new(0),
             frames_highest: Cell::new(0),
             reserved: Cell::new(0),
-            abandoned: Cell::new(false),
+            abandoned: RefCell::default(),
             freed: Notify::new(),
             needed: Notify::new(),
             statistics: Cell::default(),
@@ -302,10 +302,8 @@ impl Cache {
         if self.available() == 0 {
             self.count(|statistics| statistics.page_fault_stalls += 1);
             while self.available() == 0 {
-                if self.abandoned.get() {
-                    return Err(EngineError::Poisoned {
-                        reason: "no page can be written back any more".into(),
-                    });
+                if let Some(error) = &*self.abandoned.borrow() {
+                    return Err(error.clone());
                 }
                 let freed = self.freed.notified();
                 self.needed.notify_all();
@@ -319,9 +317,9 @@ impl Cache {
         Ok(Reservation { cache: self })
     }
 
-    /// Tells waiting readers that no frame will be freed any more.
-    pub(crate) fn abandon(&self) {
-        self.abandoned.set(true);
+    /// Tells waiting readers that no frame will be freed any more, and why.
+    pub(crate) fn abandon(&self, error: EngineError) {
+        *self.abandoned.borrow_mut() = Some(error);
         self.freed.notify_all();
     }
 

@@ -142,10 +142,10 @@ pub enum EngineError {
         bytes: usize,
     },
     /// An earlier error makes further work unsafe.
-    #[error("the instance stopped after an earlier error: {reason}; reopen it to recover")]
+    #[error("the instance stopped after an earlier error: {cause}; reopen it to recover")]
     Poisoned {
         /// The first error.
-        reason: String,
+        cause: Box<EngineError>,
     },
     /// The log is damaged (-501).
     #[error("log file {path} is corrupt at offset {offset} (-501): {why}", path = path.display())]
@@ -222,4 +222,16 @@ pub enum EngineError {
         /// Why.
         why: String,
     },
+}
+
+impl EngineError {
+    /// What everything after this error fails with; what follows from an earlier error keeps that as its cause.
+    pub(crate) fn poisoning(&self) -> Self {
+        match self {
+            EngineError::Poisoned { .. } => self.clone(),
+            first => EngineError::Poisoned {
+                cause: Box::new(first.clone()),
+            },
+        }
+    }
 }

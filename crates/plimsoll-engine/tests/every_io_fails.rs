@@ -290,6 +290,10 @@ fn a_run_and_recovery_survive_every_io_failing_in_every_way() {
     every(true, all);
 }
 
+fn is_medium_error(error: &EngineError) -> bool {
+    matches!(error, EngineError::Disk(error) if error.kind == DiskErrorKind::Medium)
+}
+
 /// After the error nothing more is promised, so nothing more may be acknowledged.
 #[test]
 fn a_failed_log_write_poisons_the_instance() {
@@ -309,13 +313,13 @@ fn a_failed_log_write_poisons_the_instance() {
             .commit(plimsoll_engine::transaction::Commit::Durable)
             .await;
         assert!(
-            matches!(committed, Err(EngineError::Poisoned { .. })),
+            matches!(&committed, Err(EngineError::Poisoned { cause }) if is_medium_error(cause)),
             "{committed:?}"
         );
         let next = instance.begin();
         let changed = next.insert(field.serials, b"more", b"more").await;
         assert!(
-            matches!(changed, Err(EngineError::Poisoned { .. })),
+            matches!(&changed, Err(EngineError::Poisoned { cause }) if is_medium_error(cause)),
             "{changed:?}"
         );
         drop(next);

@@ -107,15 +107,13 @@ def _result(checks: list[dict[str, Any]], summary: dict[str, Any], throughput: s
     certain = [check for check in failed if not check["doubts"]]
     missing = [check for check in checks if check["status"] == NOT_EVALUATED]
     error = summary["error"]
-    if error and error["family"] in ("disk", "corruption"):
-        return FAIL, [error["text"], *_reasons(failed)]
-    if certain:
-        return FAIL, _reasons(failed)
+    ended_by = [error["text"]] if error else []
+    if certain or (error and error["family"] in ("disk", "corruption")):
+        return FAIL, [*ended_by, *_reasons(failed)]
     if failed:
-        return INCONCLUSIVE, [*_doubts(failed), *_reasons(failed)]
+        return INCONCLUSIVE, [*ended_by, *_doubts(failed), *_reasons(failed)]
     if summary["ending"] != "complete":
-        text = error["text"] if error else "the run did not come to its end"
-        return INCONCLUSIVE, [text, *_reasons(missing)]
+        return INCONCLUSIVE, [*(ended_by or ["the run did not come to its end"]), *_reasons(missing)]
     if missing:
         lost = any(gap["measured_lost"] for gap in summary.get("gaps", []))
         why = "what was measured before the run was cut off cannot be judged; `plimsoll resume --again` measures anew"

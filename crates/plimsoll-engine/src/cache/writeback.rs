@@ -38,7 +38,7 @@ pub enum WriteAhead {
         /// How far redo has come.
         tip: Cell<Lsn>,
         /// The first write error.
-        failed: RefCell<Option<String>>,
+        failed: RefCell<Option<EngineError>>,
     },
 }
 
@@ -96,7 +96,7 @@ impl WriteAhead {
         match self {
             Self::Live(log) => log.fail(error),
             Self::Replay { failed, .. } => {
-                failed.borrow_mut().get_or_insert_with(|| error.to_string());
+                failed.borrow_mut().get_or_insert_with(|| error.poisoning());
             }
         }
     }
@@ -106,9 +106,7 @@ impl WriteAhead {
         match self {
             Self::Live(log) => log.check(),
             Self::Replay { failed, .. } => match &*failed.borrow() {
-                Some(reason) => Err(EngineError::Poisoned {
-                    reason: reason.clone(),
-                }),
+                Some(error) => Err(error.clone()),
                 None => Ok(()),
             },
         }
@@ -366,8 +364,8 @@ impl Writeback {
                 Err(error) => self.log.fail(&error),
             }
         }
-        if self.log.check().is_err() {
-            self.cache.abandon();
+        if let Err(error) = self.log.check() {
+            self.cache.abandon(error);
         }
     }
 

@@ -108,7 +108,7 @@ pub struct Log {
     buffer_bytes: u64,
     state: RefCell<State>,
     requested: Cell<Lsn>,
-    failed: RefCell<Option<String>>,
+    failed: RefCell<Option<EngineError>>,
     closing: Cell<bool>,
     stopped: Cell<bool>,
     work: Notify,
@@ -238,16 +238,14 @@ impl Log {
     /// Fails if the log has failed.
     pub fn check(&self) -> Result<()> {
         match &*self.failed.borrow() {
-            Some(reason) => Err(EngineError::Poisoned {
-                reason: reason.clone(),
-            }),
+            Some(error) => Err(error.clone()),
             None => Ok(()),
         }
     }
 
     /// Stops everything after an error that makes further work unsafe.
     pub fn fail(&self, error: &EngineError) {
-        self.failed.borrow_mut().get_or_insert_with(|| error.to_string());
+        self.failed.borrow_mut().get_or_insert_with(|| error.poisoning());
         self.work.notify_all();
         self.progress.notify_all();
     }

@@ -520,6 +520,7 @@ pub fn run_error(error: EngineError) -> RunError {
         | EngineError::LogCorrupt { .. }
         | EngineError::LogMissing { .. }
         | EngineError::CommittedLogMissing { .. } => RunError::Corruption(error.to_string()),
+        EngineError::Poisoned { cause } => run_error(*cause),
         EngineError::BadOption { .. } => RunError::Spec(error.to_string()),
         other => RunError::Engine(other.to_string()),
     }
