@@ -83,9 +83,22 @@ def save(instances: list[dict[str, Any]], markers: list[dict[str, Any]], directo
         directory: an empty or absent folder.
         skip: the name of the file that says whose a directory is; a restored one gets its own.
         say: told of each file.
+
+    Raises:
+        FolderError: something is there already.
+        OSError: it cannot be written; what was begun is gone again.
     """
     may_save(directory)
     directory.mkdir(parents=True, exist_ok=True)
+    try:
+        _fill(instances, markers, directory, skip, say)
+    except BaseException:
+        for begun in directory.iterdir():
+            shutil.rmtree(begun) if begun.is_dir() else begun.unlink()
+        raise
+
+
+def _fill(instances: list[dict[str, Any]], markers: list[dict[str, Any]], directory: Path, skip: str, say: Say) -> None:
     found = {}
     for instance, marker in zip(instances, markers, strict=True):
         files = []

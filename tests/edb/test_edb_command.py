@@ -109,6 +109,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     out.write_text("mine")
     refused(edb("export", path, "-t", "PlimsollMail", "--out", out), "nothing is overwritten")
     assert out.read_text() == "mine"
+    refused(edb("export", path, "-t", os.fsdecode(b"\xff\xfe")), r"has no table \xff\xfe")
     refused(edb("ls", tmp_path / "missing.edb"), "no such file")
     refused(edb("ls", tmp_path), "neither a file nor a block device")
     (tmp_path / "notes").write_text("notes " * 5000)
@@ -135,6 +136,24 @@ def test_a_damaged_page_ends_the_export_and_is_named(tmp_path: Path) -> None:
     refused(result, "is damaged", code=1)
     assert whole.startswith(result.stdout)
     assert len(result.stdout) < len(whole)
+    # The other tables are still there for whoever looks what is left.
+    listed = edb("ls", path, "--count")
+    assert listed.returncode == 1
+    lines = {line.split(":")[0].strip(): line for line in listed.stdout.splitlines()[1:]}
+    assert "not counted" in lines["PlimsollMail"] and "is damaged" in lines["PlimsollMail"]
+    assert " rows, " in lines["MSysObjects"]
+
+
+def test_closed_streams_are_none_to_write_into(tmp_path: Path) -> None:
+    """The next file that is opened would get the number of the closed stream, and with it every message."""
+    path = golden("syn4k.edb", tmp_path)
+    before = path.read_bytes()
+    for closed in (">&-", "2>&-", ">&- 2>&-", "<&-", "<&- >&- 2>&-"):
+        command = f"exec {sys.executable} -m plimsoll.cli edb export {path} -t PlimsollMail {closed}"
+        result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=60)
+        assert result.returncode == 0, (closed, result.stderr)
+        assert "Traceback" not in result.stderr
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("length", [1, 4096, 8192, 8193, 20_000, 130_000])

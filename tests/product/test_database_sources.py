@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from places import plimsoll
+from places import file_system, plimsoll
 
 from plimsoll import folder, premises, saved_sets
 from plimsoll.plan import plan_of_options
@@ -109,6 +109,15 @@ def test_nothing_is_overwritten_by_saving(saved: Path) -> None:
         assert result.returncode == 2
         assert "is not empty" in result.stderr
     assert not (saved / "fresh").exists()
+
+
+def test_a_set_that_does_not_fit_leaves_nothing(saved: Path, tmp_path: Path) -> None:
+    """Half of a set would only stand in the way of the next."""
+    with file_system(tmp_path, 32) as small:
+        result = plimsoll("prepare", plan_file(saved, saved / "disk"), "--save", small / "set", cwd=saved)
+        assert result.returncode == 2, result.stderr
+        assert "no space left" in result.stderr
+        assert list((small / "set").iterdir()) == []
 
 
 def run_of(path: Path, **instance: Any) -> dict[str, Any]:

@@ -64,6 +64,8 @@ pub struct EdbTable {
     pub has_long_values: bool,
     /// Rows, where they were counted.
     pub rows: Option<u64>,
+    /// What damage kept them from being counted.
+    pub damage: Option<String>,
 }
 
 impl EdbTable {
@@ -83,6 +85,7 @@ impl EdbTable {
             indexes: table.indexes.iter().map(|index| index.name.clone()).collect(),
             has_long_values: placed.long_values.is_some(),
             rows: None,
+            damage: None,
         }
     }
 }
@@ -104,7 +107,11 @@ pub fn edb_tables_live(
         for placed in reader.tables() {
             let mut table = EdbTable::of(placed);
             if counts_rows {
-                table.rows = Some(count_rows(&reader, placed).await?);
+                match count_rows(&reader, placed).await {
+                    Ok(rows) => table.rows = Some(rows),
+                    Err(error @ (ReadError::Format { .. } | ReadError::Disk(_))) => table.damage = Some(error.to_string()),
+                    Err(error) => return Err(error.into()),
+                }
             }
             tables.push(table);
         }

@@ -151,7 +151,20 @@ USAGE_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__na
 
 def main() -> None:
     """Run the command line; the entry point of the `plimsoll` program."""
+    _open_standard_streams()
     sys.exit(run_program(sys.argv[1:]))
+
+
+def _open_standard_streams() -> None:
+    """Gives the program standard streams where it was started without: the next file that is opened would be what messages are written to."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            lowest = os.open(os.devnull, os.O_RDWR)
+            assert lowest == descriptor, "those before it are open"
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r", closefd=False))
 
 
 def _with_default_address(arguments: Sequence[str]) -> list[str]:

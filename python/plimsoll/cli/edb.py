@@ -63,16 +63,21 @@ def ls(
     dirty: Dirty = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything that is known as JSON.")] = False,
 ) -> None:
-    """List the tables of a database. Never writes."""
+    """List the tables of a database. Never writes.
+
+    Exits with 1 when something damaged is met; of a table that cannot be counted for it the rest is listed.
+    """
     from plimsoll import _native
 
     try:
         found = parse_json(_native.edb_tables(file, dirty, count))
     except _native.PlimsollError as error:
         _stop(error)
+    damaged = any(table["damage"] for table in found["tables"])
+    code = course.EXIT_FAIL if damaged else course.EXIT_PASS
     if as_json:
         typer.echo(json.dumps(found, indent=2))
-        return
+        raise typer.Exit(code)
     state = "clean" if found["is_clean"] else "not shut down cleanly"
     version, update = found["format"]
     typer.echo(
@@ -85,6 +90,7 @@ def ls(
                 typer.echo(f"    {number:>5}  {kind:<18}  {name}")
     if found["pages_corrected"]:
         typer.echo(f"  {found['pages_corrected']} pages have a flipped bit; `plimsoll edb repair` mends them on a copy")
+    raise typer.Exit(code)
 
 
 def _line(table: dict[str, Any]) -> str:
@@ -92,6 +98,8 @@ def _line(table: dict[str, Any]) -> str:
     parts = [f"{len(table['columns'])} columns", f"{len(table['indexes'])} indexes"]
     if table["rows"] is not None:
         parts.insert(0, f"{table['rows']:,} rows")
+    if table["damage"] is not None:
+        parts.insert(0, f"not counted, {table['damage']}")
     if table["has_long_values"]:
         parts.append("long values")
     if table["is_system"]:
@@ -118,6 +126,10 @@ def export(
     """
     from plimsoll import _native
 
+    if printable(Path(table)) != table:
+        course.stop_with(
+            course.EXIT_USAGE, f"the database has no table {printable(Path(table))}; names of tables are text"
+        )
     text = _native.TableText(file, table, form.value, dirty)
     try:
         # Nothing is made before the first piece is there: a mistyped table leaves no empty file.

@@ -55,7 +55,10 @@ def prepare(
     if save is not None:
         try:
             premises.save_set(plan["run"], save, course.say)
-        except (FolderError, OSError) as error:
+        except FolderError as error:
             course.stop_with(course.EXIT_USAGE, str(error))
+        except OSError as error:
+            words = (error.strerror or str(error)).lower()
+            course.stop_with(course.EXIT_USAGE, f"{save}: {words}; the databases are prepared, nothing is saved")
         typer.echo(f"saved in {save}; restore it with `restore_from` in a plan")
     typer.echo(f"prepared; record in {run_folder}")

@@ -57,13 +57,15 @@ def is_fault(check: dict[str, Any]) -> bool:
 def shown(value: float, unit: str) -> str:
     """A value with its unit, as people read it.
 
-    >>> shown(0.01234, "ms"), shown(3, "count"), shown(0.93, "ratio")
-    ('0.0123 ms', '3', '93 %')
+    >>> shown(0.01234, "ms"), shown(3, "count"), shown(0.93, "ratio"), shown(1, "pages")
+    ('0.0123 ms', '3', '93 %', '1 page')
     """
     if unit == "ratio":
         return f"{value:.3g}" if value > 10 else f"{100 * value:.3g} %"
     number = f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e9 else f"{value:.3g}"
-    words = {"1/s": " per second", "count": "", "bytes": " bytes"}
+    words = {"1/s": " per second", "count": ""}
+    if number == "1" and unit in ("bytes", "counters", "errors", "lines", "pages"):
+        unit = unit.removesuffix("s")
     return number + words.get(unit, f" {unit}")
 
 
