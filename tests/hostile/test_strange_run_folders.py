@@ -11,6 +11,7 @@ import pytest
 
 from plimsoll import _native, folder
 from plimsoll.cli import EXIT_USAGE, run_program
+from plimsoll.cli.course import EXIT_FAIL
 from plimsoll.powercuts.statement import LINE_CHARACTERS_MAX, read_statement
 from plimsoll.untrusted import parse_json
 
@@ -67,7 +68,7 @@ def test_names_in_a_database_steer_no_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Tables and columns are called as whoever made the database liked."""
-    table = {"name": "a\x1b[2J", "columns": [[1, "b\x9b2J", "text"]], "indexes": [], "rows": None}
+    table = {"name": "a\x1b[2J", "columns": [[1, "b\x9b2J", "text"]], "indexes": [], "rows": None, "damage": "d\x1b"}
     table |= {"has_long_values": False, "is_system": False, "template": "c\r"}
     listed = {
         "is_clean": True,
@@ -78,7 +79,7 @@ def test_names_in_a_database_steer_no_terminal(
         "pages_corrected": 0,
     }
     monkeypatch.setattr(_native, "edb_tables", lambda *_: json.dumps(listed))
-    assert run_program(["edb", "ls", "x.edb", "--columns"]) == 0
+    assert run_program(["edb", "ls", "x.edb", "--columns"]) == EXIT_FAIL
     said = capsys.readouterr().out
     assert "a\ufffd[2J" in said
     assert not set("\x1b\x9b\r") & set(said)
