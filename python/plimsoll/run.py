@@ -162,6 +162,14 @@ def _stopped_by_condition(time_ns: int, reason: str) -> dict[str, Any]:
     }
 
 
+def _ignored() -> set[signal.Signals]:
+    """The signals that whoever started us wants ignored, as `nohup` does.
+
+    SIGINT is never one: shells have it ignored by what they start in the background, and who sends one there all the same means it.
+    """
+    return {number for number in STOP_SIGNALS[1:] if signal.getsignal(number) is signal.SIG_IGN}
+
+
 @contextmanager
 def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
     """The first signal asks for a clean stop; a second of the same kind does what it always does."""
@@ -170,7 +178,7 @@ def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
         signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
         stop()
 
-    before = {number: signal.signal(number, ask) for number in STOP_SIGNALS}
+    before = {number: signal.signal(number, ask) for number in STOP_SIGNALS if number not in _ignored()}
     try:
         yield
     finally:

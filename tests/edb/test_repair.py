@@ -1,7 +1,10 @@
 """`plimsoll edb repair`: flipped bits are put right, only when asked, on a copy unless told otherwise, and nothing else changes."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from databases import edb, flip, golden, refused
@@ -115,3 +118,19 @@ def test_a_database_behind_a_link_is_not_mended_in_place(tmp_path: Path) -> None
     (tmp_path / "link.edb").symlink_to(path)
     refused(edb("repair", tmp_path / "link.edb", "--in-place"), "symbolic links are not followed")
     assert path.read_bytes() == before
+
+
+def test_who_ends_a_repair_finds_no_part_of_a_copy(tmp_path: Path) -> None:
+    """It would look like a database that has lost its pages."""
+    path, copy = tmp_path / "large.edb", tmp_path / "large.edb.repaired"
+    path.touch()
+    os.truncate(path, 4 << 30)
+    command = [sys.executable, "-m", "plimsoll.cli", "edb", "repair", str(path)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not copy.exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors.strip()) == (4, "interrupted")
+    assert not copy.exists()

@@ -140,6 +140,23 @@ def test_the_demo_removes_its_databases(tmp_path: Path) -> None:
     assert not (tmp_path / "disk").exists()
 
 
+def test_nohup_keeps_a_run_alive_when_the_terminal_goes_away(tmp_path: Path) -> None:
+    """Long tests are begun over a connection that is closed for the night."""
+    arguments = ["test", "performance", str(tmp_path / "disk"), "--size-mib", "64", "--backend", "raw_files", "--yes"]
+    command = ["nohup", *PLIMSOLL, *arguments, "--minutes", "10", "--out", str(tmp_path / "run")]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    log = tmp_path / "run" / folder.EVENTS
+    while time.monotonic() < deadline and not (log.exists() and "measure started" in log.read_text()):
+        time.sleep(0.1)
+    process.send_signal(signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=2)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 4
+    assert content(tmp_path, folder.OUTCOME)["ending"] == "interrupted"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_cleanly_and_keeps_the_partial_run(tmp_path: Path, number: signal.Signals) -> None:
     """Closing the terminal must not leave torn databases or lose what was measured."""

@@ -7,6 +7,7 @@ To add a command, add a row; the target is a function for Typer, or a `typer.Typ
 
 import errno
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -152,6 +153,7 @@ USAGE_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__na
 def main() -> None:
     """Run the command line; the entry point of the `plimsoll` program."""
     _open_standard_streams()
+    _end_as_by_ctrl_c()
     sys.exit(run_program(sys.argv[1:]))
 
 
@@ -165,6 +167,13 @@ def _open_standard_streams() -> None:
             assert lowest == descriptor, "those before it are open"
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r", closefd=False))
+
+
+def _end_as_by_ctrl_c() -> None:
+    """SIGTERM, and SIGHUP of a terminal that goes away, end whatever goes on in good order; `nohup` has the latter ignored, and so it stays."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
 
 
 def _with_default_address(arguments: Sequence[str]) -> list[str]:
@@ -191,8 +200,7 @@ def run_program(arguments: Sequence[str]) -> int:
         error.show()
         return EXIT_USAGE
     except (typer.Abort, KeyboardInterrupt):
-        print("interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:
         # Whoever read our output has seen enough; nothing may be written to it any more, not even by the interpreter.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -200,7 +208,12 @@ def run_program(arguments: Sequence[str]) -> int:
     except Exception as error:
         return _told(error)
     # The library answers Ctrl-C with the shell's number for it.
-    return EXIT_INTERRUPTED if code == CTRL_C else code if isinstance(code, int) else 0
+    return _interrupted() if code == CTRL_C else code if isinstance(code, int) else 0
+
+
+def _interrupted() -> int:
+    print("interrupted", file=sys.stderr)
+    return EXIT_INTERRUPTED
 
 
 def _told(error: Exception) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,8 +49,6 @@ def audit(
 
     Example: plimsoll audit /mnt/array --witness-log witness.log
     """
-    for end in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(end, signal.default_int_handler)
     if rehearse is not None:
         found = _rehearsed(rehearse)
     else:

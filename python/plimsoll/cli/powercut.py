@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -53,8 +52,6 @@ def powercut(
     if mistakes:
         stop_with(EXIT_USAGE, *mistakes)
     wanted = places.Wanted(directory, size_mib << 20, page_kib << 10, sessions, io_method, seconds)
-    for end in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(end, signal.default_int_handler)
     try:
         for warning in places.inspect(wanted):
             say(f"warning: {warning}")
@@ -156,9 +153,6 @@ def witness(
         stop_with(EXIT_USAGE, str(error))
     open_to = "" if listener.is_private else ", open to everybody who reaches this address"
     try:
-        # Before it says that it listens: whoever waits for that may stop it at once.
-        for end in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(end, signal.default_int_handler)
         say(f"witness: listening at {listener.place}{open_to}; writing {log}")
         while True:
             ending = listener.hear_one()

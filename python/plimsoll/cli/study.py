@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -71,9 +70,8 @@ def study(
     interrupted = False
     with _locked(home):
         try:
-            with _interruptible():
-                _light(wanted, home, at_once)
-                _plans(wanted, home, at_once)
+            _light(wanted, home, at_once)
+            _plans(wanted, home, at_once)
         except KeyboardInterrupt:
             interrupted = True
         found = _judge(wanted, home)
@@ -155,21 +153,6 @@ def _locked(home: Path) -> Iterator[None]:
         except BlockingIOError:
             course.stop_with(course.EXIT_USAGE, f"another program works on the study in {home}")
         yield
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a study as Ctrl-C does; a terminal's Ctrl-C reaches the runs by itself."""
-
-    def leave(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _light(wanted: Any, home: Path, jobs: int) -> None:
