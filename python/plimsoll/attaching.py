@@ -9,9 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from plimsoll import markers
 from plimsoll.blockdevices import is_device
-from plimsoll.folder import FolderError, read_json
-from plimsoll.premises import MARKER, instances_below, logs_of
+from plimsoll.folder import FolderError
+from plimsoll.markers import MARKER, Marker
 
 MIB = 1024 * 1024
 #: What a plan needs to know of an instance, and of each of its databases.
@@ -26,7 +27,7 @@ def instances_there(path: Path) -> list[tuple[Path, dict[str, Any]]]:
         FolderError: there is none, or it leads elsewhere.
     """
     path = path.expanduser().absolute()
-    found = [(directory, _instance_in(directory)) for directory in instances_below(path)]
+    found = [(marker.directory, _instance_of(marker)) for marker in markers.below(path)]
     if not found:
         raise FolderError(
             f"{path} holds no databases of Plimsoll; name the directory that was given to the test that made them"
@@ -34,27 +35,25 @@ def instances_there(path: Path) -> list[tuple[Path, dict[str, Any]]]:
     return found
 
 
-def _instance_in(directory: Path) -> dict[str, Any]:
-    """What the marker of a directory says. It may come from anybody, so what it names has to lie there, or to name it in turn.
+def _instance_of(marker: Marker) -> dict[str, Any]:
+    """What a marker says of its instance, which has to lie there, or to name it in turn.
 
     Raises:
         FolderError: it leads elsewhere, or lacks what every marker has.
     """
-    instance: dict[str, Any] = read_json(directory / MARKER)["instance"]
+    instance, place = marker.instance, marker.directory / MARKER
     unusual = [key for key, kind in KINDS.items() if not isinstance(instance.get(key), kind)]
     for database in instance["databases"]:
         unusual += [key for key, kind in DATABASE_KINDS.items() if not isinstance(database.get(key), kind)]
     if unusual or not instance["databases"]:
         said = f"nothing that can be used of {', '.join(unusual) or 'databases'}"
-        raise FolderError(f"{directory / MARKER} says {said}; run the plan that made these databases")
-    for name in (database["file_name"] for database in instance["databases"]):
+        raise FolderError(f"{place} says {said}; run the plan that made these databases")
+    for name in marker.file_names:
         if Path(name).name != name and not is_device(Path(name)):
-            raise FolderError(
-                f"{directory / MARKER} names a database outside of its directory: {name}; it is left alone"
-            )
-    if logs_of(directory) is None:
+            raise FolderError(f"{place} names a database outside of its directory: {name}; it is left alone")
+    if marker.logs() is None:
         raise FolderError(
-            f"{directory / MARKER} says that the logs are in {instance['log_directory']}, where nothing says so; run the plan that "
+            f"{place} says that the logs are in {instance['log_directory']}, where nothing says so; run the plan that "
             "made these databases, or mount their logs there"
         )
     return instance

@@ -12,24 +12,19 @@ import fcntl
 import os
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from plimsoll import blockdevices, open_files, saved_sets
-from plimsoll.folder import FolderError, read_json, write_json
+from plimsoll import blockdevices, markers, open_files, saved_sets
+from plimsoll.folder import FolderError
+from plimsoll.markers import CLOSED, IN_USE, MARKER, Marker
 from plimsoll.storage import StorageError, describe, nearest_existing
 
-MARKER = "plimsoll-instance.json"
-MARKER_KIND = "plimsoll_instance"
-#: In a directory of logs that is not that of the databases: says whose logs they are.
-LOGS_KIND = "plimsoll_logs"
 #: What an instance consists of beside its databases: flush maps, logs, checkpoint, marks of `plimsoll powercut`, files not yet whole.
 OUR_FILES = re.compile(
     r"(database|device)\d{3}\.(edb|dat|jfm)|E\d\d[\w.]*\.(log|chk|jrs|aside)|raw\.log|marks\.dat|\.[0-9a-f]{16}\.part"
 )
-SCHEMA_VERSION = 1
-CLOSED, IN_USE = "closed", "in_use"
 #: Room for growth while measuring: the published test reserved a quarter of each database. A fast disk can outgrow it.
 GROWTH_SHARE = 0.25
 #: Log generations, flush map and checkpoint.
@@ -142,12 +137,12 @@ def _look_at(instance: dict[str, Any], forecast: Forecast, source: dict[str, Any
         return
     found = None if source["kind"] == "new" else _existing(instance)
     if found is not None:
-        _must_be_idle(Path(instance["directory"]), instance)
+        _must_be_idle(found)
     missing = instance["databases"]
-    if found is not None and found["state"] == CLOSED:
+    if found is not None and found.is_closed:
         missing = []
         forecast.reused.append(instance["name"])
-        for database, records in zip(instance["databases"], found["records"], strict=True):
+        for database, records in zip(instance["databases"], found.records or [], strict=True):
             database["existing_records"] = records
     elif found is not None:
         instance["unfinished"] = True
@@ -188,7 +183,7 @@ def _make_room(instance: dict[str, Any], forecast: Forecast) -> None:
                 "a block device can be neither restored nor begun anew; `plimsoll clean --destroy SERIAL` clears it"
             )
     directory = Path(instance["directory"])
-    if _is_ours(directory):
+    if markers.read(directory) is not None:
         forecast.deleted.append(str(directory))
         freed = sum(file.stat().st_blocks * 512 for file in directory.rglob("*") if file.is_file())
         _need(forecast, directory, -freed)
@@ -241,9 +236,9 @@ def begin_with(run: dict[str, Any], source: dict[str, Any] | None, expected: For
         if instance["name"] in expected.restored and source is not None:
             _make_directories(instance)
             # Should the copy break off, the next run finds whose the files are.
-            _write_marker(instance, IN_USE, None)
+            _mark(instance, IN_USE, None)
             records = saved_sets.restore(instance, Path(source["from"]), say)
-            _write_marker(instance, CLOSED, records)
+            _mark(instance, CLOSED, records)
 
 
 def save_set(run: dict[str, Any], directory: Path, say: saved_sets.Say) -> None:
@@ -252,16 +247,18 @@ def save_set(run: dict[str, Any], directory: Path, say: saved_sets.Say) -> None:
     Raises:
         FolderError: they are not closed, or the folder is not empty.
     """
-    markers = [read_json(Path(instance["directory"]) / MARKER) for instance in run["instances"]]
-    for instance, marker in zip(run["instances"], markers, strict=True):
-        if marker["state"] != CLOSED:
+    closed = []
+    for instance in run["instances"]:
+        marker = markers.read(Path(instance["directory"]))
+        if marker is None or not marker.is_closed:
             raise FolderError(
                 f"the databases of {instance['name']} are not closed; run or prepare them to the end first"
             )
         for database in instance["databases"]:
             if blockdevices.is_device(database_path(instance, database)):
                 raise FolderError("a database on a block device cannot be saved into a set")
-    saved_sets.save(run["instances"], markers, directory, MARKER, say)
+        closed.append(marker)
+    saved_sets.save(run["instances"], closed, directory, say)
 
 
 def _count_logs(run: dict[str, Any], forecast: Forecast) -> None:
@@ -308,15 +305,14 @@ def take(run: dict[str, Any]) -> None:
         return
     for instance in run["instances"] if _opens(run) else []:
         _make_directories(instance)
-        _write_marker(instance, IN_USE, None)
+        _mark(instance, IN_USE, None)
 
 
 def _make_directories(instance: dict[str, Any]) -> None:
     for directory in {instance["directory"], instance["log_directory"]}:
         Path(directory).mkdir(parents=True, exist_ok=True)
     if instance["log_directory"] != instance["directory"]:
-        whose = {"kind": LOGS_KIND, "schema_version": SCHEMA_VERSION, "directory": _real(Path(instance["directory"]))}
-        write_json(Path(instance["log_directory"]) / MARKER, whose)
+        markers.write_for_logs(Path(instance["log_directory"]), Path(instance["directory"]))
 
 
 def _opens(run: dict[str, Any]) -> bool:
@@ -334,48 +330,16 @@ def give_back(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     for index, instance in enumerate(run["instances"]):
         records = [database["records_ever"] for database in found[index]] if index < len(found) else None
         if closed and records is not None:
-            _write_marker(instance, CLOSED, records)
+            _mark(instance, CLOSED, records)
 
 
 def move_marker(instance: dict[str, Any]) -> None:
     """Note in a marker of ours that its instance has moved with its storage; all else must agree as ever."""
-    directory = Path(instance["directory"])
-    if _is_ours(directory):
-        marker = read_json(directory / MARKER)
-        marker["instance"]["log_directory"] = instance["log_directory"]
-        write_json(directory / MARKER, marker)
+    marker = markers.read(Path(instance["directory"]))
+    if marker is not None:
+        moved = marker.instance | {"log_directory": instance["log_directory"]}
+        replace(marker, instance=moved).write()
         _make_directories(instance)
-
-
-def instances_below(path: Path) -> list[Path]:
-    """The directories directly in `path`, or `path` itself, that carry our marker."""
-    candidates = [path, *sorted(child for child in path.iterdir() if child.is_dir())] if path.is_dir() else []
-    return [directory for directory in candidates if _is_ours(directory)]
-
-
-def devices_of(directory: Path) -> list[str]:
-    """The block devices that hold databases of an instance directory of ours."""
-    databases = read_json(directory / MARKER)["instance"]["databases"]
-    return [item["file_name"] for item in databases if Path(item["file_name"]).is_absolute()]
-
-
-def logs_of(directory: Path) -> Path | None:
-    """Where the logs of an instance directory of ours are; None where nothing says there that they belong to it.
-
-    A marker may come from anybody, and names a directory of logs as it likes. So that directory has to name this one too.
-    """
-    logs = directory / str(read_json(directory / MARKER)["instance"].get("log_directory"))
-    if logs == directory:
-        return logs
-    if logs.is_symlink() or (logs / MARKER).is_symlink() or not (logs / MARKER).is_file():
-        return None
-    whose = read_json(logs / MARKER)
-    ours = isinstance(whose, dict) and whose.get("kind") == LOGS_KIND and whose.get("directory") == _real(directory)
-    return logs if ours else None
-
-
-def _real(directory: Path) -> str:
-    return str(directory.resolve())
 
 
 def remove(directory: Path, destroy_serials: list[str] | None = None) -> int:
@@ -384,14 +348,13 @@ def remove(directory: Path, destroy_serials: list[str] | None = None) -> int:
     Raises:
         FolderError: it carries no marker of ours, somebody works with it, or its device may not be overwritten.
     """
-    if not _is_ours(directory):
+    marker = markers.read(directory)
+    if marker is None:
         raise FolderError(f"{directory} carries no marker of Plimsoll; it is not deleted")
-    logs = logs_of(directory)
-    for device in devices_of(directory):
+    logs, named = marker.logs(), set(marker.file_names)
+    _must_be_idle(marker)
+    for device in marker.devices:
         blockdevices.erase(device, destroy_serials or [])
-    instance = read_json(directory / MARKER)["instance"]
-    _must_be_idle(directory, instance)
-    named = {item["file_name"] for item in instance["databases"]}
     # The marker of the databases last: whoever is stopped in the middle can begin again.
     return sum(_delete(place, named) for place in dict.fromkeys((logs or directory, directory)))
 
@@ -409,13 +372,13 @@ def _delete(place: Path, named: set[str]) -> int:
     return size
 
 
-def _must_be_idle(directory: Path, instance: dict[str, Any]) -> None:
+def _must_be_idle(marker: Marker) -> None:
     """Refuse databases that somebody has open, as the engine locks them.
 
     Raises:
         FolderError: somebody has.
     """
-    for path in (directory / item["file_name"] for item in instance["databases"]):
+    for path in (marker.directory / name for name in marker.file_names):
         if _is_held(path):
             raise FolderError(f"{path} is in use; stop the run that works with it first, nothing was changed")
 
@@ -435,27 +398,6 @@ def _is_held(path: Path) -> bool:
             return False
         else:
             return False
-
-
-def _is_ours(directory: Path) -> bool:
-    marker = directory / MARKER
-    if not marker.is_file():
-        return False
-    try:
-        content = read_json(marker)
-    except FolderError:
-        return False
-    return isinstance(content, dict) and content.get("kind") == MARKER_KIND and _names_databases(content)
-
-
-def _names_databases(marker: dict[str, Any]) -> bool:
-    """Whether what a marker says of an instance has the form that everything here relies on."""
-    instance, records = marker.get("instance"), marker.get("records")
-    databases = instance.get("databases") if isinstance(instance, dict) else None
-    if not isinstance(databases, list) or marker.get("state") not in (CLOSED, IN_USE):
-        return False
-    known = records is None or (isinstance(records, list) and len(records) == len(databases))
-    return known and all(isinstance(item, dict) and isinstance(item.get("file_name"), str) for item in databases)
 
 
 def _unfit(directory: Path) -> list[str]:
@@ -479,7 +421,7 @@ def _unfit(directory: Path) -> list[str]:
     return []
 
 
-def _existing(instance: dict[str, Any]) -> dict[str, Any] | None:
+def _existing(instance: dict[str, Any]) -> Marker | None:
     """The marker of the databases that exist and fit, None when there are none.
 
     Raises:
@@ -497,7 +439,8 @@ def _existing(instance: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if not directory.is_dir():
         return None  # `_unfit` speaks of it
-    if not _is_ours(directory):
+    marker = markers.read(directory)
+    if marker is None:
         raise FolderError(
             f"{directory} is not empty and was not made by Plimsoll; name another path, nothing is overwritten"
         )
@@ -506,14 +449,13 @@ def _existing(instance: dict[str, Any]) -> dict[str, Any] | None:
         raise FolderError(
             f"{directory} holds symbolic links ({', '.join(links)}); put the files there, links are not followed"
         )
-    marker: dict[str, Any] = read_json(directory / MARKER)
-    different = _differences(marker.get("instance", {}), _identity(instance))
+    different = _differences(marker.instance, _identity(instance))
     if different:
         raise FolderError(
             f"the databases in {directory} differ from the plan in {', '.join(different)}; "
             f"change the plan, name another path, or delete them with `plimsoll clean {directory}`"
         )
-    if marker["state"] == CLOSED and marker["records"] is not None:
+    if marker.is_closed:
         lost = [str(path) for item in instance["databases"] if not (path := database_path(instance, item)).exists()]
         if lost:
             raise FolderError(
@@ -548,12 +490,5 @@ def _identity(instance: dict[str, Any]) -> dict[str, Any]:
     return {"databases": databases, **{key: instance[key] for key in same}}
 
 
-def _write_marker(instance: dict[str, Any], state: str, records: list[int] | None) -> None:
-    marker = {
-        "kind": MARKER_KIND,
-        "schema_version": SCHEMA_VERSION,
-        "state": state,
-        "records": records,
-        "instance": _identity(instance),
-    }
-    write_json(Path(instance["directory"]) / MARKER, marker)
+def _mark(instance: dict[str, Any], state: str, records: list[int] | None) -> None:
+    Marker(Path(instance["directory"]), state, records, _identity(instance)).write()

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.folder import FolderError, read_json, write_json
+from plimsoll.markers import MARKER, Marker
 
 MANIFEST = "plimsoll-saved-set.json"
 KIND = "plimsoll_saved_set"
@@ -74,14 +75,13 @@ def may_save(directory: Path) -> None:
         raise FolderError(f"{directory} is not empty; name another folder for the set, nothing is overwritten")
 
 
-def save(instances: list[dict[str, Any]], markers: list[dict[str, Any]], directory: Path, skip: str, say: Say) -> None:
+def save(instances: list[dict[str, Any]], markers: list[Marker], directory: Path, say: Say) -> None:
     """Copy closed databases into a new set.
 
     Args:
         instances: of the run that made them.
         markers: of the same, each of a closed instance.
         directory: an empty or absent folder.
-        skip: the name of the file that says whose a directory is; a restored one gets its own.
         say: told of each file.
 
     Raises:
@@ -91,23 +91,23 @@ def save(instances: list[dict[str, Any]], markers: list[dict[str, Any]], directo
     may_save(directory)
     directory.mkdir(parents=True, exist_ok=True)
     try:
-        _fill(instances, markers, directory, skip, say)
+        _fill(instances, markers, directory, say)
     except BaseException:
         for begun in directory.iterdir():
             shutil.rmtree(begun) if begun.is_dir() else begun.unlink()
         raise
 
 
-def _fill(instances: list[dict[str, Any]], markers: list[dict[str, Any]], directory: Path, skip: str, say: Say) -> None:
+def _fill(instances: list[dict[str, Any]], markers: list[Marker], directory: Path, say: Say) -> None:
     found = {}
     for instance, marker in zip(instances, markers, strict=True):
         files = []
         for place, source in _sources(instance).items():
-            for path in sorted(item for item in source.iterdir() if item.is_file() and item.name != skip):
+            for path in sorted(item for item in source.iterdir() if item.is_file() and item.name != MARKER):
                 target = directory / instance["name"] / place / path.name
                 say(f"saving {path}")
                 files.append({"place": place, "name": path.name, **_copy(path, target)})
-        found[instance["name"]] = {"identity": marker["instance"], "records": marker["records"], "files": files}
+        found[instance["name"]] = {"identity": marker.instance, "records": marker.records, "files": files}
     content = {
         "kind": KIND,
         "schema_version": SCHEMA_VERSION,

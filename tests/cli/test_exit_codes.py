@@ -14,7 +14,7 @@ import typer
 
 from plimsoll import cli, folder, verdict
 from plimsoll.cli import course, run_program
-from plimsoll.premises import CLOSED, MARKER, MARKER_KIND
+from plimsoll.markers import CLOSED, MARKER, MARKER_KIND
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 

@@ -15,10 +15,10 @@ from run_folders import outcome
 
 from plimsoll import _native
 from plimsoll.cli import EXIT_INTERNAL
+from plimsoll.markers import MARKER
 from plimsoll.powercuts import places
 from plimsoll.powercuts.witness import WitnessLog
 from plimsoll.powercuts.work import LETTERS
-from plimsoll.premises import MARKER
 
 COMMITS_MIN = 50
 

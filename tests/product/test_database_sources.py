@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from places import file_system, plimsoll
 
-from plimsoll import folder, premises, saved_sets
+from plimsoll import folder, markers, premises, saved_sets
 from plimsoll.plan import plan_of_options
 from plimsoll.sizing.mistakes import InputError
 
@@ -232,6 +232,6 @@ def test_a_set_within_what_is_made_anew_is_refused(saved: Path, tmp_path: Path) 
     shutil.copytree(saved / "set", tmp_path / "disk" / "one" / "set")
     run = run_of(tmp_path / "disk")
     source = {"kind": "restored", "from": str(tmp_path / "disk" / "one" / "set")}
-    (tmp_path / "disk" / "one" / premises.MARKER).write_bytes((saved / "disk" / "one" / premises.MARKER).read_bytes())
+    (tmp_path / "disk" / "one" / markers.MARKER).write_bytes((saved / "disk" / "one" / markers.MARKER).read_bytes())
     with pytest.raises(premises.PremisesError, match="which is made anew"):
         premises.inspect(run, source)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll import premises
+from plimsoll import markers, premises
 from plimsoll.folder import FolderError, new_folder
 from plimsoll.plan import plan_of_options
 from plimsoll.premises import PremisesError
@@ -118,9 +118,9 @@ def test_what_is_not_ours_is_refused_and_never_deleted(tmp_path: Path) -> None:
     assert "was not made by Plimsoll" in problems(run_of(tmp_path))
     with pytest.raises(FolderError, match="not deleted"):
         premises.remove(tmp_path / "one")
-    assert premises.instances_below(tmp_path) == []
-    (tmp_path / "one" / premises.MARKER).write_text(json.dumps({"kind": "something else"}))
-    assert premises.instances_below(tmp_path) == []
+    assert markers.below(tmp_path) == []
+    (tmp_path / "one" / markers.MARKER).write_text(json.dumps({"kind": "something else"}))
+    assert markers.below(tmp_path) == []
 
 
 def test_too_little_space_is_seen_before_writing(tmp_path: Path) -> None:
@@ -141,8 +141,8 @@ def test_clean_removes_what_is_ours(tmp_path: Path) -> None:
     """And the log directory with it, when it lies elsewhere."""
     run = run_of(tmp_path)
     closed(run, 1)
-    (directory,) = premises.instances_below(tmp_path)
-    assert premises.remove(directory) > 0
+    (marker,) = markers.below(tmp_path)
+    assert premises.remove(marker.directory) > 0
     assert list(tmp_path.iterdir()) == []
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from plimsoll import premises
+from plimsoll import markers, premises
 from plimsoll.cli import course
 from plimsoll.folder import FolderError, printable
 
@@ -21,21 +21,20 @@ def clean(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete the databases that carry Plimsoll's marker; everything else stays."""
-    found = [directory for path in paths for directory in premises.instances_below(path)]
+    found = [marker for path in paths for marker in markers.below(path)]
     if not found:
         course.stop_with(course.EXIT_USAGE, "no databases of Plimsoll there; nothing was deleted")
-    for directory in found:
-        devices = premises.devices_of(directory)
-        logs = premises.logs_of(directory)
+    for marker in found:
+        logs = marker.logs()
         course.say(
-            f"  {directory}"
-            + (f" and its logs in {logs}" if logs not in (None, directory) else "")
-            + (f" and the database on {', '.join(devices)}" if devices else "")
+            f"  {marker.directory}"
+            + (f" and its logs in {logs}" if logs not in (None, marker.directory) else "")
+            + (f" and the database on {', '.join(marker.devices)}" if marker.devices else "")
         )
     if not yes and not _agreed(len(found)):
         raise typer.Exit(course.EXIT_INTERRUPTED)
     freed = 0
-    for number, directory in enumerate(found):
+    for number, directory in enumerate(marker.directory for marker in found):
         try:
             freed += premises.remove(directory, destroy)
         except (FolderError, OSError) as error:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plimsoll import premises
+from plimsoll import markers
 from plimsoll.powercuts import places
 from plimsoll.powercuts.judge import judge
 from plimsoll.powercuts.statement import Statement, read_statement
@@ -74,7 +74,7 @@ def audit(
         was_closed=case.was_closed,
         was_cut=was_cut,
         same_start=same_start,
-        lost_files=[*([] if case.has_marker else [premises.MARKER]), *lost_files],
+        lost_files=[*([] if case.has_marker else [markers.MARKER]), *lost_files],
         unreadable=unreadable,
         pages_after=found["after"],
     )
@@ -127,7 +127,7 @@ def _identify(directory: Path, log: Path) -> _Case:
         return _without_marker(directory, log, lost)
     written = marker[places.NAME]
     statement = read_statement(log, lambda run: run.get("run") == written["run"], f"run {written['run']}")
-    return _Case(place, written, statement, True, marker.get("state") == premises.CLOSED)
+    return _Case(place, written, statement, True, marker.get("state") == markers.CLOSED)
 
 
 def _without_marker(directory: Path, log: Path, lost: places.PlaceError) -> _Case:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plimsoll import premises
+from plimsoll import markers
 from plimsoll.folder import FolderError, read_json, replacing
 from plimsoll.storage import StorageError, describe
 from plimsoll.storage_identity import identity_from, identity_of
@@ -99,14 +99,14 @@ def inspect(wanted: Wanted) -> list[str]:
         raise PlaceError(str(error)) from error
     if storage.read_only or not os.access(directory, os.W_OK | os.X_OK):
         raise PlaceError(f"{directory} may not be written; remount it, change its owner or name another directory")
-    if (directory / premises.MARKER).exists():
+    if (directory / markers.MARKER).exists():
         raise PlaceError(
             f"{directory} holds databases of Plimsoll, which may be evidence; name the directory around it"
         )
     if place.is_symlink() or (place.exists() and not place.is_dir()):
         raise PlaceError(f"{place} is something else; name another directory, nothing is overwritten")
     if place.is_dir() and any(place.iterdir()):
-        if premises.instances_below(place):
+        if markers.below(place):
             raise PlaceError(
                 f"{place} holds what an earlier run left, which may be evidence; `plimsoll audit` it, then "
                 f"`plimsoll clean {place}`"
@@ -179,9 +179,9 @@ def take(wanted: Wanted, description: dict[str, Any]) -> Path:
     """Put the marker into the directory, both on stable storage."""
     place = Path(description["path"])
     marker = {
-        "kind": premises.MARKER_KIND,
-        "schema_version": premises.SCHEMA_VERSION,
-        "state": premises.IN_USE,
+        "kind": markers.MARKER_KIND,
+        "schema_version": markers.SCHEMA_VERSION,
+        "state": markers.IN_USE,
         "records": None,
         "instance": {
             "name": NAME,
@@ -194,7 +194,7 @@ def take(wanted: Wanted, description: dict[str, Any]) -> Path:
         },
         NAME: description,
     }
-    _write_durably(place / premises.MARKER, marker)
+    _write_durably(place / markers.MARKER, marker)
     for directory in (place, wanted.directory):
         _sync(directory)
     return place
@@ -202,8 +202,8 @@ def take(wanted: Wanted, description: dict[str, Any]) -> Path:
 
 def close(place: Path) -> None:
     """Note that the work was ended by its user and not by a power cut."""
-    marker = read_json(place / premises.MARKER)
-    _write_durably(place / premises.MARKER, marker | {"state": premises.CLOSED})
+    marker = read_json(place / markers.MARKER)
+    _write_durably(place / markers.MARKER, marker | {"state": markers.CLOSED})
     _sync(place)
 
 
@@ -214,10 +214,10 @@ def find(directory: Path) -> tuple[Path, dict[str, Any]]:
         PlaceError: there is none.
     """
     for place in (directory / NAME, directory):
-        if not (place / premises.MARKER).is_file():
+        if not (place / markers.MARKER).is_file():
             continue
         try:
-            marker = read_json(place / premises.MARKER)
+            marker = read_json(place / markers.MARKER)
         except FolderError as error:
             raise PlaceError(str(error)) from error
         if isinstance(marker, dict) and isinstance(marker.get(NAME), dict):
