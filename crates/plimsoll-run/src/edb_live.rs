@@ -109,7 +109,9 @@ pub fn edb_tables_live(
             if counts_rows {
                 match count_rows(&reader, placed).await {
                     Ok(rows) => table.rows = Some(rows),
-                    Err(error @ (ReadError::Format { .. } | ReadError::Disk(_))) => table.damage = Some(error.to_string()),
+                    Err(error @ (ReadError::Format { .. } | ReadError::Disk(_))) => {
+                        table.damage = Some(error.to_string())
+                    }
                     Err(error) => return Err(error.into()),
                 }
             }

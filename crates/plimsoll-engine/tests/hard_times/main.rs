@@ -194,3 +194,14 @@ fn a_reduction_leaves_only_what_is_needed() {
         "what it has by then is a success"
     );
 }
+
+/// A page of serial numbers went into the flush map, so that both were as before and nobody could know: rows newer than the last serial number that
+/// was left were taken for invented ones.
+#[test]
+fn a_write_that_hits_the_flush_map_leaves_the_end_of_the_log_unknown() {
+    let met = world::run(&Script::drawn(8_013_465));
+    assert!(
+        met.contains_key("ends of the log that nobody can tell"),
+        "{met:?}"
+    );
+}

@@ -65,6 +65,9 @@ const ALL: [Bad; 10] = [
     Bad::SideFiles,
 ];
 
+/// The share of worlds without page images, as most plans are. They get a disk that writes whole pages: nothing less is promised there.
+const WITHOUT_IMAGES: f64 = 0.25;
+
 impl Script {
     pub fn drawn(seed: u64) -> Script {
         let mut random = Random::from_seed(seed).child("script");
@@ -74,6 +77,8 @@ impl Script {
             cache_frames: 64,
             checkpoint_generations: 1 + random.below(2),
             databases: 1 + random.below(2) as u8,
+            // Drawn by itself, so that everything else about a seed stays as it is.
+            page_images: !Random::from_seed(seed).child("images").chance(WITHOUT_IMAGES),
             ..Setup::default()
         };
         // One trouble for sure, in turn, so that every kind is met; others by chance.

@@ -17,9 +17,10 @@ use crate::script::{Part, SESSIONS, Script};
 use crate::support::*;
 
 /// What a swarm has to meet for its promises to mean anything, beside the effects of the disk.
-pub const FATES: [&str; 8] = [
+pub const FATES: [&str; 9] = [
     "databases refused",
     "power cuts",
+    "power cuts without page images",
     "recoveries cut",
     "refused: damaged page",
     "refused: error of the disk",
@@ -77,13 +78,21 @@ pub fn run(script: &Script) -> BTreeMap<&'static str, u64> {
 }
 
 fn begin(script: &Script) -> World<'_> {
+    let page_bytes = script.setup.size.bytes() as u32;
+    let pages_may_tear = script.setup.page_images;
+    let ram = MemoryOptions::default();
     let memory = MemoryOptions {
+        atomic_write_bytes: if pages_may_tear {
+            ram.atomic_write_bytes
+        } else {
+            page_bytes
+        },
         latency: LatencyPlan::of(Latency::Exponential {
             fixed_ns: 20_000,
             mean_ns: 200_000,
         }),
         trace_operations: TRACED,
-        ..MemoryOptions::default()
+        ..ram
     };
     let disk = new_disk(&Rc::new(Clock::simulated()), script.seed, memory);
     let setup = script.setup.clone();
@@ -154,6 +163,9 @@ impl World<'_> {
             Loss::Nothing
         } else {
             note(&self.met, "power cuts", 1);
+            if !self.script.setup.page_images {
+                note(&self.met, "power cuts without page images", 1);
+            }
             self.has_crashed = true;
             Loss::Drawn
         };
