@@ -28,7 +28,7 @@ ORDER = {
     "verify": _WHOLE,
     "backup": _WHOLE,
     "prepare": _WHOLE + " Both sides begin with a new file and end when it is on stable storage.",
-    "power_cuts": "The slow set of `tests/power_cut.rs`: every cut is followed by recovery, and every round by a comparison of the whole content.",
+    "power_cuts": "Ten thousand power cuts of `tests/power_cut`: every cut is followed by recovery, and every round by a comparison of the whole content.",
     "sparse": "Pages are made from their numbers when read; only differences are kept. Reads and writes of pages take 12 ms, log writes 1 ms.",
     "redo": "The mix runs with the checkpoint held behind; then the power fails, everything unsynced is lost, and the databases are recovered. "
     "All page reads take 12 ms, before the cut and after.",
