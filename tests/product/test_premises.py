@@ -64,6 +64,16 @@ def test_databases_that_fit_are_used_again(tmp_path: Path) -> None:
     assert run["instances"][0]["databases"][0]["existing_records"] == 4711
 
 
+def test_a_closed_marker_without_records_is_one_of_a_run_that_did_not_end(tmp_path: Path) -> None:
+    """No run writes such a marker; what it names is looked at, and not taken for closed."""
+    closed(run_of(tmp_path), 4711)
+    replace(markers.below(tmp_path)[0], records=None).write()
+    run = run_of(tmp_path)
+    premises.inspect(run)
+    assert run["instances"][0]["databases"][0]["existing_records"] is None
+    assert run["instances"][0]["unfinished"]
+
+
 @pytest.mark.parametrize(
     ("change", "phrase"),
     [
