@@ -109,6 +109,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     out.write_text("mine")
     refused(edb("export", path, "-t", "PlimsollMail", "--out", out), "nothing is overwritten")
     assert out.read_text() == "mine"
+    refused(edb("export", path, "-t", "No//thing/"), 'no table "No//thing/"')
     refused(edb("export", path, "-t", os.fsdecode(b"\xff\xfe")), r"has no table \xff\xfe")
     refused(edb("ls", tmp_path / "missing.edb"), "no such file")
     refused(edb("ls", tmp_path), "neither a file nor a block device")

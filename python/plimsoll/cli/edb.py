@@ -12,7 +12,7 @@ from typing import Annotated, Any, BinaryIO, NoReturn
 import typer
 
 from plimsoll.cli import course
-from plimsoll.folder import printable
+from plimsoll.folder import printable, unusable_name
 from plimsoll.untrusted import parse_json
 
 edb = typer.Typer(
@@ -126,10 +126,8 @@ def export(
     """
     from plimsoll import _native
 
-    if printable(Path(table)) != table:
-        course.stop_with(
-            course.EXIT_USAGE, f"the database has no table {printable(Path(table))}; names of tables are text"
-        )
+    if unusable := unusable_name(table):
+        course.stop_with(course.EXIT_USAGE, f"the database has no table {unusable}; names of tables are text")
     text = _native.TableText(file, table, form.value, dirty)
     try:
         # Nothing is made before the first piece is there: a mistyped table leaves no empty file.
