@@ -22,6 +22,7 @@ def power_cuts(wall_seconds: float) -> list[Figure]:
     build = ["cargo", "test", "--release", "--locked", "-q", "-p", "plimsoll-engine", "--test", "power_cut"]
     run([*build, "--no-run"])
     command = [*build, "--", "--ignored", "--nocapture", "power_cuts_for_as_long_as_told"]
+    shown = f"PLIMSOLL_CUTS={POWER_CUTS} {' '.join(command)}"
     began = time.monotonic()
     cuts, simulated_s, wall_s = 0, 0.0, 0.0
     is_out_of_time = False
@@ -46,10 +47,9 @@ def power_cuts(wall_seconds: float) -> list[Figure]:
                 is_out_of_time = True
                 break
     if test.returncode != 0 and not is_out_of_time:
-        raise ProgramError(f"the test of power cuts failed: PLIMSOLL_CUTS={POWER_CUTS} {' '.join(command)}")
+        raise ProgramError(f"the test of power cuts failed: {shown}")
     if cuts == 0:
-        raise ProgramError(f"no totals of power cuts were printed in {wall_s:.0f} of {wall_seconds:g} s")
-    shown = f"PLIMSOLL_CUTS={POWER_CUTS} {' '.join(command)}"
+        raise ProgramError(f"no totals of power cuts were printed in {time.monotonic() - began:.0f} s: {shown}")
     data: dict[str, object] = {"cuts": cuts, "wall_s": wall_s, "simulated_s": simulated_s}
     per_hour = cuts / wall_s * 3600
     return [

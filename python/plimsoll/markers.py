@@ -62,10 +62,14 @@ class Marker:
         ours = isinstance(whose, dict) and whose.get("kind") == LOGS_KIND
         return logs if ours and whose.get("directory") == str(self.directory.resolve()) else None
 
+    def content(self) -> dict[str, Any]:
+        """What stands in the file."""
+        said = {"state": self.state, "records": self.records, "instance": self.instance}
+        return {"kind": MARKER_KIND, "schema_version": SCHEMA_VERSION, **said}
+
     def write(self) -> None:
         """Write it into its directory, which is there."""
-        said = {"state": self.state, "records": self.records, "instance": self.instance}
-        write_json(self.directory / MARKER, {"kind": MARKER_KIND, "schema_version": SCHEMA_VERSION, **said})
+        write_json(self.directory / MARKER, self.content())
 
 
 def read(directory: Path) -> Marker | None:

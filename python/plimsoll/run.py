@@ -162,12 +162,12 @@ def _stopped_by_condition(time_ns: int, reason: str) -> dict[str, Any]:
     }
 
 
-def _ignored() -> set[signal.Signals]:
-    """The signals that whoever started us wants ignored, as `nohup` does.
+def _heeded(number: signal.Signals) -> bool:
+    """Whether a signal stops a run: not one that whoever started us wants ignored, as `nohup` does.
 
-    SIGINT is never one: shells have it ignored by what they start in the background, and who sends one there all the same means it.
+    SIGINT always does: shells have it ignored by what they start in the background, and who sends one there all the same means it.
     """
-    return {number for number in STOP_SIGNALS[1:] if signal.getsignal(number) is signal.SIG_IGN}
+    return number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN
 
 
 @contextmanager
@@ -178,7 +178,7 @@ def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
         signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
         stop()
 
-    before = {number: signal.signal(number, ask) for number in STOP_SIGNALS if number not in _ignored()}
+    before = {number: signal.signal(number, ask) for number in STOP_SIGNALS if _heeded(number)}
     try:
         yield
     finally:

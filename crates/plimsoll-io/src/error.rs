@@ -55,6 +55,14 @@ pub struct DiskError {
     pub detail: Option<String>,
 }
 
+impl DiskErrorKind {
+    /// Whether it speaks against the storage. That somebody else uses a file or that there is no room is nothing the storage did wrong; whoever called can
+    /// change it.
+    pub fn accuses_storage(self) -> bool {
+        !matches!(self, DiskErrorKind::Locked | DiskErrorKind::Full)
+    }
+}
+
 impl DiskError {
     /// An error without operating-system number.
     pub fn new(kind: DiskErrorKind, doing: &'static str, path: impl AsRef<Path>) -> Self {

@@ -2,7 +2,7 @@
 
 use plimsoll_engine::FormatError;
 use plimsoll_engine::reader::ReadError;
-use plimsoll_io::{DiskError, DiskErrorKind, Stalled};
+use plimsoll_io::{DiskError, Stalled};
 
 /// What stopped a run.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -129,11 +129,11 @@ impl RunError {
     }
 }
 
-/// That somebody else uses a file or that there is no room is nothing the storage did wrong; whoever called can change it.
 fn family_of_disk(error: &DiskError) -> &'static str {
-    match error.kind {
-        DiskErrorKind::Locked | DiskErrorKind::Full => "config",
-        _ => "disk",
+    if error.kind.accuses_storage() {
+        "disk"
+    } else {
+        "config"
     }
 }
 

@@ -30,12 +30,13 @@ impl ErrorWatch {
 impl Observer for ErrorWatch {
     fn completed(&self, completed: &CompletedIo<'_>) {
         let Some(error) = completed.error else { return };
-        match error.kind {
-            // That a path names nothing is an answer: the engine asks for files that may or may not be there.
-            DiskErrorKind::NotFound => return,
-            // The storage did nothing wrong; the run ends by it all the same, and says why.
-            DiskErrorKind::Locked | DiskErrorKind::Full => {}
-            _ => self.recorder.record_error(key_of(&completed.io.key)),
+        // That a path names nothing is an answer: the engine asks for files that may or may not be there.
+        if error.kind == DiskErrorKind::NotFound {
+            return;
+        }
+        // The run ends by the others all the same, and says why.
+        if error.kind.accuses_storage() {
+            self.recorder.record_error(key_of(&completed.io.key));
         }
         let event = Event::now(&self.clock, Level::Error, "io_error", None, error.to_string());
         // A caller that no longer listens has its reasons; the outcome is still returned to it.

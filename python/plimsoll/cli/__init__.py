@@ -202,8 +202,8 @@ def run_program(arguments: Sequence[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
     except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing may be written to it any more, not even by the interpreter.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        # Whoever read our output has seen enough.
+        _write_no_more()
         return EXIT_INTERRUPTED
     except Exception as error:
         return _told(error)
@@ -216,6 +216,11 @@ def _interrupted() -> int:
     return EXIT_INTERRUPTED
 
 
+def _write_no_more() -> None:
+    """Has nothing go to the output any more, not even what the interpreter still holds."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 def _told(error: Exception) -> int:
     """Says how a command failed that has not said so itself: a file that the system refuses is no fault of ours."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
@@ -224,7 +229,7 @@ def _told(error: Exception) -> int:
         return EXIT_USAGE
     if isinstance(error, OSError) and error.errno in OUTPUT_LOST:
         print(f"error: the output cannot be written: {str(error.strerror).lower()}", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _write_no_more()
         return EXIT_USAGE
     traceback.print_exception(error)
     print(

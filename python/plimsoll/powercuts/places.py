@@ -178,23 +178,17 @@ def held(place: Path) -> Iterator[None]:
 def take(wanted: Wanted, description: dict[str, Any]) -> Path:
     """Put the marker into the directory, both on stable storage."""
     place = Path(description["path"])
-    marker = {
-        "kind": markers.MARKER_KIND,
-        "schema_version": markers.SCHEMA_VERSION,
-        "state": markers.IN_USE,
-        "records": None,
-        "instance": {
-            "name": NAME,
-            "backend": "engine",
-            "page_bytes": wanted.page_bytes,
-            # Beside the databases, wherever they are mounted: cleaning this place must never reach another.
-            "log_directory": ".",
-            "log_framing": "segment_4096",
-            "databases": [{"file_name": DATABASE}],
-        },
-        NAME: description,
+    instance = {
+        "name": NAME,
+        "backend": "engine",
+        "page_bytes": wanted.page_bytes,
+        # Beside the databases, wherever they are mounted: cleaning this place must never reach another.
+        "log_directory": ".",
+        "log_framing": "segment_4096",
+        "databases": [{"file_name": DATABASE}],
     }
-    _write_durably(place / markers.MARKER, marker)
+    marker = markers.Marker(place, markers.IN_USE, None, instance)
+    _write_durably(place / markers.MARKER, marker.content() | {NAME: description})
     for directory in (place, wanted.directory):
         _sync(directory)
     return place

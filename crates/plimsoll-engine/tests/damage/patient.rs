@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use plimsoll_engine::PageSize;
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::catalog::system;
 use plimsoll_engine::cursor::{Direction, KeyRange};
@@ -15,7 +16,6 @@ use plimsoll_engine::page::{PageView, page_flags};
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_engine::verify::{VerifyOptions, verify};
-use plimsoll_engine::{Column, ColumnType, PageSize, Table as Schema};
 use plimsoll_io::{Clock, Files, Handle, Loss, MemoryDisk, MemoryOptions, Random};
 
 use crate::Fate;
@@ -77,17 +77,6 @@ fn body(number: u64, version: u64) -> Vec<u8> {
     body
 }
 
-fn messages(name: &str) -> Schema {
-    Schema::builder(name)
-        .column(Column::new("id", ColumnType::Long))
-        .column(Column::new("folder", ColumnType::Long))
-        .column(Column::new("body", ColumnType::LongBinary))
-        .primary("primary", &["id"])
-        .duplicates("by folder", &["folder"])
-        .build()
-        .expect("a valid table")
-}
-
 fn folder(number: u64, version: u64) -> [u8; 4] {
     ((number * 7 + version) as i32 % 5).to_le_bytes()
 }
@@ -138,14 +127,14 @@ async fn grow(
     create_databases(&files, &setup).await.unwrap();
     let (instance, _) = open(&files, &handle, &setup, 0).await.unwrap();
     let tree = instance.create_tree(1, 1, 50, 0, 3).await.unwrap();
-    instance.create_table(1, messages("Messages")).await.unwrap();
+    instance.create_table(1, message_table("Messages")).await.unwrap();
     instance.close().await.unwrap();
     let mut written = Vec::new();
     for version in 1..=VERSIONS {
         let (instance, _) = open(&files, &handle, &setup, version).await.unwrap();
         // So that the catalog changes as well.
         let name = format!("Later {version}");
-        instance.create_table(1, messages(&name)).await.unwrap();
+        instance.create_table(1, message_table(&name)).await.unwrap();
         for number in 0..rows {
             write_row(&instance, tree, number, version).await.unwrap();
         }

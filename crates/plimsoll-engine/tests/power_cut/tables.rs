@@ -11,7 +11,6 @@ use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_engine::{Column, ColumnType, Table};
 use plimsoll_io::{Files, Handle, Random};
 
 use crate::sizes::Rows;
@@ -24,15 +23,7 @@ pub const BODY_BYTES_MAX: u64 = 15_000;
 /// Makes the table; the field has no trees but that of the serial numbers. Also the root of the long values.
 pub async fn create(instance: &Instance, rows: Rows) -> Result<(Field, u32)> {
     let serials = instance.create_tree(1, 1, 50, 0, 3).await?;
-    let table = Table::builder("Messages")
-        .column(Column::new("id", ColumnType::Long))
-        .column(Column::new("folder", ColumnType::Long))
-        .column(Column::new("body", ColumnType::LongBinary))
-        .primary("primary", &["id"])
-        .duplicates("by folder", &["folder"])
-        .build()
-        .expect("a valid table");
-    let table = instance.create_table(1, table).await?;
+    let table = instance.create_table(1, message_table("Messages")).await?;
     let root = table.placed().long_values.map_or(0, |place| place.root);
     let field = Field {
         serials,

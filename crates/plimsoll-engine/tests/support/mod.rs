@@ -17,7 +17,7 @@ use plimsoll_engine::instance::{Instance, InstanceOptions, RecoveryReport};
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::transaction::{Commit, Transaction};
-use plimsoll_engine::{LogTime, PageSize, Signature};
+use plimsoll_engine::{Column, ColumnType, LogTime, PageSize, Signature, Table};
 use plimsoll_io::{
     Clock, Context, Disk, Executor, Files, Handle, InstanceId, MemoryDisk, MemoryOptions, NANOS_PER_SECOND,
     Random, Stalled, either,
@@ -278,6 +278,18 @@ pub async fn create_field(
         row_bytes_max,
         prefix_bytes: 0,
     })
+}
+
+/// A table of messages with a body that may be long, and an index by folder.
+pub fn message_table(name: &str) -> Table {
+    Table::builder(name)
+        .column(Column::new("id", ColumnType::Long))
+        .column(Column::new("folder", ColumnType::Long))
+        .column(Column::new("body", ColumnType::LongBinary))
+        .primary("primary", &["id"])
+        .duplicates("by folder", &["folder"])
+        .build()
+        .expect("a valid table")
 }
 
 /// How often each kind of operation is drawn; swarm testing draws the weights too.
