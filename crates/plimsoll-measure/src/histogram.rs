@@ -2,22 +2,23 @@
 //!
 //! Every latency in Plimsoll is a `u64` of nanoseconds and goes into a high-dynamic-range histogram with the same
 //! bounds and precision, so any two can be added. Values above one hour are counted as one hour: an I/O that takes
-//! longer is reported as hung long before.
+//! longer is reported as hung long before. Counts have 64 bits, so that a soak of weeks fills none; what a histogram
+//! has not yet met costs no memory, because buckets are added as longer latencies come.
 
 use hdrhistogram::Histogram as Hdr;
 
 /// The largest value told apart: one hour.
 pub const HISTOGRAM_MAX_NS: u64 = 3_600 * 1_000_000_000;
-/// Values below a microsecond share a bucket.
-const RESOLUTION_NS: u64 = 1_000;
+/// Buckets are this wide up to two microseconds, and less than a hundredth of their value from a microsecond on.
+const RESOLUTION_NS: u64 = 8;
 const SIGNIFICANT_DIGITS: u8 = 2;
 
 /// A mergeable latency histogram, in nanoseconds from 1 µs to 1 h at two significant digits.
 ///
-/// Mean and maximum are kept exactly beside the buckets.
+/// Mean and maximum are kept exactly beside the buckets, and no bucket is told to reach beyond the maximum.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    buckets: Hdr<u32>,
+    buckets: Hdr<u64>,
     sum_ns: u128,
     max_ns: u64,
     min_ns: u64,
@@ -33,8 +34,9 @@ impl Default for Histogram {
 impl Histogram {
     /// An empty histogram.
     pub fn new() -> Self {
-        let buckets = Hdr::new_with_bounds(RESOLUTION_NS, HISTOGRAM_MAX_NS, SIGNIFICANT_DIGITS)
+        let mut buckets = Hdr::new_with_bounds(RESOLUTION_NS, 2 * RESOLUTION_NS, SIGNIFICANT_DIGITS)
             .expect("the bounds are constants that the library accepts");
+        buckets.auto(true);
         Self {
             buckets,
             sum_ns: 0,
@@ -46,7 +48,9 @@ impl Histogram {
 
     /// Counts one latency.
     pub fn record(&mut self, latency_ns: u64) {
-        self.buckets.saturating_record(latency_ns.min(HISTOGRAM_MAX_NS));
+        self.buckets
+            .record(latency_ns.min(HISTOGRAM_MAX_NS))
+            .expect("the buckets grow up to an hour");
         self.sum_ns += u128::from(latency_ns);
         self.max_ns = self.max_ns.max(latency_ns);
         self.min_ns = self.min_ns.min(latency_ns);
@@ -57,7 +61,7 @@ impl Histogram {
     pub fn merge(&mut self, other: &Histogram) {
         self.buckets
             .add(&other.buckets)
-            .expect("all histograms share one configuration");
+            .expect("all histograms share one configuration and grow");
         self.sum_ns += other.sum_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
         self.min_ns = self.min_ns.min(other.min_ns);
@@ -111,10 +115,12 @@ impl Histogram {
         }
     }
 
-    /// Every non-empty bucket as (upper bound in ns, count), in rising order.
+    /// Every non-empty bucket as (upper bound in ns, count), in rising order. The bound of the last is the maximum,
+    /// unless that is longer than an hour.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.buckets
-            .iter_recorded()
-            .map(|step| (step.value_iterated_to(), u64::from(step.count_at_value())))
+        self.buckets.iter_recorded().map(|step| {
+            let upper_ns = step.value_iterated_to().min(self.max_ns);
+            (upper_ns, step.count_at_value())
+        })
     }
 }
