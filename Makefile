@@ -43,8 +43,8 @@ check: $(VENV)/.native $(VENV)/.dev ## format, lints, types, layers, tidiness
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	cargo clippy -p plimsoll-bench --features peers --all-targets --locked --quiet -- -D warnings
-	$(BIN)/ruff check python tests bench
-	$(BIN)/ruff format --check python tests bench
+	$(BIN)/ruff check python tests bench tools
+	$(BIN)/ruff format --check python tests bench tools
 	$(BIN)/mypy
 	cd bench && ../$(BIN)/mypy --strict *.py
 	$(BIN)/lint-imports
@@ -104,10 +104,10 @@ golden: $(VENV)/.native $(VENV)/.dev ## write the golden files anew; look at the
 	PLIMSOLL_WRITE_GOLDEN=1 $(BIN)/pytest -q tests/product tests/comparison -k golden
 
 papers: $(VENV)/.native ## run the published results on the modelled arrays and write docs/papers.md anew
-	$(BIN)/python -m plimsoll.modelled.page docs/papers.md
+	$(BIN)/python -m tools.papers_page docs/papers.md
 
 docs: $(VENV)/.native ## write the reference pages that are generated from the code
-	$(BIN)/python -m plimsoll.cli.docs docs/reference
+	$(BIN)/python -m tools.reference_docs docs/reference
 
 lock: $(UV) ## resolve dependencies anew
 	$(UV) pip compile -q --universal --generate-hashes --no-header --python-version 3.11 requirements-tools.in -o requirements-tools.txt

@@ -20,7 +20,7 @@ CUSTOMERS = 16
 
 
 def _speed(*words: object) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run([PYTHON, "-m", "plimsoll.cli.speed", *words]).splitlines()[-1])
+    found: dict[str, Any] = json.loads(run([PYTHON, "-m", "tools.model_speed", *words]).splitlines()[-1])
     return found
 
 
@@ -39,7 +39,7 @@ def light(quick: bool) -> list[Figure]:
                 f"{rate:,.0f} ({one['requests']:,} I/Os in {one['wall_s']:.1f} s)",
                 f"at least {LIGHT_PER_SECOND_MIN:,}",
                 rate >= LIGHT_PER_SECOND_MIN,
-                f"python -m plimsoll.cli.speed {' '.join(map(str, words))}",
+                f"python -m tools.model_speed {' '.join(map(str, words))}",
                 load,
                 data=one,
             )
@@ -62,7 +62,7 @@ def engine(quick: bool, hours: float = 2) -> list[Figure]:
             f"{one['wall_s']:.1f} s ({one['processor_s']:.1f} s of processor), {one['memory_bytes'] / 2**30:.2f} GiB",
             bar,
             None if quick else met,
-            f"python -m plimsoll.cli.speed {' '.join(map(str, words))}",
+            f"python -m tools.model_speed {' '.join(map(str, words))}",
             load,
             data=one,
         )

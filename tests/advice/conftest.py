@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.sizing.advice.engine import Advice, advise
-from plimsoll.sizing.advice.rules import read_rules
-from plimsoll.sizing.advice.topology import Topology, check_topology
-from plimsoll.sizing.advice.topology_facts import DESCRIBED, KEYS_BEHIND, topology_subjects
-from plimsoll.sizing.located import parse_located
+from plimsoll.advice.engine import Advice, advise
+from plimsoll.advice.rules import read_rules
+from plimsoll.advice.topology import Topology, check_topology
+from plimsoll.advice.topology_facts import DESCRIBED, KEYS_BEHIND, topology_subjects
+from plimsoll.inputs.toml_lines import parse_located
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plimsoll.sizing.advice.engine import advise
-from plimsoll.sizing.advice.rules import SHIPPED_RULES, read_rules
-from plimsoll.sizing.advice.topology import read_topology
-from plimsoll.sizing.advice.topology_facts import DESCRIBED, topology_subjects
+from plimsoll.advice.engine import advise
+from plimsoll.advice.rules import SHIPPED_RULES, read_rules
+from plimsoll.advice.topology import read_topology
+from plimsoll.advice.topology_facts import DESCRIBED, topology_subjects
+from plimsoll.inputs.mistakes import InputError
 from plimsoll.sizing.catalogue import SHIPPED_CATALOGUE, read_catalogue
 from plimsoll.sizing.cost_study import SHIPPED_STUDY, read_cost_study
-from plimsoll.sizing.mistakes import InputError
 from plimsoll.sizing.selection import Need, select_arrays
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.sizing.expression import (
+from plimsoll.inputs.expression import (
     EXPRESSION_CHARACTERS_MAX,
     ExpressionError,
     Fact,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plimsoll.sizing.advice.failover import host_losses
-from plimsoll.sizing.advice.failures import Access, Failure, Plant, View, failures, unreachable
-from plimsoll.sizing.advice.topology import Topology, check_topology
-from plimsoll.sizing.located import parse_located
+from plimsoll.advice.failover import host_losses
+from plimsoll.advice.failures import Access, Failure, Plant, View, failures, unreachable
+from plimsoll.advice.topology import Topology, check_topology
+from plimsoll.inputs.toml_lines import parse_located
 
 
 def topology_of(text: str) -> Topology:

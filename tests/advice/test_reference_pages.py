@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll.advice import rules, topology_fields
+from plimsoll.inputs.schema import Field, Table, Tables
 from plimsoll.sizing import catalogue, cost_study
-from plimsoll.sizing.advice import rules, topology_fields
-from plimsoll.sizing.fields import Field, Table, Tables
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
 

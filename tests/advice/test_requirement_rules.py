@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.sizing.advice.engine import Advice, advise
-from plimsoll.sizing.advice.requirement_facts import DESCRIBED, figures_of, need_of, requirement_subject, sized
-from plimsoll.sizing.advice.rules import read_rules
-from plimsoll.sizing.advice.suggestions import suggest
+from plimsoll.advice.engine import Advice, advise
+from plimsoll.advice.requirement_facts import DESCRIBED, figures_of, need_of, requirement_subject, sized
+from plimsoll.advice.rules import read_rules
+from plimsoll.advice.suggestions import suggest
+from plimsoll.inputs.expression import names_in
 from plimsoll.sizing.catalogue import read_catalogue
-from plimsoll.sizing.expression import names_in
 from plimsoll.sizing.selection import GB_PER_GIB, select_arrays
 
 GOOD = """kind = "requirements"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.sizing.advice.engine import LIMITS_OF_THE_RESULT, Subject, advise
-from plimsoll.sizing.advice.rules import SCOPES, SEVERITIES, SHIPPED_RULES, read_rules
-from plimsoll.sizing.advice.topology import check_topology
-from plimsoll.sizing.advice.topology_facts import topology_subjects
-from plimsoll.sizing.expression import names_in
-from plimsoll.sizing.located import parse_located
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.advice.engine import LIMITS_OF_THE_RESULT, Subject, advise
+from plimsoll.advice.rules import SCOPES, SEVERITIES, SHIPPED_RULES, read_rules
+from plimsoll.advice.topology import check_topology
+from plimsoll.advice.topology_facts import topology_subjects
+from plimsoll.inputs.expression import names_in
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.inputs.toml_lines import parse_located
 
 RULES = read_rules()
 PAPERS = {"BP-E": 16, "BP-Q": 62, "BP-N": 5, "BP-S": 4, "BP-M": 15}

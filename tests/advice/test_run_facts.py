@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from plimsoll.plan import complete_plan
-from plimsoll.sizing.advice.engine import Advice, advise
-from plimsoll.sizing.advice.rules import read_rules
-from plimsoll.sizing.advice.run_facts import DESCRIBED_BY_PLAN, DESCRIBED_BY_RUN, plan_subject, read_json, run_subjects
-from plimsoll.sizing.located import read_located
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.advice.engine import Advice, advise
+from plimsoll.advice.rules import read_rules
+from plimsoll.advice.run_facts import DESCRIBED_BY_PLAN, DESCRIBED_BY_RUN, plan_subject, read_json, run_subjects
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.inputs.toml_lines import read_located
+from plimsoll.plan.complete import complete_plan
 
 PLAN: dict[str, Any] = {
     "kind": "plan",

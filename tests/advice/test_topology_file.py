@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll.sizing.advice.topology import check_topology
-from plimsoll.sizing.located import parse_located
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.advice.topology import check_topology
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.inputs.toml_lines import parse_located
 
 
 def mistakes(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from plimsoll.sizing.advice.engine import Advice
+from plimsoll.advice.engine import Advice
 
 Check = Callable[[str], Advice]
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from plimsoll.cli.figures import SHOWN, Figures
-from plimsoll.cli.live import plain_line
-from plimsoll.plan import plan_of_options
+from plimsoll.live.plain_display import plain_line
+from plimsoll.live.progress import SHOWN, Figures
+from plimsoll.plan.complete import plan_of_options
 
 METRICS = [*SHOWN, "prepare", "checksum", "backup", "log_read", "log_generation", "cache_used", "cache_limit"]
 MIB = 1 << 20
@@ -125,8 +125,8 @@ def test_generating_logs_goes_on_by_the_logs_written() -> None:
 
 def test_the_time_for_finding_a_rate_is_forecast() -> None:
     """Two windows of 20 s are always waited for; "about 14 s in all" before a minute of work is a wrong promise."""
-    from plimsoll.cli import outlook
-    from plimsoll.premises import Forecast
+    from plimsoll.databases.preflight import Forecast
+    from plimsoll.pipeline import forecast
 
     def total(load: dict[str, Any]) -> float:
         phases = [{"kind": "prepare"}, {"kind": "warm_up"}, {"kind": "measure", "duration_s": 100}]
@@ -134,6 +134,6 @@ def test_the_time_for_finding_a_rate_is_forecast() -> None:
         target = {"name": "disk", "path": "/data"}
         workload = {"name": "mix", "load": load}
         wanted = {"name": "case", "target": [target], "instance": [instance], "workload": [workload], "phase": phases}
-        return outlook.total_s(plan_of_options(wanted), Forecast())
+        return forecast.total_s(plan_of_options(wanted), Forecast())
 
     assert total({"target_iops": 240}) == total({"sessions": 3}) + 40

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.plan import read_plan
+from plimsoll.plan.complete import read_plan
 
 PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
 

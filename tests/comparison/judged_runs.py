@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from plimsoll import folder
-from plimsoll.measurements import summarize
+from plimsoll.files import folder
+from plimsoll.results.summary import summarize
 from plimsoll.verdict import judge
 
 

@@ -9,9 +9,9 @@ import pytest
 from judged_runs import judged
 from synthetic import make_folder
 
-from plimsoll import folder
-from plimsoll.comparison import ComparisonError, compare, read_sides
-from plimsoll.comparison.text import factor_text
+from plimsoll.compare import ComparisonError, compare, read_sides
+from plimsoll.compare.text import factor_text
+from plimsoll.files import folder
 
 #: SanDisk's Table 1: latency ms, rate per s and bytes. Sizes were not printed; they do not matter here.
 HARD_DRIVES = {

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll import folder
 from plimsoll.cli import run_program
+from plimsoll.files import folder
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from plimsoll.comparison import compare, read_sides
-from plimsoll.comparison.conditions import evaluate, parse_condition
-from plimsoll.comparison.page import render
+from plimsoll.compare import compare, read_sides
+from plimsoll.compare.gates import evaluate, parse_condition
+from plimsoll.compare.page import render
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "comparison-without-scripts.html"
 BROWSER = shutil.which("chromium")

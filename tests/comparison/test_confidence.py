@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from plimsoll.comparison.blocks import Moment, of_blocks, of_runs
-from plimsoll.comparison.student import quantile
+from plimsoll.compare.blocks import Moment, of_blocks, of_runs
+from plimsoll.compare.student_t import quantile
 
 
 def series(seed: int, count: int, memory: float, mean: float = 100.0) -> list[Moment]:

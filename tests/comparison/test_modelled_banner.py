@@ -1,6 +1,6 @@
 """A comparison with a modelled side bears the mark on every page."""
 
-from plimsoll.report.sheet import Sheet, render_sheet
+from plimsoll.pages.sheet import Sheet, render_sheet
 
 
 def test_a_sheet_with_modelled_figures_is_marked_on_screen_and_paper() -> None:

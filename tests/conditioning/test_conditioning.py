@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from plimsoll import config
-from plimsoll.plan import plan_of_options, read_plan
-from plimsoll.sizing.mistakes import InputError
-from plimsoll.verdict.qualifying import warnings_of
+from plimsoll import settings
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import plan_of_options, read_plan
+from plimsoll.verdict.qualification import warnings_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "honesty"))
 from cloud_volume import run_on_cloud_volume
@@ -72,7 +72,7 @@ def test_soaking_is_not_measured(tmp_path: Path) -> None:
 
 def test_the_rule_is_the_published_one() -> None:
     """SNIA Solid State Storage Performance Test Specification 2.0: five rounds, range 20 %, slope 10 %, 25 rounds at most."""
-    rule = config.PRECONDITION
+    rule = settings.PRECONDITION
     assert (rule["window_rounds"], rule["range_percent"], rule["slope_percent"]) == (5, 20.0, 10.0)
     assert (rule["round_s"], rule["rounds_max"]) == (60.0, 25)
 

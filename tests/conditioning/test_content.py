@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll import folder
-from plimsoll.content import ALGORITHM, PIECE_BYTES, PIECES_MAX, measure_content, piece_starts
+from plimsoll.files import folder
+from plimsoll.run.reduction_sample import ALGORITHM, PIECE_BYTES, PIECES_MAX, measure_content, piece_starts
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "product"))
 from places import plimsoll

@@ -8,7 +8,7 @@ import pytest
 from yaml_subset import read_yaml
 
 from plimsoll.cli import load
-from plimsoll.metrics_server import PORT
+from plimsoll.live.metrics_server import PORT
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text()

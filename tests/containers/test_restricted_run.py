@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll import folder
+from plimsoll.files import folder
 
 ROOT = Path(__file__).parents[2]
 MATURIN = ROOT / ".tools" / "bin" / "maturin"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll.inputs.mistakes import InputError
 from plimsoll.sizing.cost_study import SHIPPED_STUDY, read_cost_study
-from plimsoll.sizing.mistakes import InputError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cost_two_designs.toml"
 SHIPPED = SHIPPED_STUDY.read_text()

@@ -8,11 +8,13 @@ from typing import Any
 import duckdb
 import pytest
 
-from plimsoll import _native, config, counters, folder
+from plimsoll import _native, settings
 from plimsoll.cli import run_program
-from plimsoll.measurements import summarize
-from plimsoll.plan import plan_of_options
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.files import folder
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import plan_of_options
+from plimsoll.results import counters
+from plimsoll.results.summary import summarize
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "product"))
 from planted_run import MS, run_folder
@@ -92,7 +94,7 @@ def test_MON_07_a_disk_says_what_it_is_for(planted: Path) -> None:
 def test_STU_18_memory_used_and_available_are_fields(planted: Path) -> None:
     """A comparison of memory needs both under names that stay."""
     assert values(planted, "Linux Memory", "Used MBytes") == pytest.approx([3072] * 5)
-    names = {(row["object"], row["counter"]) for row in config.counters()["counter"]}
+    names = {(row["object"], row["counter"]) for row in settings.counters()["counter"]}
     assert {("Memory", "Available MBytes"), ("Linux Memory", "Used MBytes")} <= names
 
 
@@ -131,7 +133,7 @@ def test_an_interval_shorter_than_a_sample_is_refused() -> None:
 def test_every_counter_names_its_sources_and_metrics_that_exist() -> None:
     """A counter of a metric that nobody samples would be empty for ever."""
     known = {name for name, _, _, _ in _native.metrics()}
-    rows = config.counters()["counter"]
+    rows = settings.counters()["counter"]
     assert len({(row["object"], row["counter"]) for row in rows}) == len(rows)
     for row in rows:
         assert {*row["metrics"], *([row["per"]] if "per" in row else [])} <= known, row["counter"]
@@ -142,7 +144,7 @@ def test_every_counter_names_its_sources_and_metrics_that_exist() -> None:
 
 def test_every_counter_of_the_published_host_table_has_a_source() -> None:
     """MON-01: the host table of the published reports, counter by counter."""
-    memory = {row["counter"] for row in config.counters()["counter"] if row["object"] == "Memory"}
+    memory = {row["counter"] for row in settings.counters()["counter"] if row["object"] == "Memory"}
     assert {
         "Available MBytes", "Free System Page Table Entries", "Transition Pages RePurposed/sec", "Pool Nonpaged Bytes",
         "Pool Paged Bytes",

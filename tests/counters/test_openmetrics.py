@@ -17,9 +17,9 @@ from openmetrics_grammar import GrammarError, read_openmetrics
 
 from plimsoll import _native
 from plimsoll.cli import _with_default_address
-from plimsoll.metrics_server import PORT, AddressError, MetricsServer, parse_address
-from plimsoll.openmetrics import ADDED_UP, CONTENT_TYPE, Exposition
-from plimsoll.plan import plan_of_options
+from plimsoll.live.metrics_server import PORT, AddressError, MetricsServer, parse_address
+from plimsoll.live.openmetrics import ADDED_UP, CONTENT_TYPE, Exposition
+from plimsoll.plan.complete import plan_of_options
 
 METRICS = _native.metrics()
 CODES = {name: code for code, (name, _, _, _) in enumerate(METRICS)}

@@ -11,7 +11,7 @@ from pathlib import Path
 from injuries import damage
 from run_folders import GOLDEN
 
-from plimsoll.packing.archive import PackError, pack, unpack
+from plimsoll.archive.archive import PackError, pack, unpack
 
 BLOCK_BYTES = 512
 #: Type, size and name of a member's header, where damage goes further than in content: offset and length.

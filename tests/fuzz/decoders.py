@@ -16,17 +16,17 @@ from injuries import damage
 from power_cuts import survives_power_cut
 from run_folders import survives_run_folder
 
-from plimsoll.esrp.solution import read_solution
-from plimsoll.limits import LimitError, parse_limit
-from plimsoll.modelled.presets import read_arrays, read_drives
-from plimsoll.plan import read_plan
-from plimsoll.sizing.advice.rules import read_rules
-from plimsoll.sizing.advice.topology import read_topology
+from plimsoll.advice.rules import read_rules
+from plimsoll.advice.topology import read_topology
+from plimsoll.arrays.presets import read_arrays, read_drives
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import read_plan
+from plimsoll.plan.limits import LimitError, parse_limit
+from plimsoll.plan.stop_conditions import ConditionError, parse
 from plimsoll.sizing.catalogue import read_catalogue
 from plimsoll.sizing.cost_study import read_cost_study
-from plimsoll.sizing.mistakes import InputError
 from plimsoll.sizing.requirements import read_requirements
-from plimsoll.stopping import ConditionError, parse
+from plimsoll.solution.solution import read_solution
 from plimsoll.study.description import read_study
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from collections import Counter
 
 from decoders import NAMES, survives
 
-from plimsoll.report.script import script_bundle
+from plimsoll.pages.chart_script import script_bundle
 
 MEMORY_BYTES_MAX = 3 << 30
 

@@ -15,10 +15,10 @@ from run_folders import outcome
 
 from plimsoll import _native
 from plimsoll.cli import EXIT_INTERNAL
-from plimsoll.markers import MARKER
-from plimsoll.powercuts import places
-from plimsoll.powercuts.witness import WitnessLog
-from plimsoll.powercuts.work import LETTERS
+from plimsoll.databases.ownership import MARKER
+from plimsoll.powercut import workspace
+from plimsoll.powercut.client import LETTERS
+from plimsoll.powercut.witness import WitnessLog
 
 COMMITS_MIN = 50
 
@@ -27,11 +27,11 @@ COMMITS_MIN = 50
 def sound() -> Path:
     """A directory that work was done in, and the log of its witness."""
     home = Path(tempfile.mkdtemp(prefix="plimsoll-sound-"))
-    wanted = places.Wanted(home / "disk", size_bytes=1 << 20, page_bytes=4096, sessions=2, io_method="threads")
+    wanted = workspace.Wanted(home / "disk", size_bytes=1 << 20, page_bytes=4096, sessions=2, io_method="threads")
     wanted.directory.mkdir()
-    described = places.describe_run(wanted, places.work_of(wanted))
-    with places.made(Path(described["path"])):
-        places.take(wanted, described)
+    described = workspace.describe_run(wanted, workspace.work_of(wanted))
+    with workspace.made(Path(described["path"])):
+        workspace.take(wanted, described)
     log = WitnessLog(home / "witness.log")
     log.note({"event": "begun", "at": "now", "peer": "here", "run": described})
     work, heard = _native.Powercut(json.dumps(described["work"])), 0
@@ -55,7 +55,7 @@ def audit(home: Path) -> tuple[int, str]:
 
 def _described(value: dict[str, Any]) -> list[Any]:
     """The description of the run in a marker or in a note of the witness, and that of its work."""
-    described = value[places.NAME if places.NAME in value else "run"]
+    described = value[workspace.NAME if workspace.NAME in value else "run"]
     return [described, described["work"]] if described.get("work") else [described]
 
 
@@ -69,7 +69,7 @@ def survives_power_cut(seed: int) -> None:
     with tempfile.TemporaryDirectory(prefix="plimsoll-fuzz-") as folder:
         home = Path(folder) / "copy"
         shutil.copytree(sound(), home)
-        marker, log = home / "disk" / places.NAME / MARKER, home / "witness.log"
+        marker, log = home / "disk" / workspace.NAME / MARKER, home / "witness.log"
         content = marker.read_bytes().replace(str(sound()).encode(), str(home).encode())
         lines = log.read_bytes().replace(str(sound()).encode(), str(home).encode())
         match chance.randrange(4):

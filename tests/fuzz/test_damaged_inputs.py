@@ -14,9 +14,9 @@ from decoders import FILES, IMPORTS, NAMES, corpus, survives
 from run_folders import COMMANDS, read_with, sound
 
 from plimsoll.cli import EXIT_USAGE, run_program
-from plimsoll.markers import MARKER
-from plimsoll.powercuts.places import NAME
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.databases.ownership import MARKER
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.powercut.workspace import NAME
 from plimsoll.study.description import read_study
 
 

@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from plimsoll import _native, folder
-from plimsoll.measurements import summarize
-from plimsoll.run import SampleStore, _write_histograms
+from plimsoll import _native
+from plimsoll.files import folder
+from plimsoll.results.summary import summarize
+from plimsoll.run.execute import SampleStore, _write_histograms
 
 
 def run_on_cloud_volume(path: Path, plan: dict[str, Any], saved: float) -> dict[str, Any]:

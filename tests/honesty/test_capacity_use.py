@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from plimsoll.capacity_use import far_below_design
-from plimsoll.plan import plan_of_options
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import plan_of_options
+from plimsoll.plan.fill_level import far_below_design
 
 GIB = 1 << 30
 

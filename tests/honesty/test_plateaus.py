@@ -9,10 +9,10 @@ import duckdb
 import numpy as np
 import pytest
 
-from plimsoll import folder
-from plimsoll.measurements import Measurements, summarize
-from plimsoll.plan import plan_of_options
-from plimsoll.plateaus import find_step
+from plimsoll.files import folder
+from plimsoll.plan.complete import plan_of_options
+from plimsoll.results.rate_steps import find_step
+from plimsoll.results.summary import Measurements, summarize
 from plimsoll.verdict import judge
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from plimsoll import config
+from plimsoll import settings
 from plimsoll.cli import run_program
-from plimsoll.environment import collect
-from plimsoll.report.circumstances import environment_tables
-from plimsoll.storage_class import storage_class
+from plimsoll.host.environment import collect
+from plimsoll.host.storage_class import storage_class
+from plimsoll.report.environment import environment_tables
 
 AZURE_TAG = "7783-7084-3265-9085-8269-3286-77"
 
@@ -158,6 +158,6 @@ def test_probe_says_what_it_means(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_every_class_has_a_meaning_and_a_source() -> None:
     """A class that says nothing about the result is a label."""
-    for rule in config.storage_classes()["class"]:
+    for rule in settings.storage_classes()["class"]:
         assert len(rule["meaning"]) > 30 and rule["source"] and rule["match"], rule["name"]
         assert set(rule["match"]) <= {"file_system", "source", "layer", "disk", "transport", "machine"}

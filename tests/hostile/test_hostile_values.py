@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll.plan import (
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import (
     HOST_FIELDS,
     INSTANCE_FIELDS,
     PHASE_FIELDS,
@@ -20,7 +21,6 @@ from plimsoll.plan import (
     WORKLOAD_FIELDS,
     read_plan,
 )
-from plimsoll.sizing.mistakes import InputError
 
 SECONDS_MAX = 5.0
 #: As they stand in a file.

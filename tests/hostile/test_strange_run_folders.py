@@ -9,11 +9,12 @@ from typing import Any
 import duckdb
 import pytest
 
-from plimsoll import _native, folder
+from plimsoll import _native
 from plimsoll.cli import EXIT_USAGE, run_program
-from plimsoll.cli.course import EXIT_FAIL
-from plimsoll.powercuts.statement import LINE_CHARACTERS_MAX, read_statement
-from plimsoll.untrusted import parse_json
+from plimsoll.files import folder
+from plimsoll.files.sanitize import parse_json
+from plimsoll.pipeline.qualify import EXIT_FAIL
+from plimsoll.powercut.witness_log import LINE_CHARACTERS_MAX, read_statement
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 

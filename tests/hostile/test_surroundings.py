@@ -22,8 +22,8 @@ from harm import (
     wait_for,
 )
 
-from plimsoll import folder
-from plimsoll.plan import read_plan
+from plimsoll.files import folder
+from plimsoll.plan.complete import read_plan
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 

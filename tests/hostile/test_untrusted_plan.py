@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from harm import ENDED, PLIMSOLL, plimsoll
 
-from plimsoll import folder, markers, premises
 from plimsoll.cli import run_program
+from plimsoll.databases import ownership, preflight
+from plimsoll.files import folder
 
 HEAD = 'kind = "plan"\nschema_version = 1\n'
 BODY = '[[target]]\nname = "disk"\npath = "{path}"\n[[instance]]\nname = "one"\nbackend = "raw_files"\ndatabase_size_mib = 64\n'
@@ -152,8 +153,8 @@ def marked(directory: Path, **instance: object) -> Path:
     directory.mkdir(parents=True)
     (directory / "database001.edb").write_text("a database")
     said = INSTANCE | {"log_directory": str(directory)} | instance
-    marker = {"kind": markers.MARKER_KIND, "schema_version": 1, "state": "closed", "records": None, "instance": said}
-    (directory / markers.MARKER).write_text(json.dumps(marker))
+    marker = {"kind": ownership.MARKER_KIND, "schema_version": 1, "state": "closed", "records": None, "instance": said}
+    (directory / ownership.MARKER).write_text(json.dumps(marker))
     return directory
 
 
@@ -174,7 +175,7 @@ def test_logs_go_with_the_databases_they_name(tmp_path: Path, capsys: pytest.Cap
     """Of another directory only logs go, and only where the run that made the databases has left its mark."""
     logs, mine = tmp_path / "log" / "one", tmp_path / "disk" / "one"
     run = {"instances": [{**INSTANCE, "directory": str(mine), "log_directory": str(logs)}]}
-    premises.take(run | {"phases": [{"action": {"kind": "prepare"}}]})
+    preflight.take(run | {"phases": [{"action": {"kind": "prepare"}}]})
     (logs / "E00.log").write_text("a log")
     (logs / "notes.txt").write_text("somebody's")
     assert run_program(["clean", str(mine), "--yes"]) == 0
@@ -203,7 +204,7 @@ def test_a_marker_leads_no_test_elsewhere(
     assert run_program(["test", "checksum", str(tmp_path / "disk"), "--yes", "--quiet", "--out", str(out)]) == 2
     assert phrase in capsys.readouterr().err
     assert not out.exists()
-    assert sorted(path.name for path in (tmp_path / "disk" / "one").iterdir()) == ["database001.edb", markers.MARKER]
+    assert sorted(path.name for path in (tmp_path / "disk" / "one").iterdir()) == ["database001.edb", ownership.MARKER]
 
 
 def test_what_somebody_put_beside_the_databases_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,7 +230,7 @@ def test_databases_in_use_are_not_deleted(tmp_path: Path, capsys: pytest.Capture
         fcntl.flock(held, fcntl.LOCK_EX)
         assert run_program(["clean", str(mine), "--yes"]) == 2
     assert "is in use" in capsys.readouterr().err
-    assert (mine / markers.MARKER).exists()
+    assert (mine / ownership.MARKER).exists()
     assert (mine / "database001.edb").exists()
 
 
@@ -243,7 +244,7 @@ def test_what_cannot_be_deleted_can_be_deleted_later(tmp_path: Path, monkeypatch
 
         patched.setattr(Path, "unlink", refuse)
         assert run_program(["clean", str(mine), "--yes"]) == 2
-    assert (mine / markers.MARKER).exists()
+    assert (mine / ownership.MARKER).exists()
     assert run_program(["clean", str(mine), "--yes"]) == 0
     assert not mine.exists()
 
@@ -252,8 +253,8 @@ def test_what_cannot_be_deleted_can_be_deleted_later(tmp_path: Path, monkeypatch
 def test_a_damaged_marker_is_nobodys(wrong: dict[str, object], tmp_path: Path) -> None:
     """It says nothing that can be relied on, so nothing is done to what lies beside it."""
     mine = marked(tmp_path / "one")
-    content = json.loads((mine / markers.MARKER).read_text())
-    (mine / markers.MARKER).write_text(json.dumps(content | wrong))
+    content = json.loads((mine / ownership.MARKER).read_text())
+    (mine / ownership.MARKER).write_text(json.dumps(content | wrong))
     assert run_program(["clean", str(mine), "--yes"]) == 2
     assert run_program(["test", "checksum", str(tmp_path), "--yes", "--out", str(tmp_path / "run")]) == 2
     assert len(list(mine.iterdir())) == 2

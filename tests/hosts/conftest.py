@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll import folder
+from plimsoll.files import folder
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "comparison"))

@@ -9,13 +9,13 @@ from typing import Any
 import duckdb
 import pytest
 
-from plimsoll import folder
 from plimsoll.cli import EXIT_INTERRUPTED, run_program
-from plimsoll.hosts import CombineError, combine, read
-from plimsoll.hosts.overlap import monotonic_ns_of, utc_ns_of
-from plimsoll.hosts.page import warnings_of
-from plimsoll.hosts.together import merged
-from plimsoll.measurements import NS_PER_S, quantile_ms
+from plimsoll.files import folder
+from plimsoll.multihost import CombineError, combine, read
+from plimsoll.multihost.overlap import monotonic_ns_of, utc_ns_of
+from plimsoll.multihost.page import warnings_of
+from plimsoll.multihost.totals import merged
+from plimsoll.results.summary import NS_PER_S, quantile_ms
 
 Host = Callable[..., Path]
 FIGURES = ("database_read", "database_write", "maintenance", "log_write", "log_read_with_replication")

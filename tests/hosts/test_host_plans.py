@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from plimsoll import folder
 from plimsoll.cli import run_program
-from plimsoll.hosts import CombineError, combine
-from plimsoll.plan import read_plan
-from plimsoll.sizing.mistakes import InputError
-from plimsoll.starting import MomentError, parse_moment, wait_until
+from plimsoll.files import folder
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.multihost import CombineError, combine
+from plimsoll.plan.complete import read_plan
+from plimsoll.plan.start_time import MomentError, parse_moment, wait_until
 
 PLAN = """
 kind = "plan"

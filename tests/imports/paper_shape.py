@@ -9,9 +9,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from plimsoll.compat import labels
-from plimsoll.compat.labels import PARTS
-from plimsoll.compat.reported import Section, sections_of
+from plimsoll.imports.jetstress import report_labels
+from plimsoll.imports.jetstress.report_labels import PARTS
+from plimsoll.imports.report_model import Section, sections_of
 
 PARTS_BY_TITLE = {part.title: part for part in PARTS}
 #: How the cells of wide tables are broken: not at all, halves below, after each other, with blank lines, side by side.
@@ -48,11 +48,11 @@ def _table(section: Section, way: str, chance: random.Random) -> list[str]:
 
 def _section_lines(section: Section, way: str, chance: random.Random) -> list[str]:
     part = PARTS_BY_TITLE[section.title]
-    if part.shape == labels.PAIRS:
+    if part.shape == report_labels.PAIRS:
         return [f"{row.cells[0]:<45}{_path(row.cells)}" for row in section.rows]
-    if part.shape == labels.LOG:
+    if part.shape == report_labels.LOG:
         return [line for _, text in section.lines for line in _log_line(text)]
-    if part.shape == labels.PLACES:
+    if part.shape == report_labels.PLACES:
         return [line for row in section.rows for line in _place_lines(row.cells)]
     return _table(section, way if section.title in WIDE else WHOLE, chance)
 

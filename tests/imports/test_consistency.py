@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from published import REPORTS, appendix_c
 
-from plimsoll.compat.consistency import CONTRADICTION, ODDITY, ROUNDING, Finding, check
-from plimsoll.compat.reported import test_type as kind_of_test
+from plimsoll.imports.consistency_checks import CONTRADICTION, ODDITY, ROUNDING, Finding, check
+from plimsoll.imports.report_model import test_type as kind_of_test
 
 
 def findings(report: dict[str, Any]) -> list[Finding]:

@@ -21,15 +21,15 @@ from paper_shape import BELOW, SPACE, paper
 from published import REPORTS
 from xml_results import result_xml
 
-from plimsoll.compat.jetstress_config import import_config
-from plimsoll.compat.paper_text import read_paper
-from plimsoll.compat.report_html import decode, page_of, read_html
-from plimsoll.compat.report_xml import read_xml
-from plimsoll.compat.reported import sections_of
-from plimsoll.compat.reports import joined
-from plimsoll.compat.run_folder import write_run_folder
-from plimsoll.compat.safexml import parse_xml
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.imports.detect import joined
+from plimsoll.imports.jetstress.config_read import import_config
+from plimsoll.imports.jetstress.report_html import decode, page_of, read_html
+from plimsoll.imports.jetstress.report_xml import read_xml
+from plimsoll.imports.papers.text import read_paper
+from plimsoll.imports.report_model import sections_of
+from plimsoll.imports.to_run_folder import write_run_folder
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.inputs.safe_xml import parse_xml
 
 PAGES = {name: page_of("Report", sections_of(report())).encode() for name, report in REPORTS.items()}
 PAPER = paper([("C", REPORTS["appendix_c"](), BELOW), ("F", REPORTS["appendix_f_replay"](), SPACE)]).encode()

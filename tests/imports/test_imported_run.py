@@ -11,8 +11,8 @@ from published import REPORTS, appendix_c, read
 from typer.testing import CliRunner
 
 from plimsoll.cli import app
-from plimsoll.compat.report_html import page_of
-from plimsoll.compat.reported import sections_of
+from plimsoll.imports.jetstress.report_html import page_of
+from plimsoll.imports.report_model import sections_of
 
 
 def run(*arguments: str | Path) -> Any:

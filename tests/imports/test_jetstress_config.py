@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from jetstress_files import config_2010, config_2013
 
-from plimsoll.compat.jetstress_config import import_config
-from plimsoll.compat.jetstress_export import export_config
-from plimsoll.compat.jetstress_fields import fields_of
-from plimsoll.compat.safexml import parse_xml
-from plimsoll.plan import read_plan
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.imports.jetstress.config_fields import fields_of
+from plimsoll.imports.jetstress.config_read import import_config
+from plimsoll.imports.jetstress.config_write import export_config
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.inputs.safe_xml import parse_xml
+from plimsoll.plan.complete import read_plan
 
 PATHS = "ExchangeProfile/EseInstances/EseInstance[2]"
 

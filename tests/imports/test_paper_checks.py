@@ -12,12 +12,12 @@ from published import PUBLISHED, REPORTS, read
 from typer.testing import CliRunner
 
 from plimsoll.cli import app
-from plimsoll.compat.claims import check_claims
-from plimsoll.compat.consistency import CONTRADICTION, ODDITY, ROUNDING, Finding
-from plimsoll.compat.paper_checks import check_paper
-from plimsoll.compat.paper_tables import read_tables
-from plimsoll.compat.paper_text import read_paper
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.imports.consistency_checks import CONTRADICTION, ODDITY, ROUNDING, Finding
+from plimsoll.imports.papers.checks import check_paper
+from plimsoll.imports.papers.claims import check_claims
+from plimsoll.imports.papers.tables import read_tables
+from plimsoll.imports.papers.text import read_paper
+from plimsoll.inputs.mistakes import InputError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

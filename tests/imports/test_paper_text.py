@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from paper_shape import BELOW, BLANKS, SEQUENCE, SPACE, WHOLE, paper, report_lines
 from published import REPORTS, differences
 
-from plimsoll.compat.mended import Block, cells_of
-from plimsoll.compat.paper_text import read_paper
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.imports.papers.row_repair import Block, cells_of
+from plimsoll.imports.papers.text import read_paper
+from plimsoll.inputs.mistakes import InputError
 
 WAYS = (WHOLE, BELOW, SEQUENCE, BLANKS, SPACE)
 

@@ -4,11 +4,11 @@ import pytest
 from published import REPORTS, appendix_c, differences
 from xml_results import result_xml
 
-from plimsoll.compat.report_html import page_of, read_html
-from plimsoll.compat.report_xml import read_xml
-from plimsoll.compat.reported import checksums_of, sections_of
-from plimsoll.compat.reports import joined
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.imports.detect import joined
+from plimsoll.imports.jetstress.report_html import page_of, read_html
+from plimsoll.imports.jetstress.report_xml import read_xml
+from plimsoll.imports.report_model import checksums_of, sections_of
+from plimsoll.inputs.mistakes import InputError
 
 
 def page(report: dict[str, object]) -> bytes:

@@ -18,15 +18,15 @@ from typer.testing import CliRunner
 from write_examples import pages
 
 from plimsoll.cli import app
-from plimsoll.compat.paper_text import read_paper
-from plimsoll.compat.report_html import read_html
-from plimsoll.esrp import tables
-from plimsoll.esrp.document import document_of
-from plimsoll.esrp.drawings import architecture, disk_layout, mailbox_chart
-from plimsoll.esrp.solution import Solution, read_solution
-from plimsoll.esrp.write_html import find_browser, page_of
-from plimsoll.report.tables import Table
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.imports.jetstress.report_html import read_html
+from plimsoll.imports.papers.text import read_paper
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.pages.tables import Table
+from plimsoll.solution import tables
+from plimsoll.solution.document import document_of
+from plimsoll.solution.drawings import architecture, disk_layout, mailbox_chart
+from plimsoll.solution.solution import Solution, read_solution
+from plimsoll.solution.write_html import find_browser, page_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "esrp"
 APPENDIX = {"appendix_b": "b", "appendix_c": "c", "appendix_d": "d", "appendix_e": "e"}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from published import REPORTS
 
-from plimsoll.compat.report_html import page_of
-from plimsoll.compat.reported import sections_of
+from plimsoll.imports.jetstress.report_html import page_of
+from plimsoll.imports.report_model import sections_of
 
 NAMES = {
     "appendix_b": "stress",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from plimsoll.compat import labels
-from plimsoll.compat.labels import PARTS
-from plimsoll.compat.reported import sections_of
+from plimsoll.imports.jetstress import report_labels
+from plimsoll.imports.jetstress.report_labels import PARTS
+from plimsoll.imports.report_model import sections_of
 
 
 def result_xml(report: dict[str, Any]) -> str:
@@ -20,11 +20,11 @@ def result_xml(report: dict[str, Any]) -> str:
         if name is None or part.name.startswith("checksum"):
             continue
         lines.append(f"<{name}>")
-        if part.shape == labels.PAIRS:
+        if part.shape == report_labels.PAIRS:
             lines += [
                 f"<element name={quoteattr(row.cells[0])} value={quoteattr(row.cells[1])} />" for row in section.rows
             ]
-        elif part.shape == labels.ROWS:
+        elif part.shape == report_labels.ROWS:
             lines.append('<object name="MSExchange Database ==&gt; Instances">')
             for row in section.rows[1:]:
                 lines.append(f"<instance name={quoteattr(row.cells[0])}>")
@@ -34,7 +34,7 @@ def result_xml(report: dict[str, Any]) -> str:
                 ]
                 lines.append("</instance>")
             lines.append("</object>")
-        elif part.shape == labels.LEVELS:
+        elif part.shape == report_labels.LEVELS:
             lines.append('<object name="host"><instance>')
             for row in section.rows[1:]:
                 values = " ".join(

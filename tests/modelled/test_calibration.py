@@ -7,21 +7,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from plimsoll.arrays.fit.calibration import HELD_OUT, Fit, SweepPoint, fit, modelled_rates, preset_text, sweep_plan
+from plimsoll.arrays.fit.devices import flash_array, virtual_disk_array
+from plimsoll.arrays.papers.error_band import array_band, band_percent
+from plimsoll.arrays.plan_storage import modelled_storage
+from plimsoll.arrays.presets import array_preset, wanted_array
 from plimsoll.cli import app
 from plimsoll.cli.calibrate import FILE_NAME
-from plimsoll.modelled.band import array_band, band_percent
-from plimsoll.modelled.calibration import (
-    HELD_OUT,
-    Fit,
-    SweepPoint,
-    fit,
-    modelled_rates,
-    preset_text,
-    sweep_plan,
-)
-from plimsoll.modelled.devices import flash_array, virtual_disk_array
-from plimsoll.modelled.presets import array_preset, wanted_array
-from plimsoll.modelled.storage import modelled_storage
 
 SIZE = 1 << 30
 TRUTH = {

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from plimsoll.arrays.description import array_description
+from plimsoll.arrays.faults import fault_words, timed_faults
+from plimsoll.arrays.links import shipped_links
+from plimsoll.arrays.mail_streams import run_light
+from plimsoll.arrays.papers.error_band import nearest_point
+from plimsoll.arrays.presets import array_preset, changed_array, described_array, wanted_array
 from plimsoll.cli import app
-from plimsoll.modelled.band import nearest_point
-from plimsoll.modelled.description import array_description
-from plimsoll.modelled.faults import fault_words, timed_faults
-from plimsoll.modelled.light import run_light
-from plimsoll.modelled.links import shipped_links
-from plimsoll.modelled.presets import array_preset, changed_array, described_array, wanted_array
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.inputs.mistakes import InputError
 
 OWN = """
 kind = "modelled_arrays"

@@ -6,10 +6,10 @@ from itertools import pairwise
 import pytest
 from typer.testing import CliRunner
 
+from plimsoll.arrays.mail_streams import Point, iops_at_limit, run_light
+from plimsoll.arrays.presets import array_preset, changed_array
 from plimsoll.cli import app
-from plimsoll.cli.trace import engine_figures, engine_plan
-from plimsoll.modelled.light import Point, iops_at_limit, run_light
-from plimsoll.modelled.presets import array_preset, changed_array
+from tools.engine_trace import engine_figures, engine_plan
 
 
 def engine_iops(array: str, sessions: int, seconds: float) -> float:

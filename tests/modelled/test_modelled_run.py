@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from plimsoll.cli import app
-from plimsoll.plan import plan_of_options, read_plan
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import plan_of_options, read_plan
 from plimsoll.verdict.prediction import PREDICTED_FAIL, PREDICTED_PASS, TOO_CLOSE, predict
 
 SHORT = ["--sessions", "3", "--cache-mib", "16", "--minutes", "0.25", "--quiet", "--json"]

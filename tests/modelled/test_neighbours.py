@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from plimsoll.arrays.description import array_description
+from plimsoll.arrays.formula import formula_iops
+from plimsoll.arrays.mail_streams import run_light
+from plimsoll.arrays.neighbours import neighbour_sentences
+from plimsoll.arrays.papers.error_band import nearest_point
+from plimsoll.arrays.pools import free_gb, pool_gb
+from plimsoll.arrays.presets import array_preset, described_array, wanted_array
 from plimsoll.cli import app
-from plimsoll.modelled.band import nearest_point
-from plimsoll.modelled.description import array_description
-from plimsoll.modelled.formula import formula_iops
-from plimsoll.modelled.light import run_light
-from plimsoll.modelled.neighbours import neighbour_sentences
-from plimsoll.modelled.pools import free_gb, pool_gb
-from plimsoll.modelled.presets import array_preset, described_array, wanted_array
-from plimsoll.sizing.mistakes import InputError
-from plimsoll.study.light import complete_light, simulated, warnings_of
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.study.modelled_variant import complete_light, simulated, warnings_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "shared_array.toml"
 ERP: dict[str, Any] = {

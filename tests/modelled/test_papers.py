@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from plimsoll.arrays.papers.assessment import REASONS, beyond, held_out_errors, mean_iops_error
+from plimsoll.arrays.papers.points import EMC_RUNS, POINTS, Result, read_points, run_papers
+from plimsoll.arrays.presets import CHANGES
 from plimsoll.cli import app
-from plimsoll.modelled.page import REASONS, beyond, held_out_errors, mean_iops_error, papers_page
-from plimsoll.modelled.papers import EMC_RUNS, POINTS, Result, read_points, run_papers
-from plimsoll.modelled.presets import CHANGES
-from plimsoll.modelled.trials import TRIALS, trials_lines
+from tools.papers_page import papers_page
+from tools.papers_trials import TRIALS, trials_lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
 #: Figures known to lie beyond their bar; each has its reason on the page.

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from plimsoll import _native
-from plimsoll.modelled import workloads
-from plimsoll.modelled.description import array_description, drive_description
-from plimsoll.modelled.likeness import by_figure
-from plimsoll.modelled.papers import simulate
-from plimsoll.modelled.pools import pool_gb
-from plimsoll.modelled.presets import (
+from plimsoll.arrays import streams as workloads
+from plimsoll.arrays.description import array_description, drive_description
+from plimsoll.arrays.inheritance import by_figure
+from plimsoll.arrays.papers.points import simulate
+from plimsoll.arrays.plan_storage import filling_mib, lacking_gb
+from plimsoll.arrays.pools import pool_gb
+from plimsoll.arrays.presets import (
     SHIPPED_ARRAYS,
     SHIPPED_DRIVES,
     array_preset,
@@ -20,8 +21,7 @@ from plimsoll.modelled.presets import (
     shipped_arrays,
     shipped_drives,
 )
-from plimsoll.modelled.storage import filling_mib, lacking_gb
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.inputs.mistakes import InputError
 
 #: What the papers were measured on (SIM-05), and what a user of today would start from.
 PAPERS = {

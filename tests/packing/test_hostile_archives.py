@@ -13,8 +13,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from plimsoll.archive.archive import HEADERS_BYTES_MAX, MANIFEST, MANIFEST_BYTES_MAX, pack
 from plimsoll.cli import run_program
-from plimsoll.packing.archive import HEADERS_BYTES_MAX, MANIFEST, MANIFEST_BYTES_MAX, pack
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 MEMORY_BYTES_MAX, SECONDS_MAX = 1 << 30, 30

@@ -13,10 +13,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from plimsoll import folder
+from plimsoll.archive.archive import MANIFEST
+from plimsoll.archive.pseudonyms import Names
 from plimsoll.cli import run_program
-from plimsoll.packing.archive import MANIFEST
-from plimsoll.packing.names import Names
+from plimsoll.files import folder
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 SECRETS = {

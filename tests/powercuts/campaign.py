@@ -31,8 +31,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from lab import Machine, machine, needs, recover_until_cut, snapshot_under_load, work_until_cut  # noqa: E402
 
-from plimsoll.powercuts.audit import audit  # noqa: E402
-from plimsoll.powercuts.witness import Listener, WitnessLog  # noqa: E402
+from plimsoll.powercut.audit import audit  # noqa: E402
+from plimsoll.powercut.witness import Listener, WitnessLog  # noqa: E402
 
 KINDS = ("ext4", "xfs")
 SNAPSHOT_EVERY = 10

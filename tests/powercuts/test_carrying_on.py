@@ -2,8 +2,8 @@
 
 import pytest
 
-from plimsoll.powercuts import work
-from plimsoll.powercuts.witness import WitnessError
+from plimsoll.powercut import client
+from plimsoll.powercut.witness import WitnessError
 
 
 class Storage:
@@ -41,7 +41,7 @@ MARK = ("mark", 0, 1, 2, 0)
 def test_everything_is_told_and_counted() -> None:
     """What the witness confirmed is what lets the work go on."""
     storage, said = Storage([[LINE, MARK], [LINE], None]), []
-    done = work.carry_on(storage, Witness(), lambda _: None, said.append)  # type: ignore[arg-type]
+    done = client.carry_on(storage, Witness(), lambda _: None, said.append)  # type: ignore[arg-type]
     assert (done.commits, done.marks, done.confirmed, storage.confirmed) == (2, 1, 3, 3)
     assert said == []
 
@@ -49,8 +49,8 @@ def test_everything_is_told_and_counted() -> None:
 def test_storage_that_does_not_answer_is_spoken_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits for the right moment to cut must know that nothing is going on."""
     storage, said = Storage([[LINE], [], [], [], [LINE], [], None]), []
-    monkeypatch.setattr(work, "STALL_S", 0.0)
-    work.carry_on(storage, Witness(), lambda _: None, said.append)  # type: ignore[arg-type]
+    monkeypatch.setattr(client, "STALL_S", 0.0)
+    client.carry_on(storage, Witness(), lambda _: None, said.append)  # type: ignore[arg-type]
     assert len(said) == 2, "once for each silence"
     assert "does not answer" in said[0]
 
@@ -59,5 +59,5 @@ def test_work_is_stopped_when_the_witness_is_gone() -> None:
     """Commits that nobody remembers are no evidence."""
     storage = Storage([[LINE], [LINE], None])
     with pytest.raises(WitnessError):
-        work.carry_on(storage, Witness(1), lambda _: None, lambda _: None)  # type: ignore[arg-type]
+        client.carry_on(storage, Witness(1), lambda _: None, lambda _: None)  # type: ignore[arg-type]
     assert storage.was_stopped

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll.powercuts.judge import judge
-from plimsoll.powercuts.statement import Line, Statement
+from plimsoll.powercut.judge import judge
+from plimsoll.powercut.witness_log import Line, Statement
 
 RINGS = {"commit": 4, "mark": 4}
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from lab import PLIMSOLL, plimsoll, witness
 
-from plimsoll.powercuts import places
-from plimsoll.powercuts.audit import audit
+from plimsoll.powercut import workspace
+from plimsoll.powercut.audit import audit
 
 SMALL = ["--size-mib", "2", "--page-kib", "4", "--sessions", "4"]
 
@@ -132,14 +132,14 @@ def test_work_that_goes_on_is_neither_audited_nor_disturbed(tmp_path: Path) -> N
 def test_two_that_begin_at_once_do_not_share(tmp_path: Path) -> None:
     """The second may have waited for the witness for long."""
     place = tmp_path / "powercut"
-    with places.made(place):
-        with pytest.raises(places.PlaceError, match="works in"), places.made(place):
+    with workspace.made(place):
+        with pytest.raises(workspace.PlaceError, match="works in"), workspace.made(place):
             raise AssertionError("both work there")
         (place / "one").write_text("the first's")
-    with pytest.raises(places.PlaceError, match="just been taken"), places.made(place):
+    with pytest.raises(workspace.PlaceError, match="just been taken"), workspace.made(place):
         raise AssertionError("it is not empty")
     assert (place / "one").exists()
-    with places.made(tmp_path / "new"):
+    with workspace.made(tmp_path / "new"):
         pass
     assert not (tmp_path / "new").exists()
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.powercuts.statement import Statement, read_statement
-from plimsoll.powercuts.witness import DEFAULT_ADDRESS, Listener, WitnessError, WitnessLog, is_loopback
+from plimsoll.powercut.witness import DEFAULT_ADDRESS, Listener, WitnessError, WitnessLog, is_loopback
+from plimsoll.powercut.witness_log import Statement, read_statement
 
 RUN = {"run": "00000000000000aa", "path": "/mnt/x", "work": {"rows": 8, "slots": 8}}
 GREETING = f"plimsoll-witness 1 {json.dumps(RUN)}\n".encode()

@@ -10,9 +10,9 @@ from typing import Any
 
 import duckdb
 
-from plimsoll import folder
-from plimsoll.measurements import summarize
-from plimsoll.plan import plan_of_options
+from plimsoll.files import folder
+from plimsoll.plan.complete import plan_of_options
+from plimsoll.results.summary import summarize
 from plimsoll.verdict import judge
 
 SECOND = 1_000_000_000

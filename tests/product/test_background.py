@@ -10,7 +10,7 @@ from pathlib import Path
 
 from places import PLIMSOLL, plimsoll
 
-from plimsoll import folder
+from plimsoll.files import folder
 
 SMALL = ["--databases", "1", "--size-mib", "64", "--cache-mib", "4", "--yes"]
 

@@ -8,11 +8,11 @@ import pytest
 from places import plimsoll
 from planted_run import SECONDS, run_folder
 
-from plimsoll import folder
-from plimsoll.backup_and_recovery import MIB, backup_total, backups, in_words, recoveries
-from plimsoll.measurements import summarize
-from plimsoll.plan import plan_of_options
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.files import folder
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import plan_of_options
+from plimsoll.results.backup_recovery import MIB, backup_total, backups, in_words, recoveries
+from plimsoll.results.summary import summarize
 from plimsoll.verdict import judge
 
 SMALL = ["--size-mib", "128", "--cache-mib", "16"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from places import loop_device, plimsoll
 
-from plimsoll.plan import read_plan
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import read_plan
 
 PLAN = """\
 kind = "plan"

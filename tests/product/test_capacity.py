@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from plimsoll import capacity, premises
-from plimsoll.cli import outlook
-from plimsoll.plan import plan_of_options
+from plimsoll.databases import preflight
+from plimsoll.pipeline import forecast
+from plimsoll.plan import capacity_search
+from plimsoll.plan.complete import plan_of_options
 
 SOURCE = str(Path(__file__).parents[2] / "python")
 FOUND = {
@@ -23,7 +24,7 @@ FOUND = {
 def answer(
     search: dict[str, Any] | None = None, result: str = "pass", iops: float = 462.5, **bounds: float
 ) -> dict[str, Any]:
-    plan = plan_of_options(capacity.capacity_options(Path("/data"), 15, "2010", 4096))
+    plan = plan_of_options(capacity_search.capacity_options(Path("/data"), 15, "2010", 4096))
     plan["run"] |= bounds
     summary = {
         "load": {"searches": [FOUND | (search or {})]},
@@ -31,7 +32,7 @@ def answer(
         "window": {"seconds": 180.0},
     }
     verdict = {"result": result, "reasons": ["a reason"], "not_qualifying_because": ["too short"]}
-    return capacity.answer(plan, summary, verdict, "vnxe", 0.2)
+    return capacity_search.answer(plan, summary, verdict, "vnxe", 0.2)
 
 
 def test_the_published_appendix_comes_out() -> None:
@@ -39,7 +40,7 @@ def test_the_published_appendix_comes_out() -> None:
     found = answer()
     assert found["users"] == 1900
     assert not found["at_least"]
-    text = "\n".join(capacity.in_words(found))
+    text = "\n".join(capacity_search.in_words(found))
     assert "carries about 1,900 vnxe users at 20 ms" in text
     assert "first limit: average log write latency" in text
     assert "decided with 95 %" in text and "2.0% higher" in text
@@ -54,37 +55,37 @@ def test_the_lower_of_search_and_judged_phase_counts() -> None:
 def test_a_generator_limit_gives_a_lower_bound() -> None:
     """A storage quicker than one thread carries at least so many: saying "about" would sell it short."""
     for search in ({"limited_by": "generator"}, {"failed_per_s": None, "limited_by": None}):
-        assert "carries at least 1,900 vnxe users" in "\n".join(capacity.in_words(answer(search)))
-    assert "not the storage" in "\n".join(capacity.in_words(answer({"limited_by": "generator"})))
+        assert "carries at least 1,900 vnxe users" in "\n".join(capacity_search.in_words(answer(search)))
+    assert "not the storage" in "\n".join(capacity_search.in_words(answer({"limited_by": "generator"})))
 
 
 def test_a_ceiling_gives_a_lower_bound_and_is_no_limit_of_the_storage() -> None:
     """On a shared array a search is held back on purpose: what it found must not read like all the array can do."""
     for limit in ("throughput", "page_fault_stalls", "generator"):
-        text = "\n".join(capacity.in_words(answer({"limited_by": limit}, max_iops=480.0)))
+        text = "\n".join(capacity_search.in_words(answer({"limited_by": limit}, max_iops=480.0)))
         assert "carries at least 1,900 vnxe users" in text
         assert "first limit: the ceiling that was asked for, not the storage" in text
         assert "more than the ceiling of 480 reads and writes per second that was asked for" in text
-    assert "ceiling" not in "\n".join(capacity.in_words(answer({"limited_by": "throughput"})))
+    assert "ceiling" not in "\n".join(capacity_search.in_words(answer({"limited_by": "throughput"})))
 
 
 def test_no_number_without_a_pass() -> None:
     """A rate that failed when it was judged is no answer, however good the search looked."""
     found = answer(result="fail")
     assert found["users"] is None
-    assert "no number of vnxe users can be stated: a reason" in capacity.in_words(found)[0]
+    assert "no number of vnxe users can be stated: a reason" in capacity_search.in_words(found)[0]
 
 
 def test_the_plan_keeps_to_its_minutes_and_its_space(tmp_path: Path) -> None:
     """One command without a plan must neither fill a disk nor take all day."""
-    size = capacity.database_size_mib(tmp_path, 15)
-    assert capacity.SIZE_MIB_MIN <= size <= capacity.SIZE_MIB_MAX
-    assert capacity.database_size_mib(tmp_path, 1) <= 60 * 150
-    plan = plan_of_options(capacity.capacity_options(tmp_path, 15, "2010", size))
+    size = capacity_search.database_size_mib(tmp_path, 15)
+    assert capacity_search.SIZE_MIB_MIN <= size <= capacity_search.SIZE_MIB_MAX
+    assert capacity_search.database_size_mib(tmp_path, 1) <= 60 * 150
+    plan = plan_of_options(capacity_search.capacity_options(tmp_path, 15, "2010", size))
     seconds = sum(phase["action"].get("duration_s", 0) for phase in plan["run"]["phases"])
     assert seconds <= 15 * 60 * 0.8
     load = plan["run"]["workloads"][0]["load"]
-    assert (load["step_s"] + load["settle_s"]) * 10 < 15 * 60 * capacity.SEARCH_SHARE
+    assert (load["step_s"] + load["settle_s"]) * 10 < 15 * 60 * capacity_search.SEARCH_SHARE
 
 
 def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -143,10 +144,10 @@ def test_minutes_agree_to_time_and_not_to_space(tmp_path: Path) -> None:
     assert "of the free space" in refused.stderr and "--yes" in refused.stderr
     assert list(tmp_path.iterdir()) == []
     own = plan_of_options(
-        capacity.capacity_options(tmp_path / "disk", 15, "2010", capacity.database_size_mib(tmp_path, 15))
+        capacity_search.capacity_options(tmp_path / "disk", 15, "2010", capacity_search.database_size_mib(tmp_path, 15))
     )
-    expected = premises.inspect(own["run"])
-    assert outlook.reasons_to_ask(own, expected, time_agreed=True) == []
+    expected = preflight.inspect(own["run"])
+    assert forecast.reasons_to_ask(own, expected, time_agreed=True) == []
 
 
 def test_an_unknown_user_is_a_usage_error(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from places import PLIMSOLL, plimsoll
 
-from plimsoll import folder
+from plimsoll.files import folder
 
 SMALL = ["--databases", "1", "--size-mib", "128", "--cache-mib", "16", "--yes"]
 

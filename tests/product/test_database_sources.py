@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from places import file_system, plimsoll
 
-from plimsoll import folder, markers, premises, saved_sets
-from plimsoll.plan import plan_of_options
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.databases import ownership, preflight, saved_sets
+from plimsoll.files import folder
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import plan_of_options
 
 PLAN = """
 kind = "plan"
@@ -133,20 +134,20 @@ def test_JST_08_new_databases_take_only_the_place_of_ours(tmp_path: Path) -> Non
     """Whoever asks for new ones has named ours; a directory without our marker is somebody else's whatever is asked."""
     source = {"kind": "new", "from": None}
     run = run_of(tmp_path)
-    premises.take(run)
-    found = premises.inspect(run_of(tmp_path, database_size_mib=128), source)
+    preflight.take(run)
+    found = preflight.inspect(run_of(tmp_path, database_size_mib=128), source)
     assert found.deleted == [str(tmp_path / "one")]
     assert found.bytes_to_prepare == 128 << 20
     (tmp_path / "other" / "one").mkdir(parents=True)
     (tmp_path / "other" / "one" / "letters.txt").write_text("dear")
-    with pytest.raises(premises.PremisesError, match="was not made by Plimsoll"):
-        premises.inspect(run_of(tmp_path / "other"), source)
+    with pytest.raises(preflight.PremisesError, match="was not made by Plimsoll"):
+        preflight.inspect(run_of(tmp_path / "other"), source)
 
 
 def test_JST_08_existing_databases_are_not_made(tmp_path: Path) -> None:
     """A misspelt path must not fill a disk with new databases."""
-    with pytest.raises(premises.PremisesError, match="should exist and does not"):
-        premises.inspect(run_of(tmp_path), {"kind": "existing", "from": None})
+    with pytest.raises(preflight.PremisesError, match="should exist and does not"):
+        preflight.inspect(run_of(tmp_path), {"kind": "existing", "from": None})
 
 
 def test_a_plan_says_one_source(tmp_path: Path) -> None:
@@ -232,6 +233,6 @@ def test_a_set_within_what_is_made_anew_is_refused(saved: Path, tmp_path: Path) 
     shutil.copytree(saved / "set", tmp_path / "disk" / "one" / "set")
     run = run_of(tmp_path / "disk")
     source = {"kind": "restored", "from": str(tmp_path / "disk" / "one" / "set")}
-    (tmp_path / "disk" / "one" / markers.MARKER).write_bytes((saved / "disk" / "one" / markers.MARKER).read_bytes())
-    with pytest.raises(premises.PremisesError, match="which is made anew"):
-        premises.inspect(run, source)
+    (tmp_path / "disk" / "one" / ownership.MARKER).write_bytes((saved / "disk" / "one" / ownership.MARKER).read_bytes())
+    with pytest.raises(preflight.PremisesError, match="which is made anew"):
+        preflight.inspect(run, source)

@@ -9,7 +9,7 @@ from pathlib import Path
 from places import PLIMSOLL, loop_device, plimsoll
 from test_block_device import plan_file
 
-from plimsoll import folder
+from plimsoll.files import folder
 
 
 def test_a_killed_run_on_a_device_is_recovered(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from planted_run import ENVIRONMENT, run_folder
 
-from plimsoll import folder
-from plimsoll.device_errors import compared, read_counters
-from plimsoll.measurements import summarize
+from plimsoll.files import folder
+from plimsoll.host.error_counters import compared, read_counters
+from plimsoll.results.summary import summarize
 from plimsoll.verdict import judge
 
 

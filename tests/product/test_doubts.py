@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from planted_run import MS, judged
 
-from plimsoll import config
+from plimsoll import settings
 
 #: Reads of 25 ms instead of 5, of which the block layer saw only 15: the published limit of 20 ms is broken.
 SLOW_READS = {("database_read", 1): {"each_ns": 25 * MS}, ("device_read_time", 1): {"value": 100 * 15.0 * MS}}
@@ -108,5 +108,5 @@ def test_disk_latency_is_not_doubted_for_late_arrivals(tmp_path: Path) -> None:
 
 def test_every_doubt_can_be_explained_and_is_planted() -> None:
     """A new doubt without a case here would be a new excuse that nobody tested."""
-    names = {row["name"] for row in config.doubts()["doubt"]}
+    names = {row["name"] for row in settings.doubts()["doubt"]}
     assert names == {name for name, *_ in CASES}

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from places import plimsoll
 
-from plimsoll import folder
-from plimsoll.plan import plan_of_options
+from plimsoll.files import folder
+from plimsoll.plan.complete import plan_of_options
 
 MIB = 1 << 20
 #: Page, insert, delete, replace, read, lazy commits, think time, one pool of sessions, pause of maintenance in ms.

@@ -8,7 +8,7 @@ import pytest
 from places import plimsoll
 from test_verdict import ENVIRONMENT, PLAN, summary
 
-from plimsoll import folder
+from plimsoll.files import folder
 from plimsoll.verdict import judge
 
 SMALL = ["--databases", "1", "--size-mib", "128", "--cache-mib", "8", "--sessions", "2"]

@@ -10,8 +10,8 @@ import typer
 from places import plimsoll
 
 from plimsoll.cli import options
-from plimsoll.plan import read_plan
-from plimsoll.plan_schema import plan_schema
+from plimsoll.plan.complete import read_plan
+from plimsoll.plan.json_schema import plan_schema
 
 ROOT = Path(__file__).parents[2]
 PLANS = sorted(path for path in (ROOT / "examples").glob("*.toml") if 'kind = "plan"' in path.read_text())

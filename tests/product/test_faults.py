@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from places import PLIMSOLL, file_system, mounted, plimsoll
 
-from plimsoll import folder, markers
 from plimsoll.cli.test import performance_options
-from plimsoll.plan import plan_of_options
+from plimsoll.databases import ownership
+from plimsoll.files import folder
+from plimsoll.plan.complete import plan_of_options
 
 SHORT = ["--databases", "1", "--size-mib", "64", "--minutes", "0.03", "--cache-mib", "4"]
 
@@ -75,14 +76,14 @@ def test_a_database_put_there_by_somebody_else(prepared: Path, tmp_path: Path) -
     """The marker fits but the file was exchanged: its own header tells, before a byte of it changes."""
     shutil.copytree(prepared / "disk", tmp_path / "disk")
     directory = tmp_path / "disk/instance1"
-    marker = json.loads((directory / markers.MARKER).read_text())
+    marker = json.loads((directory / ownership.MARKER).read_text())
     wanted = plan_of_options(
         performance_options(tmp_path / "disk", "performance", 1, 64, 1, "engine", "2010") | {"seed": 2}
     )
     instance = wanted["run"]["instances"][0]
     marker["instance"] |= {"log_directory": instance["log_directory"]}
     marker["instance"]["databases"][0]["seed"] = instance["databases"][0]["seed"]
-    (directory / markers.MARKER).write_text(json.dumps(marker))
+    (directory / ownership.MARKER).write_text(json.dumps(marker))
     content = (directory / "database001.edb").read_bytes()
     result = performance(tmp_path / "disk", "--seed", "2", cwd=tmp_path)
     assert result.returncode == 2, result.stderr
@@ -98,7 +99,7 @@ def test_databases_that_somebody_else_has_open(prepared: Path, tmp_path: Path, t
         options = SHORT if test == "performance" else []
         result = plimsoll("test", test, prepared / "disk", *options, "--out", tmp_path / "run", "--yes", cwd=tmp_path)
     refused(result, "database001.edb is in use; stop the run that works with it first")
-    assert json.loads((prepared / "disk/instance1" / markers.MARKER).read_text())["state"] == "closed"
+    assert json.loads((prepared / "disk/instance1" / ownership.MARKER).read_text())["state"] == "closed"
 
 
 def test_a_read_only_file_system(tmp_path: Path) -> None:

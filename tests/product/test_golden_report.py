@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from plimsoll import folder
-from plimsoll.measurements import summarize
+from plimsoll.files import folder
 from plimsoll.report.page import render
+from plimsoll.results.summary import summarize
 from plimsoll.verdict import judge
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from planted_run import MS, judged, run_folder, stall
 
-from plimsoll.measurements import summarize
+from plimsoll.results.summary import summarize
 
 Planted = dict[tuple[str, int], dict[str, float]]
 

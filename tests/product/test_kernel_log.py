@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.kernel_log import KERNEL_LOG_PATH, KernelLog, disks_of, error_about
+from plimsoll.host.kernel_log import KERNEL_LOG_PATH, KernelLog, disks_of, error_about
 
 
 @pytest.mark.parametrize(

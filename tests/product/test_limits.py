@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from planted_run import MS, judged, run_folder
 
-from plimsoll import config
-from plimsoll.explain import UnknownNameError, explain, names
-from plimsoll.limits import LimitError, known_fields, parse_limit, unit_of
-from plimsoll.measurements import summarize
-from plimsoll.plan import plan_of_options
-from plimsoll.sizing.mistakes import InputError
-from plimsoll.verdict.fields import every_field
+from plimsoll import settings
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import plan_of_options
+from plimsoll.plan.limits import LimitError, known_fields, parse_limit, unit_of
+from plimsoll.results.summary import summarize
+from plimsoll.verdict.explain import UnknownNameError, explain, names
+from plimsoll.verdict.summary_fields import every_field
 
 
 def test_the_catalogue_lists_what_a_summary_holds(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_everything_that_is_judged_can_be_explained() -> None:
         text = explain(name)
         assert "Source:" in text
         assert "If it fails:" in text
-    rows = [*config.limits()["check"], *config.doubts()["doubt"]]
+    rows = [*settings.limits()["check"], *settings.doubts()["doubt"]]
     assert all(row["explanation"].strip() and row["if_it_fails"].strip() for row in rows)
     assert "in ms" in explain("log_write_latency_ms_p99<5")
     with pytest.raises(UnknownNameError, match="bad_pages"):

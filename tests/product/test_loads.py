@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from plimsoll import config, loads
-from plimsoll.plan import plan_of_options
-from plimsoll.sizing.mistakes import InputError
+from plimsoll import settings
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan import load as loads
+from plimsoll.plan.complete import plan_of_options
 
 SEARCH = [{"kind": "prepare"}, {"kind": "warm_up"}, {"kind": "search", "duration_s": 600}]
 USUAL = [{"kind": "prepare"}, {"kind": "warm_up"}, {"kind": "measure", "duration_s": 60}]
@@ -34,7 +35,7 @@ def refusal(load: dict[str, Any], **more: Any) -> str:
 
 def test_sessions_are_the_editions_unless_stated() -> None:
     """A thread count that hides in the code cannot be compared with a published one."""
-    for name, edition in config.editions().items():
+    for name, edition in settings.editions().items():
         plan = plan_of_options({**options({}, edition=name), "workload": []})
         load = plan["run"]["workloads"][0]["load"]
         assert load == {"sessions": edition["sessions"], "shared": edition["sessions_shared"]}, name

@@ -7,9 +7,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from plimsoll import folder
-from plimsoll.measurements import Measurements, summarize
-from plimsoll.plan import plan_of_options
+from plimsoll.files import folder
+from plimsoll.plan.complete import plan_of_options
+from plimsoll.results.summary import Measurements, summarize
 
 SECOND = 1_000_000_000
 PHASES = [{"kind": "prepare"}, {"kind": "measure", "duration_s": 30}, {"kind": "stop"}]

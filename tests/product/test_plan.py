@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll import config
-from plimsoll.plan import plan_of_options, read_plan
-from plimsoll.sizing.mistakes import InputError
+from plimsoll import settings
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import plan_of_options, read_plan
 
 SMALL = """\
 kind = "plan"
@@ -135,24 +135,24 @@ def test_options_and_files_make_the_same_plan(tmp_path: Path) -> None:
 
 def test_every_edition_and_limit_names_its_source() -> None:
     """A limit without a source is an opinion."""
-    for name, edition in config.editions().items():
+    for name, edition in settings.editions().items():
         assert edition["sources"], name
         shares = sum(edition[f"{kind}_percent"] for kind in ("insert", "delete", "replace", "read"))
         assert shares == 100, name
-    for check in config.limits()["check"]:
+    for check in settings.limits()["check"]:
         assert check["source"], check["name"]
-        assert set(check["limit"]) == set(config.limits()["sets"])
+        assert set(check["limit"]) == set(settings.limits()["sets"])
 
 
 def test_page_images_are_off_unless_asked_for_and_the_documents_say_so(tmp_path: Path) -> None:
     """Images multiply the log bytes that published figures contain; a default that differs by the way in would hide that."""
-    for edition in config.editions():
+    for edition in settings.editions():
         plan = read(tmp_path, SMALL.replace('edition = "2013"', f'edition = "{edition}"'))
         assert [instance["page_images"] for instance in plan["run"]["instances"]] == [False, False]
     asked = read(tmp_path, SMALL.replace('edition = "2013"', "page_images = true"))
     assert [instance["page_images"] for instance in asked["run"]["instances"]] == [False, True]
     text = (Path(__file__).parents[2] / "docs/reliability.md").read_text()
-    assert f"default is `page_images = {str(config.INSTANCE_DEFAULTS['page_images']).lower()}`" in text
+    assert f"default is `page_images = {str(settings.INSTANCE_DEFAULTS['page_images']).lower()}`" in text
 
 
 def test_what_bounds_a_run_can_stand_in_its_plan(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from plimsoll import markers, premises
-from plimsoll.folder import FolderError, new_folder
-from plimsoll.plan import plan_of_options
-from plimsoll.premises import PremisesError
+from plimsoll.databases import ownership, preflight
+from plimsoll.databases.preflight import PremisesError
+from plimsoll.files.folder import FolderError, new_folder
+from plimsoll.plan.complete import plan_of_options
 
 
 def run_of(path: Path, **instance: Any) -> dict[str, Any]:
@@ -27,49 +27,49 @@ def run_of(path: Path, **instance: Any) -> dict[str, Any]:
 
 def closed(run: dict[str, Any], records: int) -> None:
     """What a run leaves behind."""
-    premises.take(run)
+    preflight.take(run)
     for database in run["instances"][0]["databases"]:
         (Path(run["instances"][0]["directory"]) / database["file_name"]).write_bytes(b"content")
     stop = {"kind": "stop", "complete": True, "databases": [[{"records_ever": records}]]}
-    premises.give_back(run, {"phases": [stop]})
+    preflight.give_back(run, {"phases": [stop]})
 
 
 def problems(run: dict[str, Any]) -> str:
     with pytest.raises(PremisesError) as caught:
-        premises.inspect(run)
+        preflight.inspect(run)
     return "\n".join(caught.value.problems)
 
 
 def test_a_new_place_is_forecast_and_nothing_is_written(tmp_path: Path) -> None:
     """Looking must not leave traces: --dry-run promises that."""
-    expected = premises.inspect(run_of(tmp_path / "new"))
+    expected = preflight.inspect(run_of(tmp_path / "new"))
     assert expected.bytes_to_prepare == 64 << 20
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_warning_about_a_storage_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many databases and logs lie on it: what is said three times is read no more."""
-    inspected = premises.describe(tmp_path)
-    monkeypatch.setattr(premises, "describe", lambda path: replace(inspected, warnings=("it is slow",)))
+    inspected = preflight.describe(tmp_path)
+    monkeypatch.setattr(preflight, "describe", lambda path: replace(inspected, warnings=("it is slow",)))
     run = run_of(tmp_path / "new")
     run["instances"].append(run["instances"][0] | {"name": "two", "log_directory": str(tmp_path / "new" / "logs")})
-    assert premises.inspect(run).warnings == ["it is slow"]
+    assert preflight.inspect(run).warnings == ["it is slow"]
 
 
 def test_databases_that_fit_are_used_again(tmp_path: Path) -> None:
     """Preparing a terabyte takes hours; doing it twice for nothing is not acceptable."""
     closed(run_of(tmp_path), 4711)
     run = run_of(tmp_path)
-    assert premises.inspect(run).reused == ["one"]
+    assert preflight.inspect(run).reused == ["one"]
     assert run["instances"][0]["databases"][0]["existing_records"] == 4711
 
 
 def test_a_closed_marker_without_records_is_one_of_a_run_that_did_not_end(tmp_path: Path) -> None:
     """No run writes such a marker; what it names is looked at, and not taken for closed."""
     closed(run_of(tmp_path), 4711)
-    replace(markers.below(tmp_path)[0], records=None).write()
+    replace(ownership.below(tmp_path)[0], records=None).write()
     run = run_of(tmp_path)
-    premises.inspect(run)
+    preflight.inspect(run)
     assert run["instances"][0]["databases"][0]["existing_records"] is None
     assert run["instances"][0]["unfinished"]
 
@@ -91,10 +91,10 @@ def test_other_databases_are_refused(tmp_path: Path, change: dict[str, int], phr
 
 def test_raw_files_left_open_are_made_anew(tmp_path: Path) -> None:
     """After a crash nobody knows what raw files hold; they carry our marker, so they are simply made again."""
-    premises.take(run_of(tmp_path))
+    preflight.take(run_of(tmp_path))
     (tmp_path / "one" / "database001.dat").write_bytes(b"half")
     run = run_of(tmp_path)
-    expected = premises.inspect(run)
+    expected = preflight.inspect(run)
     assert run["instances"][0]["unfinished"]
     assert expected.prepared_anew == [str(tmp_path / "one" / "database001.dat")]
     assert (expected.bytes_to_prepare, expected.reused) == (64 << 20, [])
@@ -102,12 +102,12 @@ def test_raw_files_left_open_are_made_anew(tmp_path: Path) -> None:
 
 def test_a_database_left_open_is_recovered(tmp_path: Path) -> None:
     """What an engine left has a log, so it is used again; only what has no header yet is made anew."""
-    premises.take(run_of(tmp_path, backend="engine", databases=2))
+    preflight.take(run_of(tmp_path, backend="engine", databases=2))
     header = bytes(4) + bytes.fromhex("efcdab89") + bytes(64)
     (tmp_path / "one" / "database001.edb").write_bytes(header)
     (tmp_path / "one" / "database002.edb").write_bytes(bytes(4096))
     run = run_of(tmp_path, backend="engine", databases=2)
-    expected = premises.inspect(run)
+    expected = preflight.inspect(run)
     assert (expected.reused, expected.recovered) == (["one"], ["one"])
     assert expected.prepared_anew == [str(tmp_path / "one" / "database002.edb")]
     assert expected.bytes_to_prepare == 64 << 20
@@ -127,10 +127,10 @@ def test_what_is_not_ours_is_refused_and_never_deleted(tmp_path: Path) -> None:
     (tmp_path / "one" / "thesis.txt").write_text("years of work")
     assert "was not made by Plimsoll" in problems(run_of(tmp_path))
     with pytest.raises(FolderError, match="not deleted"):
-        premises.remove(tmp_path / "one")
-    assert markers.below(tmp_path) == []
-    (tmp_path / "one" / markers.MARKER).write_text(json.dumps({"kind": "something else"}))
-    assert markers.below(tmp_path) == []
+        preflight.remove(tmp_path / "one")
+    assert ownership.below(tmp_path) == []
+    (tmp_path / "one" / ownership.MARKER).write_text(json.dumps({"kind": "something else"}))
+    assert ownership.below(tmp_path) == []
 
 
 def test_too_little_space_is_seen_before_writing(tmp_path: Path) -> None:
@@ -151,8 +151,8 @@ def test_clean_removes_what_is_ours(tmp_path: Path) -> None:
     """And the log directory with it, when it lies elsewhere."""
     run = run_of(tmp_path)
     closed(run, 1)
-    (marker,) = markers.below(tmp_path)
-    assert premises.remove(marker.directory) > 0
+    (marker,) = ownership.below(tmp_path)
+    assert preflight.remove(marker.directory) > 0
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,8 +3,8 @@
 import tomllib
 from importlib.resources import files
 
-from plimsoll import config
-from plimsoll.plan import plan_of_options
+from plimsoll import settings
+from plimsoll.plan.complete import plan_of_options
 
 MIB = 1 << 20
 
@@ -16,10 +16,10 @@ def test_DAT_01_published_results_load_and_name_their_source() -> None:
     for point in papers["points"]:
         assert point["source"].strip(), point["id"]
         assert all(figure["published"] > 0 and figure["unit"] for figure in point["figures"]), point["id"]
-    ratios = config.published_ratios()
+    ratios = settings.published_ratios()
     assert "h8259.1" in ratios["source"]
     assert all(row["least"] < row["most"] and row["published"] for row in ratios["ratio"])
-    for row in [*config.limits()["check"], *config.editions().values()]:
+    for row in [*settings.limits()["check"], *settings.editions().values()]:
         assert row.get("source") or row.get("sources")
 
 

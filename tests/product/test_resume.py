@@ -10,9 +10,10 @@ import pytest
 from places import PLIMSOLL, loop_device, mounted, plimsoll
 from test_crashes import kill_when, performance
 
-from plimsoll import folder, resuming
-from plimsoll.plan import plan_of_options
-from plimsoll.storage_identity import Identity, identity_of
+from plimsoll.files import folder
+from plimsoll.host.identity import Identity, identity_of
+from plimsoll.plan.complete import plan_of_options
+from plimsoll.run import resume
 
 
 def content(home: Path, name: str) -> Any:
@@ -124,13 +125,13 @@ PLAN = plan_of_options(
 def test_what_is_left_to_do(completed: list[str], phase: str, again: bool, left: list[str]) -> None:
     """Databases are opened and caches warmed again; what was done is not done twice unless that is wanted."""
     gap = {"completed": completed, "phase": phase, "phase_seconds_before": 30.0}
-    found = resuming.remaining_phases(PLAN, gap, again=again)
+    found = resume.remaining_phases(PLAN, gap, again=again)
     shown = [
         f"{item['name']} {item['action']['duration_s']:g}" if "duration_s" in item["action"] else item["name"]
         for item in found
     ]
     assert shown == left
-    lost = resuming.measured_lost(PLAN, gap, found)
+    lost = resume.measured_lost(PLAN, gap, found)
     assert lost == ("morning" in completed), "a rate that nobody measures again cannot be judged"
 
 
@@ -145,10 +146,10 @@ def test_a_storage_is_found_where_it_is_mounted_now(tmp_path: Path) -> None:
             {"target": [{"name": "disk", "path": str(tmp_path / "before/test")}], "instance": [{"name": "one"}]}
         )
         environment = {"targets": [{"identity": recorded.as_data()}]}
-        with pytest.raises(resuming.ResumeError, match="is not the storage"):
-            resuming.find_storage(plan, environment)
+        with pytest.raises(resume.ResumeError, match="is not the storage"):
+            resume.find_storage(plan, environment)
         with mounted(device, tmp_path / "after"):
-            remarks = resuming.find_storage(plan, environment)
+            remarks = resume.find_storage(plan, environment)
             assert plan["run"]["targets"][0]["path"] == str(tmp_path / "after/test")
             assert plan["run"]["instances"][0]["directory"] == str(tmp_path / "after/test/one")
             assert "is now at" in remarks[0]

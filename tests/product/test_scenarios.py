@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from places import plimsoll
 
-from plimsoll.plan import plan_of_options
-from plimsoll.sizing.mistakes import InputError
-from plimsoll.storage import describe
+from plimsoll.host.probe import describe
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import plan_of_options
 
 MIB = 1 << 20
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from places import plimsoll
 
-from plimsoll import folder, smart
+from plimsoll.files import folder
+from plimsoll.host import smart
 
 NVME = {
     "smart_status": {"passed": True},

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plimsoll import stopping
-from plimsoll.stopping import ConditionError, parse
+from plimsoll.plan import stop_conditions
+from plimsoll.plan.stop_conditions import ConditionError, parse
 
 READ, LOG = 0, 1
 MS = 1_000_000
@@ -74,6 +74,6 @@ def test_a_condition_that_says_nothing_is_refused(text: str, phrase: str) -> Non
 
 def test_every_figure_can_be_named() -> None:
     """What the hint offers must be accepted."""
-    for metric in (*stopping.SHORT_NAMES, *stopping.TRANSFERS):
-        for statistic in stopping.STATISTICS:
+    for metric in (*stop_conditions.SHORT_NAMES, *stop_conditions.TRANSFERS):
+        for statistic in stop_conditions.STATISTICS:
             assert parse(f"{metric}_{statistic}>1 for 2 min").for_s == 120

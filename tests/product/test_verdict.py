@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.plan import plan_of_options
+from plimsoll.plan.complete import plan_of_options
 from plimsoll.verdict import judge
 
 PLAN = plan_of_options(

@@ -14,7 +14,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from plimsoll import _native, folder
+from plimsoll import _native
+from plimsoll.files import folder
 
 PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
 SHORT = ["--seconds", "3", "--size-mib", "256"]

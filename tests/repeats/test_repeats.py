@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from plimsoll import folder, repeats
 from plimsoll.cli import load, run_program
+from plimsoll.files import folder
+from plimsoll.pipeline import repeat
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
@@ -21,16 +22,16 @@ PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
 def series(home: Path, factors: list[float], results: list[str], endings: list[str] | None = None) -> dict[str, Any]:
     """A series made of copies of the golden run with their rates multiplied."""
     home.mkdir()
-    content = repeats.begin(home, "nightly", len(factors))
+    content = repeat.begin(home, "nightly", len(factors))
     for index, (factor, result) in enumerate(zip(factors, results, strict=True)):
-        run_folder = repeats.begin_run(home, content)
+        run_folder = repeat.begin_run(home, content)
         shutil.copytree(GOLDEN, run_folder, dirs_exist_ok=True)
         summary = folder.read_json(run_folder / folder.SUMMARY)
         summary["total"]["database_iops"] = 1000.0 * factor
         folder.write_json(run_folder / folder.SUMMARY, summary)
-        repeats.note_ending(home, content, endings[index] if endings else "complete")
-        repeats.note(home, content, {"result": result, "headline": result.capitalize(), "reasons": ["a reason"]})
-    repeats.finish(home, content)
+        repeat.note_ending(home, content, endings[index] if endings else "complete")
+        repeat.note(home, content, {"result": result, "headline": result.capitalize(), "reasons": ["a reason"]})
+    repeat.finish(home, content)
     return content
 
 
@@ -59,7 +60,7 @@ def test_a_run_that_did_not_end_is_kept_and_not_counted(tmp_path: Path) -> None:
     home = tmp_path / "runs"
     content = series(home, [1.0, 5.0], ["pass", "inconclusive"], ["complete", "interrupted"])
     assert next(figure for figure in content["figures"] if figure["name"] == "database_iops")["values"] == [1000.0]
-    html = repeats.render(home, content)
+    html = repeat.render(home, content)
     assert "run-2 ended interrupted" in html
 
 
@@ -71,10 +72,10 @@ def test_a_modelled_series_says_so(tmp_path: Path) -> None:
     for number in (1, 2):
         summary = folder.read_json(home / f"run-{number}" / folder.SUMMARY)
         folder.write_json(home / f"run-{number}" / folder.SUMMARY, {**summary, "virtual_time": True})
-    repeats.gather(home, content)
+    repeat.gather(home, content)
     assert content["headline"].startswith("MODELLED")
-    assert "Plimsoll repeated run, MODELLED" in repeats.render(home, content)
-    assert '<p class="modelled">MODELLED' in repeats.render(home, content)
+    assert "Plimsoll repeated run, MODELLED" in repeat.render(home, content)
+    assert '<p class="modelled">MODELLED' in repeat.render(home, content)
 
 
 def test_a_report_of_the_series_can_be_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +84,7 @@ def test_a_report_of_the_series_can_be_made_again(tmp_path: Path, capsys: pytest
     series(home, [1.0, 1.0], ["fail", "pass"])
     (home / folder.REPORT).unlink(missing_ok=True)
     code = run_program(["report", str(home)])
-    content = repeats.read(home)
+    content = repeat.read(home)
     assert {run["result"] for run in content["runs"]} == {content["result"]}, "both are copies of one run"
     assert (home / folder.REPORT).exists()
     assert code == {"pass": 0, "fail": 1, "inconclusive": 3}[content["result"]]
@@ -116,7 +117,7 @@ def test_an_interrupted_series_keeps_what_it_has(tmp_path: Path) -> None:
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=60)
-    content = repeats.read(tmp_path / "series")
+    content = repeat.read(tmp_path / "series")
     assert process.returncode == 4, output
     assert [run["ending"] for run in content["runs"]] == ["interrupted"]
     assert content["finished"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll import folder
 from plimsoll.cli import run_program
+from plimsoll.files import folder
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 

@@ -13,10 +13,10 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from plimsoll import folder
-from plimsoll.measurements import NS_PER_S, summarize
-from plimsoll.plan import plan_of_options
+from plimsoll.files import folder
+from plimsoll.plan.complete import plan_of_options
 from plimsoll.report import write_report
+from plimsoll.results.summary import NS_PER_S, summarize
 from plimsoll.verdict import judge
 
 #: Latency ms, rate per s and bytes of each purpose; of the two databases of the published run.

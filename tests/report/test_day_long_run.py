@@ -8,8 +8,8 @@ from pathlib import Path
 
 from synthetic import make_folder
 
-from plimsoll import folder
-from plimsoll.report.script import script_bundle
+from plimsoll.files import folder
+from plimsoll.pages.chart_script import script_bundle
 
 SECONDS_MAX = 5.0
 BYTES_MAX = 10_000_000

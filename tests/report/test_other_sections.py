@@ -13,11 +13,13 @@ from altair.utils.schemapi import SchemaValidationError
 from report_page import Page
 from synthetic import EMC, finish, make_folder, make_slow_folder, transfers
 
-from plimsoll import config, folder, inventory
-from plimsoll.environment import collect
-from plimsoll.report import self_check, write_report
+from plimsoll import settings
+from plimsoll.files import folder
+from plimsoll.host import hardware
+from plimsoll.host.environment import collect
+from plimsoll.pages.chart_script import script_bundle
+from plimsoll.report import engine_ratios, write_report
 from plimsoll.report.page import render
-from plimsoll.report.script import script_bundle
 
 MIB = 1048576
 
@@ -85,15 +87,15 @@ def test_RPT_31_facts_are_read_from_where_the_kernel_puts_them(tmp_path: Path) -
     for name, text in content.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
-    facts = inventory.machine_facts(tmp_path)
+    facts = hardware.machine_facts(tmp_path)
     assert (facts["vendor"], facts["firmware"], facts["cpu_packages"]) == (
         "Dell Inc.",
         "Dell Inc., 1.1.4, 06/18/2009",
         2,
     )
-    (adapter,) = inventory.network_adapters(tmp_path)
+    (adapter,) = hardware.network_adapters(tmp_path)
     assert (adapter["name"], adapter["speed_mbit_per_s"], adapter["frame_bytes_max"]) == ("eth0", 1000, 9000)
-    (disk,) = inventory.disks(tmp_path)
+    (disk,) = hardware.disks(tmp_path)
     assert (disk["model"], disk["size_bytes"], disk["rotational"]) == ("FUJITSU MBC2073RC", 73407868928, True)
     assert disk["scheduler"] == "mq-deadline"
 
@@ -225,15 +227,15 @@ def test_the_self_check_says_what_it_cannot_tell(tmp_path: Path) -> None:
     plan = folder.read_json(short / folder.PLAN)
     summary = folder.read_json(short / folder.SUMMARY)
     summary["databases"][0]["grown_bytes_measured"] = 8 * MIB
-    assert self_check.ratios(plan, summary)["growth_per_log_byte"] is None
+    assert engine_ratios.ratios(plan, summary)["growth_per_log_byte"] is None
     for instance in plan["run"]["instances"]:
         instance["backend"] = "raw_files"
-    assert self_check.self_check_table(plan, summary) is None
+    assert engine_ratios.self_check_table(plan, summary) is None
 
 
 def test_every_published_ratio_lies_in_its_band_and_names_its_source() -> None:
     """A band that its own published runs break would accuse an engine that does as they did."""
-    published = config.published_ratios()
+    published = settings.published_ratios()
     assert published["source"] and published["condition"]
     for ratio in published["ratio"]:
         assert all(ratio["least"] <= value <= ratio["most"] for value in ratio["published"]), ratio["name"]

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 from report_page import Page
 
-from plimsoll import folder
+from plimsoll.files import folder
 from plimsoll.report.sections import IO_COLUMNS
 
 DATABASES = ("instance1/database001", "instance2/database001")

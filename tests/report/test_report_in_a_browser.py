@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from synthetic import finish, make_slow_folder
 
-from plimsoll import folder
+from plimsoll.files import folder
 
 BROWSER = shutil.which("chromium")
 CHARTS = 11

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from synthetic import EMC, START_S, finish, make_folder, transfers
 
-from plimsoll import folder
-from plimsoll.measurements import Measurements, summarize
+from plimsoll.files import folder
+from plimsoll.results.summary import Measurements, summarize
 
 SECOND = 1_000_000_000
 

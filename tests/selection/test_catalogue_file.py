@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll.inputs.mistakes import InputError
 from plimsoll.sizing.catalogue import read_catalogue
-from plimsoll.sizing.mistakes import InputError
 
 GOOD = """kind = "catalogue"
 name = "own arrays"

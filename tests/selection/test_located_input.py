@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.sizing.fields import Field, Flag, ListOf, Number, Table, Tables, Text, check_file
-from plimsoll.sizing.located import parse_located, read_located
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.inputs.schema import Field, Flag, ListOf, Number, Table, Tables, Text, check_file
+from plimsoll.inputs.toml_lines import parse_located, read_located
 
 FIELDS = {
     "name": Field(Text(), required=True, meaning="what to call it"),

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sizing_designs import make, several
 
-from plimsoll.sizing.copies import Machine, balanced_server_iops, failover, fit_after_host_loss, place_copies
-from plimsoll.sizing.mistakes import InputError
-from plimsoll.sizing.size import size
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.sizing.database_copies import Machine, balanced_server_iops, failover, fit_after_host_loss, place_copies
+from plimsoll.sizing.design import size
 
 
 @st.composite

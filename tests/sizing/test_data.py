@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from sizing_designs import make
 
+from plimsoll.sizing.design import COMPARED_EDITIONS, size
 from plimsoll.sizing.guidance import BASES, cite, editions, profiles, read_data
-from plimsoll.sizing.plaindata import as_plain_data
-from plimsoll.sizing.reference import rewritten
+from plimsoll.sizing.output_json import as_plain_data
 from plimsoll.sizing.requirement_fields import EDITIONS, QUANTITIES
-from plimsoll.sizing.size import COMPARED_EDITIONS, size
 from plimsoll.units import unit_of_name
+from tools.sizing_reference import rewritten
 
 GUIDANCE = read_data("guidance.toml")
 FIGURES = [(row["name"], name, figure) for row in GUIDANCE["edition"] for name, figure in row["figures"].items()]
@@ -72,7 +72,7 @@ def test_modern_guidance_stands_beside_that_of_2010() -> None:
 def test_the_reference_page_is_that_of_the_fields() -> None:
     """A key that is not documented is found by reading the source, which is not how people find keys."""
     page = (Path(__file__).parents[2] / "docs/reference/sizing.md").read_text()
-    assert rewritten(page) == page, "run python -m plimsoll.sizing.reference docs/reference/sizing.md"
+    assert rewritten(page) == page, "run python -m tools.sizing_reference docs/reference/sizing.md"
     for table, quantities in QUANTITIES.items():
         assert all(f"| `{key}` |" in page for key in quantities), table
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sizing_designs import make, several
 
+from plimsoll.sizing.design import Sizing, size
 from plimsoll.sizing.requirements import Requirements
-from plimsoll.sizing.size import Sizing, size
 
 # Where a figure depends on an input, it must not fall when the input rises.
 GROWS_WITH: dict[str, tuple[str, ...]] = {

@@ -15,7 +15,12 @@ from plimsoll.sizing.iops import (
 from plimsoll.sizing.logs import log_space_days, log_volume, retained_log_count
 from plimsoll.sizing.mailbox import profile_cache
 from plimsoll.sizing.memory import cache_per_user, processor_demand, server_memory, system_disk
-from plimsoll.sizing.testload import dvd_store_threads, iometer_outstanding, outstanding_io, sessions_per_database
+from plimsoll.sizing.qualifying_load import (
+    dvd_store_threads,
+    iometer_outstanding,
+    outstanding_io,
+    sessions_per_database,
+)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 
 from sizing_designs import make
 
-from plimsoll.sizing.html import as_html
-from plimsoll.sizing.size import size
-from plimsoll.sizing.text import Terminal, as_text
+from plimsoll.sizing.design import size
+from plimsoll.sizing.output_html import as_html
+from plimsoll.sizing.output_text import Terminal, as_text
 
 
 class Page(HTMLParser):

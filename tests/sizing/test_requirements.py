@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.sizing.located import parse_located
-from plimsoll.sizing.mistakes import InputError, Mistake
+from plimsoll.inputs.mistakes import InputError, Mistake
+from plimsoll.inputs.toml_lines import parse_located
 from plimsoll.sizing.requirements import Requirements, check_requirements, read_requirements
 
 GOOD = """kind = "requirements"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from sizing_designs import make
 
-from plimsoll.plan import read_plan
-from plimsoll.sizing.runplan import as_plan
-from plimsoll.sizing.size import size
+from plimsoll.plan.complete import read_plan
+from plimsoll.sizing.design import size
+from plimsoll.sizing.run_plan import as_plan
 
 
 def test_the_plan_tests_one_server_in_the_worst_case() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.plan import read_plan
+from plimsoll.plan.complete import read_plan
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = ("--users", "5000", "--quota-mb", "2048", "--messages-per-day", "150", "--message-kb", "75", "--copies", "2")

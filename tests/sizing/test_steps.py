@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.sizing.steps import (
+from plimsoll.sizing.traced import (
     by_name,
     ceil,
     chain,

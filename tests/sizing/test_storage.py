@@ -3,7 +3,7 @@
 import pytest
 from sizing_designs import make
 
-from plimsoll.sizing.size import size
+from plimsoll.sizing.design import size
 from plimsoll.sizing.storage import DRIVE_CLASSES, is_aligned, propose_drives
 
 

@@ -3,14 +3,14 @@
 import pytest
 
 from plimsoll.sizing.databases import Reserves, database_count, database_volumes, total_capacity, total_database_size
+from plimsoll.sizing.design import Sizing, size
 from plimsoll.sizing.guidance import Guidance
 from plimsoll.sizing.iops import LOG_RULES, database_iops, iops_per_user, log_iops_prose, log_iops_table_17
 from plimsoll.sizing.logs import log_volume, message_size_factor
 from plimsoll.sizing.mailbox import mailbox_size
-from plimsoll.sizing.published import EXAMPLE
 from plimsoll.sizing.requirements import as_document, check_requirements
-from plimsoll.sizing.size import Sizing, size
-from plimsoll.sizing.steps import by_name
+from plimsoll.sizing.traced import by_name
+from plimsoll.sizing.worked_example import EXAMPLE
 
 TABLES_18_AND_19 = {
     "white_space_mb": 11,

@@ -10,7 +10,7 @@ import pytest
 from flat import MIB, Allowance, Reading, judged, not_flat
 from soaking import soak
 
-from plimsoll import folder
+from plimsoll.files import folder
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 FLAT = [

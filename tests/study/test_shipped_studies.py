@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.study.description import Study, read_study
-from plimsoll.study.light import LightError, simulated, warnings_of
+from plimsoll.study.modelled_variant import LightError, simulated, warnings_of
 
 STUDIES = Path(__file__).parents[2] / "examples" / "studies"
 READ = "total_database_read_latency_ms_mean"

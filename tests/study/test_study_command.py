@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from plimsoll import folder
 from plimsoll.cli import run_program
-from plimsoll.study.words import sentences as study_sentences
+from plimsoll.files import folder
+from plimsoll.study.text import sentences as study_sentences
 
 PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
 LIGHT = """

@@ -1,4 +1,4 @@
-//! What to run, as plain data. Every value is present: defaults live in `python/plimsoll/config.py` and nowhere else.
+//! What to run, as plain data. Every value is present: defaults live in `python/plimsoll/settings.py` and nowhere else.
 //!
 //! Unknown keys are refused, so that a plan written for a later version does not quietly run as something else.
 

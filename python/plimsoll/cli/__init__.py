@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from plimsoll import __version__
-from plimsoll.folder import printable
+from plimsoll.files.folder import printable
 
 
 class Row(NamedTuple):
@@ -59,7 +59,7 @@ COMMANDS: dict[str, Row] = {
     "probe": Row("plimsoll.cli.probe:probe", "Name what is under a path. Never writes."),
     "clean": Row("plimsoll.cli.clean:clean", "Delete databases that Plimsoll made, and nothing else."),
     "plan": Row("plimsoll.cli.plan:plan", "Begin a plan file, print its schema, or export it."),
-    "import": Row("plimsoll.cli.importing:import_files", "Bring Jetstress configurations and reports along."),
+    "import": Row("plimsoll.cli.import_:import_files", "Bring Jetstress configurations and reports along."),
     "esrp": Row("plimsoll.cli.esrp:esrp", "Write the document of a tested solution from its runs."),
     "explain": Row("plimsoll.cli.explain:explain", "Say what a check means and where its limit comes from."),
     "size": Row("plimsoll.cli.size:size", "Size storage from users or transactions, every step shown."),
@@ -180,7 +180,7 @@ def _with_default_address(arguments: Sequence[str]) -> list[str]:
     """The words of the command line, with the address that `--metrics` alone stands for."""
     if "--metrics" not in arguments:
         return list(arguments)
-    from plimsoll.metrics_server import DEFAULT_ADDRESS, looks_like_address
+    from plimsoll.live.metrics_server import DEFAULT_ADDRESS, looks_like_address
 
     words = list(arguments)
     place = words.index("--metrics") + 1

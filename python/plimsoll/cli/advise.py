@@ -10,16 +10,16 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll.cli.refusal import refuse
-from plimsoll.cli.sections import Section, print_sections, write_html
-from plimsoll.sizing.advice.engine import Advice, Finding, Subject
-from plimsoll.sizing.advice.engine import advise as evaluate_rules
-from plimsoll.sizing.advice.rules import SEVERITIES, SHIPPED_RULES, Rule, read_rules
-from plimsoll.sizing.advice.suggestions import Suggestion
-from plimsoll.sizing.expression import Fact
-from plimsoll.sizing.fields import require_kind
-from plimsoll.sizing.located import read_located
-from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
+from plimsoll.advice.engine import Advice, Finding, Subject
+from plimsoll.advice.engine import advise as evaluate_rules
+from plimsoll.advice.rules import SEVERITIES, SHIPPED_RULES, Rule, read_rules
+from plimsoll.advice.suggestions import Suggestion
+from plimsoll.cli.input_errors import refuse
+from plimsoll.inputs.expression import Fact
+from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
+from plimsoll.inputs.schema import require_kind
+from plimsoll.inputs.toml_lines import read_located
+from plimsoll.pages.sections import Section, print_sections, write_html
 
 SHIPPED = "shipped"
 NEVER = "never"
@@ -112,7 +112,7 @@ def _read_files(files: list[Path]) -> tuple[Described, list[InputError]]:
 def _read_one(path: Path, described: Described) -> None:
     """Add what one file or run folder describes; the readers are imported only when needed."""
     if path.is_dir() or path.suffix == ".json":
-        from plimsoll.sizing.advice import run_facts
+        from plimsoll.advice import run_facts
 
         if path.is_dir():
             described.subjects += run_facts.run_subjects(path)
@@ -126,15 +126,15 @@ def _read_one(path: Path, described: Described) -> None:
     readers = {"catalogue": "plimsoll select --catalogue", "cost": "plimsoll cost", "rules": "plimsoll advise --rules"}
     kind = require_kind(document, KINDS, readers)
     if kind == "topology":
-        from plimsoll.sizing.advice.topology import check_topology
-        from plimsoll.sizing.advice.topology_facts import DESCRIBED, KEYS_BEHIND, topology_subjects
+        from plimsoll.advice.topology import check_topology
+        from plimsoll.advice.topology_facts import DESCRIBED, KEYS_BEHIND, topology_subjects
 
         described.subjects += topology_subjects(check_topology(document))
         described.scopes |= DESCRIBED
         described.keys_behind |= KEYS_BEHIND
     elif kind == "requirements":
-        from plimsoll.sizing.advice import requirement_facts
-        from plimsoll.sizing.advice.suggestions import suggest
+        from plimsoll.advice import requirement_facts
+        from plimsoll.advice.suggestions import suggest
         from plimsoll.sizing.catalogue import read_catalogue
 
         sizing = requirement_facts.sized(path)
@@ -142,8 +142,8 @@ def _read_one(path: Path, described: Described) -> None:
         described.scopes |= requirement_facts.DESCRIBED
         described.suggestions += suggest(requirement_facts.figures_of(sizing), read_catalogue().rows)
     else:
-        from plimsoll.plan import complete_plan
-        from plimsoll.sizing.advice import run_facts
+        from plimsoll.advice import run_facts
+        from plimsoll.plan.complete import complete_plan
 
         described.subjects.append(run_facts.plan_subject(complete_plan(document), document.name))
         described.scopes |= run_facts.DESCRIBED_BY_PLAN

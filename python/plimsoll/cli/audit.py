@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll.cli.course import EXIT_BY_RESULT, EXIT_USAGE, say, stop_with
-from plimsoll.cli.damaged import reading
+from plimsoll.cli.folder_errors import reading
+from plimsoll.pipeline.qualify import EXIT_BY_RESULT, EXIT_USAGE, say, stop_with
 
 EXAMPLES_SHOWN = 3
 
@@ -61,7 +61,7 @@ def audit(
 
 
 def _rehearsed(behaviour: str) -> dict[str, Any]:
-    from plimsoll.powercuts.rehearsal import BEHAVIOURS, rehearse
+    from plimsoll.powercut.simulated import BEHAVIOURS, rehearse
 
     if behaviour not in BEHAVIOURS:
         stop_with(EXIT_USAGE, f"--rehearse is {behaviour}; write one of {', '.join(BEHAVIOURS)}")
@@ -71,9 +71,9 @@ def _rehearsed(behaviour: str) -> dict[str, Any]:
 def _audited(
     directory: Path | None, log: Path | None, *, work: Path | None, in_place: bool, keep: bool, was_cut: bool
 ) -> dict[str, Any]:
-    from plimsoll.powercuts.audit import AuditError, audit
-    from plimsoll.powercuts.places import PlaceError
-    from plimsoll.powercuts.witness import WitnessError
+    from plimsoll.powercut.audit import AuditError, audit
+    from plimsoll.powercut.witness import WitnessError
+    from plimsoll.powercut.workspace import PlaceError
 
     if directory is None or log is None:
         stop_with(EXIT_USAGE, "name PATH and --witness-log FILE, or --rehearse to see what an audit says")

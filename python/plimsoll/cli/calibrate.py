@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plimsoll.cli.course import EXIT_INTERRUPTED, EXIT_USAGE, say, stop_with
-from plimsoll.cli.figures import in_words
-from plimsoll.storage import StorageError, describe
+from plimsoll.host.probe import StorageError, describe
+from plimsoll.live.progress import in_words
+from plimsoll.pipeline.qualify import EXIT_INTERRUPTED, EXIT_USAGE, say, stop_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from plimsoll.modelled.calibration import Fit, SweepPoint
+    from plimsoll.arrays.fit.calibration import Fit, SweepPoint
 
 FILE_NAME = "plimsoll-calibration.dat"
 #: For the forecast alone.
@@ -57,7 +57,7 @@ def calibrate(
 
     Example: plimsoll calibrate --measure /mnt/array --yes
     """
-    from plimsoll.modelled.calibration import fit, preset_text, sweep_plan
+    from plimsoll.arrays.fit.calibration import fit, preset_text, sweep_plan
 
     if not _NAME.fullmatch(name):
         stop_with(EXIT_USAGE, f'--name is "{name}"; use small letters, digits and -')
@@ -150,7 +150,7 @@ def _point(file: Path, size_mib: int, seconds: float, **wanted: Any) -> dict[str
 
 
 def _measured(wanted: dict[str, Any], file: Path, size_mib: int, seconds: float) -> SweepPoint:
-    from plimsoll.modelled.calibration import SweepPoint
+    from plimsoll.arrays.fit.calibration import SweepPoint
 
     found = _point(file, size_mib, seconds, **wanted)
     point = SweepPoint(**wanted, per_second=max(found["per_second"], 1e-3), latency_ms=found["latency_ms_mean"])

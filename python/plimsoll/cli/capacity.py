@@ -8,11 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll import capacity as carrying
-from plimsoll import config, folder, premises
-from plimsoll.cli import course, options, outlook
-from plimsoll.loads import GUIDANCE
-from plimsoll.plan import plan_of_options
+from plimsoll import settings
+from plimsoll.cli import options
+from plimsoll.cli.live import showing
+from plimsoll.databases import preflight
+from plimsoll.files import folder
+from plimsoll.pipeline import forecast, qualify
+from plimsoll.plan import capacity_search as carrying
+from plimsoll.plan.complete import plan_of_options
+from plimsoll.plan.load import GUIDANCE
 from plimsoll.sizing.guidance import profiles
 
 
@@ -23,7 +27,7 @@ def capacity(
     iops_per_user: Annotated[float | None, typer.Option(help="Database I/O of one user, if known.")] = None,
     edition: Annotated[str, typer.Option(help="Whose habits: 2003, 2007, 2010 or 2013.")] = "2010",
     size_mib: Annotated[int | None, typer.Option(help="Database size; by free space and time if left out.")] = None,
-    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(config.INSTANCE_DEFAULTS["backend"]),
+    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(settings.INSTANCE_DEFAULTS["backend"]),
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
     keep: Annotated[bool, typer.Option("--keep", help="Leave the database for the next run.")] = False,
     out: options.Out = None,
@@ -45,25 +49,25 @@ def capacity(
     """
     if iops_per_user is None and (users not in profiles() or edition not in GUIDANCE):
         known = ", ".join(sorted(profiles()))
-        course.stop_with(
-            course.EXIT_USAGE,
+        qualify.stop_with(
+            qualify.EXIT_USAGE,
             f"what {users} users of edition {edition} make was not published; give --iops-per-user, or one of {known} "
             f"with edition {' or '.join(GUIDANCE)}",
         )
-    if edition not in config.editions():
-        course.stop_with(course.EXIT_USAGE, f"edition is {edition}; write one of {', '.join(config.editions())}")
+    if edition not in settings.editions():
+        qualify.stop_with(qualify.EXIT_USAGE, f"edition is {edition}; write one of {', '.join(settings.editions())}")
     size = size_mib if size_mib is not None else carrying.database_size_mib(path, minutes)
     wanted = carrying.capacity_options(path, minutes, edition, size, backend, io_method) | {"stop_if": stop_if or []}
-    plan = course.read_or_refuse(plan_of_options, wanted)
+    plan = qualify.read_or_refuse(plan_of_options, wanted)
     options.bound_the_harm(plan, max_iops, max_mib_per_s, None)
-    expected = course.forecast(plan, dry_run=dry_run and not as_json)
+    expected = qualify.forecast(plan, dry_run=dry_run and not as_json)
     if dry_run:
-        typer.echo(json.dumps(plan, indent=2) if as_json else "\n".join(outlook.as_lines(plan, expected)))
+        typer.echo(json.dumps(plan, indent=2) if as_json else "\n".join(forecast.as_lines(plan, expected)))
         return
     # Who says how many minutes has agreed to them, but to no space.
-    course.ask_before_much(plan, expected, agreed=yes, time_agreed=minutes <= config.CAPACITY_MINUTES_AGREED)
+    qualify.ask_before_much(plan, expected, agreed=yes, time_agreed=minutes <= settings.CAPACITY_MINUTES_AGREED)
     made_directory = not path.exists()
-    run_folder, verdict = course.carry_out(plan, out, quiet=quiet)
+    run_folder, verdict = qualify.carry_out(plan, out, showing, quiet=quiet)
     summary = folder.read_json(run_folder / folder.SUMMARY)
     each = carrying.user_iops(users, edition, iops_per_user)
     found = carrying.answer(plan, summary, verdict, users, each)
@@ -75,13 +79,13 @@ def capacity(
     else:
         typer.echo("\n" + "\n".join(carrying.in_words(found)))
         typer.echo(f"\nrun folder: {run_folder}")
-    code = course.exit_code(run_folder, verdict)
-    raise typer.Exit(course.EXIT_PASS if found["users"] is not None else code or course.EXIT_INCONCLUSIVE)
+    code = qualify.exit_code(run_folder, verdict)
+    raise typer.Exit(qualify.EXIT_PASS if found["users"] is not None else code or qualify.EXIT_INCONCLUSIVE)
 
 
-def _remove(plan: dict[str, Any], expected: premises.Forecast, path: Path, *, made_directory: bool) -> None:
+def _remove(plan: dict[str, Any], expected: preflight.Forecast, path: Path, *, made_directory: bool) -> None:
     for instance in plan["run"]["instances"]:
         if instance["name"] not in expected.reused:
-            premises.remove(Path(instance["directory"]))
+            preflight.remove(Path(instance["directory"]))
     if made_directory and path.is_dir() and not any(path.iterdir()):
         path.rmdir()

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll import folder
-from plimsoll.cli import course
-from plimsoll.cli.damaged import reading
-from plimsoll.hosts import CombineError, judge_again, read
-from plimsoll.hosts import combine as combine_runs
-from plimsoll.hosts.combined import OVERLAP_PERCENT
-from plimsoll.hosts.page import lines_of
-from plimsoll.hosts.reading import parse_argument
+from plimsoll.cli.folder_errors import reading
+from plimsoll.files import folder
+from plimsoll.multihost import CombineError, judge_again, read
+from plimsoll.multihost import combine as combine_runs
+from plimsoll.multihost.combined_folder import OVERLAP_PERCENT
+from plimsoll.multihost.page import lines_of
+from plimsoll.multihost.reading import parse_argument
+from plimsoll.pipeline import qualify
 from plimsoll.verdict.text import lines_of as verdict_lines
 
 Hosts = Annotated[
@@ -51,10 +51,10 @@ def combine(
             write_page(home)
             show(home, verdict, as_json=as_json)
     except CombineError as error:
-        course.stop_with(course.EXIT_USAGE, *error.problems)
+        qualify.stop_with(qualify.EXIT_USAGE, *error.problems)
     except OSError as error:
-        course.stop_with(course.EXIT_USAGE, f"{error.filename}: {(error.strerror or str(error)).lower()}")
-    raise typer.Exit(course.EXIT_BY_RESULT[verdict["result"]])
+        qualify.stop_with(qualify.EXIT_USAGE, f"{error.filename}: {(error.strerror or str(error)).lower()}")
+    raise typer.Exit(qualify.EXIT_BY_RESULT[verdict["result"]])
 
 
 def report_again(home: Path) -> None:
@@ -62,20 +62,20 @@ def report_again(home: Path) -> None:
     try:
         verdict = judge_again(home)
     except CombineError as error:
-        course.stop_with(course.EXIT_USAGE, *error.problems)
+        qualify.stop_with(qualify.EXIT_USAGE, *error.problems)
     write_page(home)
     show(home, verdict, as_json=False)
-    raise typer.Exit(course.EXIT_BY_RESULT[verdict["result"]])
+    raise typer.Exit(qualify.EXIT_BY_RESULT[verdict["result"]])
 
 
 def write_page(home: Path) -> None:
     """The page of all hosts, where its libraries are installed."""
     try:
-        from plimsoll.hosts.page import render
+        from plimsoll.multihost.page import render
 
         folder.write_text(home / folder.REPORT, render(home, *read(home)))
     except ModuleNotFoundError as error:
-        course.say(f"warning: no report.html was written, because {error.name} is not installed")
+        qualify.say(f"warning: no report.html was written, because {error.name} is not installed")
 
 
 def show(home: Path, verdict: dict[str, Any], *, as_json: bool) -> None:

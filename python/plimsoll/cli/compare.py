@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll.cli import course
-from plimsoll.cli.damaged import reading
+from plimsoll.cli.folder_errors import reading
+from plimsoll.pipeline import qualify
 
 Sides = Annotated[list[Path], typer.Argument(help="Run folders; the first is the baseline.", metavar="A B...")]
 
@@ -39,13 +39,13 @@ def compare(
 
     Example: plimsoll compare runs/before runs/after --fail-if 'database_iops_change_percent<-5'
     """
-    from plimsoll import comparison
-    from plimsoll.comparison.conditions import Finding, evaluate, parse_condition
-    from plimsoll.comparison.text import lines_of
-    from plimsoll.limits import LimitError
+    from plimsoll import compare
+    from plimsoll.compare.gates import Finding, evaluate, parse_condition
+    from plimsoll.compare.text import lines_of
+    from plimsoll.plan.limits import LimitError
 
     if len(sides) < 2:
-        course.stop_with(course.EXIT_USAGE, "a comparison needs two run folders or more: plimsoll compare A B")
+        qualify.stop_with(qualify.EXIT_USAGE, "a comparison needs two run folders or more: plimsoll compare A B")
     conditions, problems = [], []
     for text in fail_if or []:
         try:
@@ -55,12 +55,12 @@ def compare(
     findings: list[Finding] = []
     with reading(*sides):
         try:
-            read = comparison.read_sides(sides)
-            found = comparison.compare(read, across_page_sizes=across_page_sizes)
-        except comparison.ComparisonError as error:
+            read = compare.read_sides(sides)
+            found = compare.compare(read, across_page_sizes=across_page_sizes)
+        except compare.ComparisonError as error:
             problems += error.problems
         if problems:
-            course.stop_with(course.EXIT_USAGE, *problems)
+            qualify.stop_with(qualify.EXIT_USAGE, *problems)
         for condition in conditions:
             findings += evaluate(condition, read, found, confident=confident)
         found["conditions"] = [asdict(finding) for finding in findings]
@@ -74,9 +74,9 @@ def compare(
             if html is not None:
                 typer.echo(f"page: {html}")
     if any(finding.holds for finding in findings):
-        raise typer.Exit(course.EXIT_FAIL)
+        raise typer.Exit(qualify.EXIT_FAIL)
     if any(finding.holds is None for finding in findings):
-        raise typer.Exit(course.EXIT_INCONCLUSIVE)
+        raise typer.Exit(qualify.EXIT_INCONCLUSIVE)
 
 
 def _say_conditions(findings: list[Any]) -> None:
@@ -87,17 +87,17 @@ def _say_conditions(findings: list[Any]) -> None:
 
 def _write_page(path: Path, found: dict[str, Any], sides: Any, findings: list[Any]) -> None:
     try:
-        from plimsoll.comparison import ComparisonError
-        from plimsoll.comparison.page import render
+        from plimsoll.compare import ComparisonError
+        from plimsoll.compare.page import render
     except ModuleNotFoundError as error:
-        course.stop_with(
-            course.EXIT_USAGE, f"--html needs {error.name}, which is not installed (pip install 'plimsoll[report]')"
+        qualify.stop_with(
+            qualify.EXIT_USAGE, f"--html needs {error.name}, which is not installed (pip install 'plimsoll[report]')"
         )
     try:
         page = render(found, sides, findings)
     except ComparisonError as error:
-        course.stop_with(course.EXIT_USAGE, *error.problems)
+        qualify.stop_with(qualify.EXIT_USAGE, *error.problems)
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
-        course.stop_with(course.EXIT_USAGE, f"{path}: {(error.strerror or str(error)).lower()}; name another file")
+        qualify.stop_with(qualify.EXIT_USAGE, f"{path}: {(error.strerror or str(error)).lower()}; name another file")

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll.cli.refusal import refuse
-from plimsoll.cli.sections import Section, print_sections, write_html
+from plimsoll.cli.input_errors import refuse
+from plimsoll.inputs.mistakes import InputError, Mistake
+from plimsoll.pages.sections import Section, print_sections, write_html
 from plimsoll.sizing.cost import OptionCost
 from plimsoll.sizing.cost_study import SHIPPED_STUDY, Claim, CostStudy, read_cost_study
-from plimsoll.sizing.mistakes import InputError, Mistake
-from plimsoll.sizing.steps import Step, as_json
+from plimsoll.sizing.traced import Step, as_json
 
 SHIPPED = "sandisk_2014"
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from plimsoll.cli import course
-from plimsoll.cli.damaged import reading
-from plimsoll.cli.refusal import refuse
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.cli.folder_errors import reading
+from plimsoll.cli.input_errors import refuse
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.pipeline import qualify
 
 FORMATS = ("html", "pdf", "docx", "xlsx")
 
@@ -29,17 +29,17 @@ def esrp(
     Example: plimsoll esrp examples/esrp/solution.toml --out /tmp/solution
     """
     try:
-        from plimsoll.esrp.document import document_of
-        from plimsoll.esrp.solution import read_solution
-        from plimsoll.esrp.write_html import PrintError, page_of, print_pdf
+        from plimsoll.solution.document import document_of
+        from plimsoll.solution.solution import read_solution
+        from plimsoll.solution.write_html import PrintError, page_of, print_pdf
     except ModuleNotFoundError as error:
-        course.stop_with(
-            course.EXIT_USAGE, f"{error.name} is not installed, which documents need: pip install 'plimsoll[report]'"
+        qualify.stop_with(
+            qualify.EXIT_USAGE, f"{error.name} is not installed, which documents need: pip install 'plimsoll[report]'"
         )
     wanted = [word.strip().lower() for word in formats.split(",") if word.strip()]
     unknown = [word for word in wanted if word not in FORMATS]
     if unknown or not wanted:
-        course.stop_with(course.EXIT_USAGE, f"--formats {formats}: write some of {', '.join(FORMATS)}")
+        qualify.stop_with(qualify.EXIT_USAGE, f"--formats {formats}: write some of {', '.join(FORMATS)}")
     try:
         solution = read_solution(solution_file)
     except InputError as error:
@@ -54,12 +54,12 @@ def esrp(
             page.write_text(page_of(document), encoding="utf-8")
             written = [page]
             if "xlsx" in wanted:
-                from plimsoll.esrp.write_xlsx import write_xlsx
+                from plimsoll.solution.write_xlsx import write_xlsx
 
                 written.append(base.with_suffix(".xlsx"))
                 write_xlsx(solution, document, written[-1])
             if "docx" in wanted:
-                from plimsoll.esrp.write_docx import write_docx
+                from plimsoll.solution.write_docx import write_docx
 
                 written.append(base.with_suffix(".docx"))
                 write_docx(document, written[-1])
@@ -67,10 +67,10 @@ def esrp(
                 print_pdf(page, base.with_suffix(".pdf"))
                 written.append(base.with_suffix(".pdf"))
         except PrintError as error:
-            course.say(f"warning: no PDF was written: {error}")
+            qualify.say(f"warning: no PDF was written: {error}")
         except OSError as error:
-            course.stop_with(
-                course.EXIT_USAGE,
+            qualify.stop_with(
+                qualify.EXIT_USAGE,
                 f"{error.filename or parent}: {(error.strerror or str(error)).lower()}; name another folder with --out",
             )
     if "html" not in wanted and "pdf" not in wanted:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from plimsoll import explain as meaning
-from plimsoll.cli import course
+from plimsoll.pipeline import qualify
+from plimsoll.verdict import explain as meaning
 
 
 def explain(
@@ -26,4 +26,4 @@ def explain(
     try:
         typer.echo(meaning.explain(name))
     except meaning.UnknownNameError as error:
-        course.stop_with(course.EXIT_USAGE, str(error))
+        qualify.stop_with(qualify.EXIT_USAGE, str(error))

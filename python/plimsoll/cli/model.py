@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll import config
-from plimsoll.cli.refusal import refuse
+from plimsoll import settings
+from plimsoll.arrays.burst_credits import burst_s, bursts, without_credits
+from plimsoll.arrays.formula import formula_iops, neighbours_remark
+from plimsoll.arrays.papers.error_band import array_band, nearest_point
+from plimsoll.arrays.presets import shipped_arrays
+from plimsoll.arrays.text import WARNING, array_title
+from plimsoll.cli.input_errors import refuse
 from plimsoll.cli.test import storage_options
-from plimsoll.modelled.band import array_band, nearest_point
-from plimsoll.modelled.burst import burst_s, bursts, without_credits
-from plimsoll.modelled.formula import formula_iops, neighbours_remark
-from plimsoll.modelled.presets import shipped_arrays
-from plimsoll.modelled.words import WARNING, array_title
-from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
+from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
 
 
 def model(
@@ -46,16 +46,16 @@ def model(
         for name, row in shipped_arrays().items():
             typer.echo(f"{name:<22} {row['title']}")
         return
-    if edition not in config.editions():
+    if edition not in settings.editions():
         refuse(
             [
                 InputError(
-                    "options", [Mistake(0, "--edition", f'is "{edition}"', nearest_names(edition, config.editions()))]
+                    "options", [Mistake(0, "--edition", f'is "{edition}"', nearest_names(edition, settings.editions()))]
                 )
             ]
         )
     described = _described(array, change or [], databases, size_mib, edition)
-    from plimsoll.modelled.light import Point, iops_at_limit, run_light, sweep
+    from plimsoll.arrays.mail_streams import Point, iops_at_limit, run_light, sweep
 
     def curve(of: dict[str, Any]) -> list[Point]:
         if sessions:
@@ -81,8 +81,8 @@ def model(
 
 def _described(array: str, change: list[str], databases: int, size_mib: int | None, edition: str) -> dict[str, Any]:
     """The array with its changes, checked as a plan's would be."""
-    from plimsoll.cli.course import read_or_refuse
-    from plimsoll.plan import plan_of_options
+    from plimsoll.pipeline.qualify import read_or_refuse
+    from plimsoll.plan.complete import plan_of_options
 
     instance = {"edition": edition} | ({"database_size_mib": size_mib} if size_mib else {"database_size_mib": 64})
     wanted = {
@@ -146,7 +146,7 @@ def _neighbours(found: dict[str, Any]) -> list[str]:
 
 def _limit_sentence(found: dict[str, Any]) -> str:
     """Where the limit is met, or why that cannot be said."""
-    from plimsoll.modelled.light import LIMIT_MS
+    from plimsoll.arrays.mail_streams import LIMIT_MS
 
     points, limit, within = found["points"], found["iops_at_20_ms"], f"within {found['band_percent']:.0f} % either way"
     if limit is not None:

@@ -12,8 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll.cli import course, detach, outlook
-from plimsoll.cli.course import Destroy
+from plimsoll.cli.live import showing
+from plimsoll.pipeline import background, forecast, qualify
+from plimsoll.pipeline.qualify import Destroy
 
 Out = Annotated[
     Path | None, typer.Option("--out", help="Folder for this run; a new one below runs/ if left out.", metavar="DIR")
@@ -90,31 +91,31 @@ def bound_the_harm(
     run["max_iops"] = max_iops or run["max_iops"]
     run["max_mib_per_s"] = max_mib_per_s or run["max_mib_per_s"]
     plan["stop_if"] = [*plan["stop_if"], *(stop_if or [])]
-    course.read_conditions(plan)
+    qualify.read_conditions(plan)
 
 
 def perform(plan: dict[str, Any], choices: Choices) -> None:
     """Carry out a completed plan as the user chose, and leave with the exit code that says how it ended."""
     bound_the_harm(plan, choices.max_iops, choices.max_mib_per_s, choices.stop_if)
-    expected = course.forecast(plan, choices.destroy, dry_run=choices.dry_run and not choices.as_json)
+    expected = qualify.forecast(plan, choices.destroy, dry_run=choices.dry_run and not choices.as_json)
     if choices.dry_run:
-        typer.echo(json.dumps(plan, indent=2) if choices.as_json else "\n".join(outlook.as_lines(plan, expected)))
+        typer.echo(json.dumps(plan, indent=2) if choices.as_json else "\n".join(forecast.as_lines(plan, expected)))
         return
-    course.ask_before_much(plan, expected, agreed=choices.yes, times=choices.repeat)
+    qualify.ask_before_much(plan, expected, agreed=choices.yes, times=choices.repeat)
     if choices.metrics is not None and choices.repeat > 1:
-        course.stop_with(course.EXIT_USAGE, "--metrics tells of one run; leave out --metrics or --repeat")
-    metrics = course.listen(choices.metrics)
-    run_folder = course.make_folder(plan, choices.out)
+        qualify.stop_with(qualify.EXIT_USAGE, "--metrics tells of one run; leave out --metrics or --repeat")
+    metrics = qualify.listen(choices.metrics)
+    run_folder = qualify.make_folder(plan, choices.out)
     if choices.detach:
-        detach.leave_to_background(run_folder)
+        background.leave_to_background(run_folder)
     if choices.repeat > 1:
         from plimsoll.cli.repeat import perform_repeatedly
 
         perform_repeatedly(plan, run_folder, choices.repeat, expected, quiet=choices.quiet, as_json=choices.as_json)
-    course.measure(plan, run_folder, quiet=choices.quiet, expected=expected, metrics=metrics)
-    found = course.judge_and_report(run_folder)
+    qualify.measure(plan, run_folder, showing, quiet=choices.quiet, expected=expected, metrics=metrics)
+    found = qualify.judge_and_report(run_folder)
     if choices.as_json:
         typer.echo(json.dumps({**found, "run_folder": str(run_folder)}, indent=2))
     else:
-        course.print_result(run_folder, found)
-    raise typer.Exit(course.exit_code(run_folder, found))
+        qualify.print_result(run_folder, found)
+    raise typer.Exit(qualify.exit_code(run_folder, found))

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from plimsoll.cli.refusal import refuse
-from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
+from plimsoll.cli.input_errors import refuse
+from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
 
 
 def papers(
@@ -20,8 +20,8 @@ def papers(
 
     Example: plimsoll papers emc-3-threads
     """
-    from plimsoll.modelled.page import summary_lines, table_rows
-    from plimsoll.modelled.papers import POINTS, run_papers
+    from plimsoll.arrays.papers.assessment import summary_lines, table_rows
+    from plimsoll.arrays.papers.points import POINTS, run_papers
 
     wrong = [name for name in point or [] if name not in POINTS]
     if wrong:

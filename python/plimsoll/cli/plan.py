@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from plimsoll.blockdevices import is_device
-from plimsoll.cli import course
+from plimsoll.host.block_devices import is_device
+from plimsoll.pipeline import qualify
 
 plan = typer.Typer(
     no_args_is_help=True,
@@ -75,7 +75,7 @@ def callback() -> None:
 @plan.command("schema", context_settings={"help_option_names": ["-h", "--help"]})
 def schema() -> None:
     """Print the JSON Schema of a plan, for editors and for programs that write plans."""
-    from plimsoll.plan_schema import plan_schema
+    from plimsoll.plan.json_schema import plan_schema
 
     typer.echo(json.dumps(plan_schema(), indent=2))
 
@@ -87,12 +87,12 @@ def init(
 ) -> None:
     """Write a plan file with comments, to be changed and then given to `plimsoll run`."""
     if file.exists():
-        course.stop_with(course.EXIT_USAGE, f"{file} exists already; name another file, nothing is overwritten")
+        qualify.stop_with(qualify.EXIT_USAGE, f"{file} exists already; name another file, nothing is overwritten")
     text = _asked() if ask else _text("/mnt/storage", 2, 65536, "2010", None, 3, 120)
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        course.stop_with(course.EXIT_USAGE, f"{file}: {(error.strerror or str(error)).lower()}; name another file")
+        qualify.stop_with(qualify.EXIT_USAGE, f"{file}: {(error.strerror or str(error)).lower()}; name another file")
     typer.echo(f"{file} written; look at what it takes with `plimsoll run {file} --dry-run`")
 
 
@@ -133,9 +133,9 @@ def _text(
     log_path: str | None = None,
 ) -> str:
     """The plan as TOML; what was asked for is checked as a plan file is, before it is written."""
-    from plimsoll.plan import complete_plan
-    from plimsoll.sizing.located import parse_located
-    from plimsoll.sizing.mistakes import InputError
+    from plimsoll.inputs.mistakes import InputError
+    from plimsoll.inputs.toml_lines import parse_located
+    from plimsoll.plan.complete import complete_plan
 
     instances = "".join(
         INSTANCE.format(number=number, edition=edition, size_mib=size_mib) for number in range(1, count + 1)
@@ -153,7 +153,7 @@ def _text(
     try:
         complete_plan(parse_located("the answers", text))
     except InputError as error:
-        course.stop_with(course.EXIT_USAGE, f"these answers make no plan\n{error}")
+        qualify.stop_with(qualify.EXIT_USAGE, f"these answers make no plan\n{error}")
     return text
 
 
@@ -163,19 +163,19 @@ def export(
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("JetstressConfig.xml"),
 ) -> None:
     """Write a plan as a JetstressConfig.xml, with every field that an import kept."""
-    from plimsoll.compat.jetstress_export import export_config
-    from plimsoll.sizing.mistakes import InputError
+    from plimsoll.imports.jetstress.config_write import export_config
+    from plimsoll.inputs.mistakes import InputError
 
     try:
         text, remarks = export_config(plan_file)
         with out.open("x", encoding="utf-8") as file:
             file.write(text)
     except InputError as error:
-        course.stop_with(course.EXIT_USAGE, str(error))
+        qualify.stop_with(qualify.EXIT_USAGE, str(error))
     except FileExistsError:
-        course.stop_with(course.EXIT_USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
+        qualify.stop_with(qualify.EXIT_USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
     except OSError as error:
-        course.stop_with(course.EXIT_USAGE, f"{out}: {(error.strerror or str(error)).lower()}")
+        qualify.stop_with(qualify.EXIT_USAGE, f"{out}: {(error.strerror or str(error)).lower()}")
     for remark in remarks:
-        course.say(f"note: {remark}")
+        qualify.say(f"note: {remark}")
     print(out)

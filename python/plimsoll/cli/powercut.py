@@ -13,10 +13,18 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from plimsoll.cli.course import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_PASS, EXIT_USAGE, say, stop_with
-from plimsoll.powercuts import places
-from plimsoll.powercuts.witness import DEFAULT_ADDRESS, Listener, WitnessError, WitnessLog
-from plimsoll.powercuts.work import Link, Progress, carry_on, leave
+from plimsoll.pipeline.qualify import (
+    EXIT_FAIL,
+    EXIT_INCONCLUSIVE,
+    EXIT_INTERRUPTED,
+    EXIT_PASS,
+    EXIT_USAGE,
+    say,
+    stop_with,
+)
+from plimsoll.powercut import workspace
+from plimsoll.powercut.client import Link, Progress, carry_on, leave
+from plimsoll.powercut.witness import DEFAULT_ADDRESS, Listener, WitnessError, WitnessLog
 
 PAGE_KIB = (4, 8, 16, 32)
 IO_METHODS = ("auto", "io_uring", "libaio", "threads")
@@ -51,26 +59,26 @@ def powercut(
     ]
     if mistakes:
         stop_with(EXIT_USAGE, *mistakes)
-    wanted = places.Wanted(directory, size_mib << 20, page_kib << 10, sessions, io_method, seconds)
+    wanted = workspace.Wanted(directory, size_mib << 20, page_kib << 10, sessions, io_method, seconds)
     try:
-        for warning in places.inspect(wanted):
+        for warning in workspace.inspect(wanted):
             say(f"warning: {warning}")
-        work = places.work_of(wanted)
-        with places.made(Path(work["directory"])):
-            description = places.describe_run(wanted, work)
+        work = workspace.work_of(wanted)
+        with workspace.made(Path(work["directory"])):
+            description = workspace.describe_run(wanted, work)
             link = Link(witness, description)
             _work(link, wanted, description, as_json)
-    except (places.PlaceError, WitnessError) as error:
+    except (workspace.PlaceError, WitnessError) as error:
         stop_with(EXIT_USAGE, str(error))
     except OSError as error:
         stop_with(EXIT_USAGE, f"{error.filename or directory}: {(error.strerror or str(error)).lower()}")
 
 
-def _work(link: Link, wanted: places.Wanted, description: dict[str, Any], as_json: bool) -> NoReturn:
+def _work(link: Link, wanted: workspace.Wanted, description: dict[str, Any], as_json: bool) -> NoReturn:
     """Take the directory and work in it until the power goes, the time is over or somebody stops it."""
     from plimsoll import _native
 
-    place, work = places.take(wanted, description), description["work"]
+    place, work = workspace.take(wanted, description), description["work"]
     if link.is_here:
         say(
             "warning: the witness is on this machine; its log must lie on storage that keeps its power, or it proves nothing"
@@ -81,7 +89,7 @@ def _work(link: Link, wanted: places.Wanted, description: dict[str, Any], as_jso
         stop_with(EXIT_USAGE, str(error))
     try:
         say(
-            f"run {places.run_name(work)}: about {wanted.size_bytes >> 20} MiB in {place}; cut the power whenever you like, or stop with Ctrl-C"
+            f"run {workspace.run_name(work)}: about {wanted.size_bytes >> 20} MiB in {place}; cut the power whenever you like, or stop with Ctrl-C"
         )
         carry_on(native, link, _show, lambda text: say(f"warning: {text}"))
     except WitnessError as error:
@@ -108,7 +116,7 @@ def _end(native: Any, place: Path, link: Link) -> dict[str, Any]:
         stop_with(EXIT_FAIL if "disk" in str(error) else EXIT_INCONCLUSIVE, str(error))
     link.end()
     try:
-        places.close(place)
+        workspace.close(place)
     except OSError as error:
         stop_with(EXIT_FAIL, f"the storage failed: {error}. {_IF_CUT}")
     return outcome

@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
-from plimsoll import premises, saved_sets
-from plimsoll.cli import course, options, outlook
-from plimsoll.folder import FolderError
-from plimsoll.plan import read_plan
+from plimsoll.cli import options
+from plimsoll.cli.live import showing
+from plimsoll.databases import preflight, saved_sets
+from plimsoll.files.folder import FolderError
+from plimsoll.pipeline import forecast, qualify
+from plimsoll.plan.complete import read_plan
 
 
 def prepare(
@@ -32,33 +34,33 @@ def prepare(
         try:
             saved_sets.may_save(save)
         except (FolderError, OSError) as error:
-            course.stop_with(course.EXIT_USAGE, str(error))
-    plan = course.read_or_refuse(read_plan, plan_file, host)
+            qualify.stop_with(qualify.EXIT_USAGE, str(error))
+    plan = qualify.read_or_refuse(read_plan, plan_file, host)
     kept = [phase for phase in plan["run"]["phases"] if phase["action"]["kind"] in ("prepare", "stop")]
     plan["run"]["phases"] = kept
     plan["name"] += " prepare"
     plan["run"]["max_mib_per_s"] = max_mib_per_s or plan["run"]["max_mib_per_s"]
-    expected = course.forecast(plan, destroy, dry_run=dry_run)
+    expected = qualify.forecast(plan, destroy, dry_run=dry_run)
     if dry_run:
-        typer.echo("\n".join(outlook.as_lines(plan, expected)))
+        typer.echo("\n".join(forecast.as_lines(plan, expected)))
         return
-    course.ask_before_much(plan, expected, agreed=yes)
-    run_folder = course.make_folder(plan, out)
-    outcome = course.measure(plan, run_folder, quiet=quiet, expected=expected)
+    qualify.ask_before_much(plan, expected, agreed=yes)
+    run_folder = qualify.make_folder(plan, out)
+    outcome = qualify.measure(plan, run_folder, showing, quiet=quiet, expected=expected)
     if outcome["error"]:
-        code = course.EXIT_FAIL
+        code = qualify.EXIT_FAIL
         if outcome["ending"] == "interrupted":
-            code = course.EXIT_INTERRUPTED
+            code = qualify.EXIT_INTERRUPTED
         elif outcome["error"]["family"] == "config":
-            code = course.EXIT_USAGE
-        course.stop_with(code, outcome["error"]["text"])
+            code = qualify.EXIT_USAGE
+        qualify.stop_with(code, outcome["error"]["text"])
     if save is not None:
         try:
-            premises.save_set(plan["run"], save, course.say)
+            preflight.save_set(plan["run"], save, qualify.say)
         except FolderError as error:
-            course.stop_with(course.EXIT_USAGE, str(error))
+            qualify.stop_with(qualify.EXIT_USAGE, str(error))
         except OSError as error:
             words = (error.strerror or str(error)).lower()
-            course.stop_with(course.EXIT_USAGE, f"{save}: {words}; the databases are prepared, nothing is saved")
+            qualify.stop_with(qualify.EXIT_USAGE, f"{save}: {words}; the databases are prepared, nothing is saved")
         typer.echo(f"saved in {save}; restore it with `restore_from` in a plan")
     typer.echo(f"prepared; record in {run_folder}")

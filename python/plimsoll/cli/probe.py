@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll.cli import course
-from plimsoll.storage import StorageError, describe
-from plimsoll.storage_class import storage_class
+from plimsoll.host.probe import StorageError, describe
+from plimsoll.host.storage_class import storage_class
+from plimsoll.pipeline import qualify
 
 
 def probe(
@@ -21,7 +21,7 @@ def probe(
     try:
         storage = describe(path)
     except StorageError as error:
-        course.stop_with(course.EXIT_USAGE, str(error))
+        qualify.stop_with(qualify.EXIT_USAGE, str(error))
     facts = {**storage.facts, "storage_class": storage_class(storage.facts)}
     if as_json:
         typer.echo(json.dumps(facts, indent=2))

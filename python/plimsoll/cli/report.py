@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from plimsoll import folder
-from plimsoll.cli import course
-from plimsoll.cli.damaged import reading
+from plimsoll.cli.folder_errors import reading
+from plimsoll.files import folder
+from plimsoll.pipeline import qualify
 
 
 def report(run_folder: Annotated[Path, typer.Argument(help="The folder of a run.")]) -> None:
@@ -23,6 +23,6 @@ def report(run_folder: Annotated[Path, typer.Argument(help="The folder of a run.
             from plimsoll.cli import combine
 
             combine.report_again(run_folder.absolute())
-        found = course.judge_and_report(run_folder)
-        course.print_result(run_folder.absolute(), found)
-        raise typer.Exit(course.exit_code(run_folder, found))
+        found = qualify.judge_and_report(run_folder)
+        qualify.print_result(run_folder.absolute(), found)
+        raise typer.Exit(qualify.exit_code(run_folder, found))

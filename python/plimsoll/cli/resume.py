@@ -8,9 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll import folder, resuming
-from plimsoll.cli import course, detach, options
-from plimsoll.cli.damaged import reading
+from plimsoll.cli import options
+from plimsoll.cli.folder_errors import reading
+from plimsoll.cli.live import showing
+from plimsoll.files import folder
+from plimsoll.pipeline import background, qualify
+from plimsoll.run import resume as resuming
 
 
 def resume(
@@ -35,20 +38,20 @@ def resume(
         with reading(run_folder):
             plan, gap = _left_to_do(run_folder, again=again)
     except (resuming.ResumeError, OSError) as error:
-        course.stop_with(course.EXIT_USAGE, str(error))
-    expected = course.forecast(plan, destroy)
+        qualify.stop_with(qualify.EXIT_USAGE, str(error))
+    expected = qualify.forecast(plan, destroy)
     gap = resuming.put_aside(run_folder, gap)[-1]
     event = resuming.gap_event(gap)
-    course.say(f"warning: {event['text']}")
+    qualify.say(f"warning: {event['text']}")
     if detach_it:
-        detach.leave_to_background(run_folder)
-    course.measure(plan, run_folder, quiet=quiet, expected=expected, first_events=[event])
-    found = course.judge_and_report(run_folder)
+        background.leave_to_background(run_folder)
+    qualify.measure(plan, run_folder, showing, quiet=quiet, expected=expected, first_events=[event])
+    found = qualify.judge_and_report(run_folder)
     if as_json:
         typer.echo(json.dumps({**found, "run_folder": str(run_folder)}, indent=2))
     else:
-        course.print_result(run_folder, found)
-    raise typer.Exit(course.exit_code(run_folder, found))
+        qualify.print_result(run_folder, found)
+    raise typer.Exit(qualify.exit_code(run_folder, found))
 
 
 def _left_to_do(run_folder: Path, *, again: bool) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -58,13 +61,13 @@ def _left_to_do(run_folder: Path, *, again: bool) -> tuple[dict[str, Any], dict[
         ResumeError, FolderError, OSError: it cannot go on.
     """
     folder.require_single(run_folder, "resume")
-    state = detach.state_of(run_folder)["state"]
-    if state in (detach.RUNNING, detach.STARTING):
+    state = background.state_of(run_folder)["state"]
+    if state in (background.RUNNING, background.STARTING):
         raise resuming.ResumeError(f"{run_folder} goes on; see `plimsoll watch {run_folder}`")
     gap = resuming.gap_of(run_folder)
     plan = folder.read_json(run_folder / folder.PLAN)
     for remark in resuming.find_storage(plan, folder.read_json(run_folder / folder.ENVIRONMENT)):
-        course.say(f"note: {remark}")
+        qualify.say(f"note: {remark}")
     left = resuming.remaining_phases(plan, gap, again=again)
     gap["measured_lost"] = resuming.measured_lost(plan, gap, left)
     plan["run"]["phases"] = left

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from plimsoll.cli import course, options
-from plimsoll.plan import read_plan
-from plimsoll.starting import MomentError, parse_moment, wait_until
+from plimsoll.cli import options
+from plimsoll.pipeline import qualify
+from plimsoll.plan.complete import read_plan
+from plimsoll.plan.start_time import MomentError, parse_moment, wait_until
 
 
 def run(
@@ -40,14 +41,14 @@ def run(
 
     Example: plimsoll run nightly.toml --out results/tonight
     """
-    plan = course.read_or_refuse(read_plan, plan_file, host)
+    plan = qualify.read_or_refuse(read_plan, plan_file, host)
     if start_at is not None:
         if repeat > 1:
-            course.stop_with(course.EXIT_USAGE, "--start-at is one moment; leave out --start-at or --repeat")
+            qualify.stop_with(qualify.EXIT_USAGE, "--start-at is one moment; leave out --start-at or --repeat")
         try:
             wait_until(plan, parse_moment(start_at, datetime.now(UTC)))
         except MomentError as error:
-            course.stop_with(course.EXIT_USAGE, f"--start-at: {error}")
+            qualify.stop_with(qualify.EXIT_USAGE, f"--start-at: {error}")
     options.perform(
         plan,
         options.Choices(

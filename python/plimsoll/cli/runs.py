@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll import folder
-from plimsoll.cli import course, detach
-from plimsoll.report.tables import duration_shown, shown
-from plimsoll.sizing.mistakes import nearest_names
+from plimsoll.files import folder
+from plimsoll.inputs.mistakes import nearest_names
+from plimsoll.pages.tables import duration_shown, shown
+from plimsoll.pipeline import background, qualify
 
 #: How deep below the directory runs are looked for: a study's variants hold repeated runs, which hold runs.
 DEPTH_MAX = 4
@@ -51,10 +51,10 @@ def runs(
     Example: plimsoll runs runs --sort iops
     """
     if sort not in SORTS:
-        course.stop_with(course.EXIT_USAGE, f"--sort {sort}: there is no such column; {nearest_names(sort, SORTS)}")
+        qualify.stop_with(qualify.EXIT_USAGE, f"--sort {sort}: there is no such column; {nearest_names(sort, SORTS)}")
     if not directory.is_dir():
         what = "is a file" if directory.exists() else "does not exist"
-        course.stop_with(course.EXIT_USAGE, f"{directory} {what}; name a directory with run folders in it")
+        qualify.stop_with(qualify.EXIT_USAGE, f"{directory} {what}; name a directory with run folders in it")
     found = ordered(catalogue(directory), sort, reverse=reverse)
     if as_json:
         typer.echo(json.dumps({"schema_version": 1, "runs": found}, indent=2, ensure_ascii=False))
@@ -91,7 +91,7 @@ def entry_of(path: Path, name: str) -> dict[str, Any]:
     }  # fmt: skip
     problems: list[str] = []
     try:
-        state = detach.state_of(path)
+        state = background.state_of(path)
         entry |= {"state": state["state"], "result": state.get("result"), "headline": state.get("headline")}
     except (folder.FolderError, OSError, KeyError, TypeError) as error:
         problems.append(_words(error, path))
@@ -111,7 +111,7 @@ def entry_of(path: Path, name: str) -> dict[str, Any]:
         entry |= dict.fromkeys(wrong)
     if problems:
         entry |= {"state": BROKEN, "problem": "; ".join(dict.fromkeys(problems))}
-    elif entry["state"] == detach.KILLED:
+    elif entry["state"] == background.KILLED:
         entry["problem"] = "ended without a result"
     return entry
 
@@ -181,7 +181,7 @@ def lines_of(entries: list[dict[str, Any]]) -> list[str]:
                 began or "–",
                 entry["storage"] or "–",
                 entry["test"] or "–",
-                entry["result"] if entry["state"] == detach.ENDED and entry["result"] else (entry["state"] or "–"),
+                entry["result"] if entry["state"] == background.ENDED and entry["result"] else (entry["state"] or "–"),
                 measured,
                 *(shown(entry[name]) for name in FIGURES),
             ]

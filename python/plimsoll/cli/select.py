@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll.cli.refusal import refuse
-from plimsoll.cli.sections import Section, print_sections, write_html
-from plimsoll.modelled.band import band_percent
-from plimsoll.modelled.selected import modelled_rate
+from plimsoll.arrays.catalogue_match import modelled_rate
+from plimsoll.arrays.papers.error_band import band_percent
+from plimsoll.cli.input_errors import refuse
+from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
+from plimsoll.pages.sections import Section, print_sections, write_html
 from plimsoll.sizing.catalogue import SHIPPED_CATALOGUE, ArrayRow, read_catalogue, read_drive_classes
-from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
 from plimsoll.sizing.raid import RAID_LEVELS
 from plimsoll.sizing.selection import GB_PER_GIB, SOURCE, Candidate, Need, Selection, select_arrays
 
@@ -93,7 +93,7 @@ def _sized_need(requirements: Path | None) -> tuple[Need | None, list[InputError
     """The need of a requirements file, sized only when one is given."""
     if requirements is None:
         return None, []
-    from plimsoll.sizing.advice.requirement_facts import need_of, sized
+    from plimsoll.advice.requirement_facts import need_of, sized
 
     try:
         return need_of(sized(requirements)), []

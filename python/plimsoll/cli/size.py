@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from plimsoll.sizing.fields import require_kind
-from plimsoll.sizing.located import LocatedFile, read_located
-from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
+from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
+from plimsoll.inputs.schema import require_kind
+from plimsoll.inputs.toml_lines import LocatedFile, read_located
 from plimsoll.sizing.requirement_fields import KIND
 from plimsoll.sizing.requirements import READERS, Requirements, check_requirements
 
 if TYPE_CHECKING:
-    from plimsoll.sizing.size import Sizing
+    from plimsoll.sizing.design import Sizing
 
 OPTIONS = {
     "users.count": "--users",
@@ -127,8 +127,8 @@ def _tables(options: dict[str, Any]) -> dict[str, Any]:
 
 def _document(path: Path | None, options: dict[str, Any], as_published: str | None) -> tuple[LocatedFile, Path]:
     """The requirements to size: the file with the options laid over it, or the paper's own example."""
-    from plimsoll.sizing.published import EXAMPLE as PAPER_EXAMPLE
-    from plimsoll.sizing.published import PAPERS
+    from plimsoll.sizing.worked_example import EXAMPLE as PAPER_EXAMPLE
+    from plimsoll.sizing.worked_example import PAPERS
 
     if as_published is not None and as_published not in PAPERS:
         hint = nearest_names(as_published, PAPERS)
@@ -152,7 +152,7 @@ def _document(path: Path | None, options: dict[str, Any], as_published: str | No
 
 def _laid_over(table: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """A table with options in place of the keys they stand for, however those were spelled."""
-    from plimsoll.sizing.quantities import KEY_ENDINGS
+    from plimsoll.inputs.quantity import KEY_ENDINGS
 
     endings = {ending for spellings in KEY_ENDINGS.values() for ending in spellings}
     replaced = set(options)
@@ -196,8 +196,8 @@ def _write(
     plan: Path | None,
 ) -> None:
     """Size and write everything that was asked for."""
-    from plimsoll.sizing.size import OversizedDesignError
-    from plimsoll.sizing.size import size as size_storage
+    from plimsoll.sizing.design import OversizedDesignError
+    from plimsoll.sizing.design import size as size_storage
 
     try:
         sizing = size_storage(requirements, as_published or "formulas")
@@ -218,7 +218,7 @@ def _write(
     if as_json:
         typer.echo(_as_json(sizing))
     else:
-        from plimsoll.sizing.text import Terminal, as_text
+        from plimsoll.sizing.output_text import Terminal, as_text
 
         weighted = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         width = shutil.get_terminal_size((120, 40)).columns
@@ -227,7 +227,7 @@ def _write(
 
 def _as_json(sizing: "Sizing") -> str:
     """A line for each figure: readable in a pager, and ten times as quick to write as an indented tree."""
-    from plimsoll.sizing.plaindata import as_plain_data
+    from plimsoll.sizing.output_json import as_plain_data
 
     lines = (f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in as_plain_data(sizing).items())
     return "{\n" + ",\n".join(lines) + "\n}"
@@ -235,7 +235,7 @@ def _as_json(sizing: "Sizing") -> str:
 
 def _workbook(sizing: "Sizing", path: Path) -> None:
     try:
-        from plimsoll.sizing.workbook import as_workbook
+        from plimsoll.sizing.output_xlsx import as_workbook
     except ImportError as error:
         hint = "install the report extra: pip install 'plimsoll[report]'"
         raise InputError("options", [Mistake(0, "--xlsx", "needs xlsxwriter, which is not installed", hint)]) from error
@@ -243,12 +243,12 @@ def _workbook(sizing: "Sizing", path: Path) -> None:
 
 
 def _report(sizing: "Sizing", path: Path) -> None:
-    from plimsoll.sizing.html import as_html
+    from plimsoll.sizing.output_html import as_html
 
     path.write_text(as_html(sizing), encoding="utf-8")
 
 
 def _plan(sizing: "Sizing", path: Path) -> None:
-    from plimsoll.sizing.runplan import as_plan
+    from plimsoll.sizing.run_plan import as_plan
 
     path.write_text(as_plan(sizing), encoding="utf-8")

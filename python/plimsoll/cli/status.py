@@ -10,10 +10,10 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from plimsoll import folder
-from plimsoll.cli import course, detach
-from plimsoll.cli.damaged import reading
-from plimsoll.cli.live import event_line, plain_line
+from plimsoll.cli.folder_errors import reading
+from plimsoll.files import folder
+from plimsoll.live.plain_display import event_line, plain_line
+from plimsoll.pipeline import background, qualify
 
 LOOK_EVERY_S = 1.0
 FIGURES_EVERY_S = 5.0
@@ -31,7 +31,7 @@ def status(
     with reading(run_folder):
         found = _state(run_folder)
         typer.echo(json.dumps({"schema_version": 1, **found}, indent=2) if as_json else _in_words(run_folder, found))
-    raise typer.Exit(course.EXIT_INCONCLUSIVE if found["state"] == detach.KILLED else course.EXIT_PASS)
+    raise typer.Exit(qualify.EXIT_INCONCLUSIVE if found["state"] == background.KILLED else qualify.EXIT_PASS)
 
 
 def watch(run_folder: RunFolder) -> None:
@@ -50,16 +50,16 @@ def _watch(run_folder: Path) -> NoReturn:
         found = _state(run_folder)
         events = folder.read_events(run_folder)
         for event in events[seen:]:
-            course.say(event_line(event))
+            qualify.say(event_line(event))
         seen = len(events)
-        if found["state"] == detach.ENDED:
+        if found["state"] == background.ENDED:
             verdict = folder.read_json(run_folder / folder.VERDICT)
-            course.print_result(run_folder.absolute(), verdict)
-            raise typer.Exit(course.exit_code(run_folder, verdict))
-        if found["state"] == detach.KILLED:
-            course.stop_with(course.EXIT_INCONCLUSIVE, _in_words(run_folder, found))
-        if found["state"] == detach.RUNNING and time.monotonic() - said >= FIGURES_EVERY_S:
-            course.say(plain_line(found))
+            qualify.print_result(run_folder.absolute(), verdict)
+            raise typer.Exit(qualify.exit_code(run_folder, verdict))
+        if found["state"] == background.KILLED:
+            qualify.stop_with(qualify.EXIT_INCONCLUSIVE, _in_words(run_folder, found))
+        if found["state"] == background.RUNNING and time.monotonic() - said >= FIGURES_EVERY_S:
+            qualify.say(plain_line(found))
             said = time.monotonic()
         sys.stderr.flush()
         time.sleep(LOOK_EVERY_S)
@@ -67,18 +67,18 @@ def _watch(run_folder: Path) -> NoReturn:
 
 def _state(run_folder: Path) -> dict[str, Any]:
     try:
-        return detach.state_of(run_folder)
+        return background.state_of(run_folder)
     except (folder.FolderError, OSError) as error:
-        course.stop_with(course.EXIT_USAGE, str(error))
+        qualify.stop_with(qualify.EXIT_USAGE, str(error))
 
 
 def _in_words(run_folder: Path, found: dict[str, Any]) -> str:
     match found["state"]:
-        case detach.ENDED:
+        case background.ENDED:
             return f"ended: {found['headline']}; see `plimsoll report {run_folder}`"
-        case detach.RUNNING:
+        case background.RUNNING:
             return f"running as process {found['process_id']}\n{plain_line(found)}"
-        case detach.STARTING:
+        case background.STARTING:
             return "starting"
     log = run_folder / folder.TERMINAL
     why = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:] if log.exists() else []

@@ -23,11 +23,11 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll import folder
-from plimsoll.cli import course, outlook
-from plimsoll.cli.figures import in_words
-from plimsoll.cli.refusal import refuse
-from plimsoll.sizing.mistakes import InputError
+from plimsoll.cli.input_errors import refuse
+from plimsoll.files import folder
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.live.progress import in_words
+from plimsoll.pipeline import forecast, qualify
 
 RESULT = "study.json"
 COPY = "study.toml"
@@ -77,10 +77,10 @@ def study(
         found = _judge(wanted, home)
     _show(found, home, as_json=as_json)
     if interrupted:
-        course.say("interrupted; start it again to go on where it stopped")
-        raise typer.Exit(course.EXIT_INTERRUPTED)
+        qualify.say("interrupted; start it again to go on where it stopped")
+        raise typer.Exit(qualify.EXIT_INTERRUPTED)
     if any(side["problem"] or side["runs_count"] < wanted.content["repeat"] for side in found["sides"]):
-        raise typer.Exit(course.EXIT_INCONCLUSIVE)
+        raise typer.Exit(qualify.EXIT_INCONCLUSIVE)
 
 
 def _show_variants(wanted: Any, *, as_json: bool) -> None:
@@ -108,23 +108,23 @@ def _agree(wanted: Any, *, agreed: bool) -> None:
     seconds = 0.0
     for variant in wanted.variants:
         if variant.is_real:
-            expected = course.forecast(json.loads(json.dumps(variant.plan)))
-            course.ask_before_much(variant.plan, expected, agreed=agreed, times=int(wanted.content["repeat"]))
-            seconds += outlook.total_s(variant.plan, expected) * wanted.content["repeat"]
-    if seconds > outlook.LARGE_S and not agreed:
-        course.stop_with(
-            course.EXIT_USAGE, f"all real variants together take about {in_words(seconds)}; give --yes to agree"
+            expected = qualify.forecast(json.loads(json.dumps(variant.plan)))
+            qualify.ask_before_much(variant.plan, expected, agreed=agreed, times=int(wanted.content["repeat"]))
+            seconds += forecast.total_s(variant.plan, expected) * wanted.content["repeat"]
+    if seconds > forecast.LARGE_S and not agreed:
+        qualify.stop_with(
+            qualify.EXIT_USAGE, f"all real variants together take about {in_words(seconds)}; give --yes to agree"
         )
 
 
 def _take(home: Path, wanted: Any, study_file: Path) -> None:
     """Make the folder of the study, or go on in it when it is this study's."""
     if home.exists() and not home.is_dir():
-        course.stop_with(course.EXIT_USAGE, f"{home} is a file; name a folder with --out")
+        qualify.stop_with(qualify.EXIT_USAGE, f"{home} is a file; name a folder with --out")
     present = {path.name for path in home.iterdir()} if home.exists() else set()
     if present and COPY not in present:
-        course.stop_with(
-            course.EXIT_USAGE,
+        qualify.stop_with(
+            qualify.EXIT_USAGE,
             f"{home} is not empty and holds no study; name another folder with --out, nothing is overwritten",
         )
     if (home / RESULT).exists():
@@ -133,14 +133,14 @@ def _take(home: Path, wanted: Any, study_file: Path) -> None:
         except (folder.FolderError, KeyError, TypeError):
             other = wanted.content["name"]
         if other != wanted.content["name"]:
-            course.stop_with(course.EXIT_USAGE, f'{home} holds the study "{other}"; name another folder with --out')
+            qualify.stop_with(qualify.EXIT_USAGE, f'{home} holds the study "{other}"; name another folder with --out')
     try:
         home.mkdir(parents=True, exist_ok=True)
         if study_file.resolve() != (home / COPY).resolve():
             shutil.copyfile(study_file, home / COPY)
     except OSError as error:
-        course.stop_with(
-            course.EXIT_USAGE, f"{error.filename}: {(error.strerror or str(error)).lower()}; name another folder"
+        qualify.stop_with(
+            qualify.EXIT_USAGE, f"{error.filename}: {(error.strerror or str(error)).lower()}; name another folder"
         )
 
 
@@ -151,13 +151,13 @@ def _locked(home: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            course.stop_with(course.EXIT_USAGE, f"another program works on the study in {home}")
+            qualify.stop_with(qualify.EXIT_USAGE, f"another program works on the study in {home}")
         yield
 
 
 def _light(wanted: Any, home: Path, jobs: int) -> None:
     """The light variants that are not finished, several at once."""
-    from plimsoll.study.light import carry_out
+    from plimsoll.study.modelled_variant import carry_out
     from plimsoll.study.results import is_done, light_file
 
     tasks = []
@@ -169,7 +169,7 @@ def _light(wanted: Any, home: Path, jobs: int) -> None:
                 tasks.append((variant, seed, path))
     if not tasks:
         return
-    course.say(f"{len(tasks)} simulations to do, {jobs} at once")
+    qualify.say(f"{len(tasks)} simulations to do, {jobs} at once")
     with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=multiprocessing.get_context("spawn")) as pool:
         futures = {
             pool.submit(carry_out, variant.light, seed, path): f"{variant.name}, seed {seed}"
@@ -190,12 +190,12 @@ def _follow(futures: dict[Future[Any], str]) -> None:
         for future in ended:
             problem = future.result()
             done = len(futures) - len(waiting)
-            course.say(f"{done} of {len(futures)}: {futures[future]}" + (f": {problem}" if problem else ""))
+            qualify.say(f"{done} of {len(futures)}: {futures[future]}" + (f": {problem}" if problem else ""))
 
 
 def _plans(wanted: Any, home: Path, jobs: int) -> None:
     """The variants that are plans: modelled ones several at once, real ones strictly one after another."""
-    from plimsoll.cli.variant import VARIANT
+    from plimsoll.study.worker import VARIANT
 
     started: list[subprocess.Popen[bytes]] = []
 
@@ -205,11 +205,11 @@ def _plans(wanted: Any, home: Path, jobs: int) -> None:
         what = {"plan": variant.plan, "repeat": int(wanted.content["repeat"]), "databases": wanted.content["databases"]}
         folder.write_json(place / VARIANT, {"schema_version": 1, "name": variant.name, **what})
         with (place / folder.TERMINAL).open("wb") as log:
-            command = [sys.executable, "-m", "plimsoll.cli.variant", str(place)]
+            command = [sys.executable, "-m", "plimsoll.study.worker", str(place)]
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             started.append(process)
             code = process.wait()
-        if code == course.EXIT_PASS:
+        if code == qualify.EXIT_PASS:
             return None
         words = (place / folder.TERMINAL).read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return f"ended with exit code {code}: {words[-1] if words else 'nothing was said'}"
@@ -221,9 +221,9 @@ def _plans(wanted: Any, home: Path, jobs: int) -> None:
             _follow({pool.submit(carry_out, variant): variant.name for variant in modelled})
         for variant in plans:
             if variant.is_real:
-                course.say(f"{variant.name}: {wanted.content['repeat']} runs on real storage")
+                qualify.say(f"{variant.name}: {wanted.content['repeat']} runs on real storage")
                 problem = carry_out(variant)
-                course.say(f"{variant.name}: {problem or 'done'}")
+                qualify.say(f"{variant.name}: {problem or 'done'}")
     except KeyboardInterrupt:
         for process in started:
             if process.poll() is None:
@@ -241,14 +241,14 @@ def _judge(wanted: Any, home: Path) -> dict[str, Any]:
     try:
         from plimsoll.study.page import render
     except ModuleNotFoundError as error:
-        course.say(f"warning: no report.html was written, because {error.name} is not installed")
+        qualify.say(f"warning: no report.html was written, because {error.name} is not installed")
         return found
     folder.write_text(home / folder.REPORT, render(found))
     return found
 
 
 def _show(found: dict[str, Any], home: Path, *, as_json: bool) -> None:
-    from plimsoll.study.words import lines_of
+    from plimsoll.study.text import lines_of
 
     if as_json:
         typer.echo(json.dumps({**found, "study_folder": str(home)}, indent=2, ensure_ascii=False))

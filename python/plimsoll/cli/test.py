@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll import config
-from plimsoll.cli import course, options
-from plimsoll.cli.named import Layout, named_test, phase
-from plimsoll.plan import plan_of_options
-from plimsoll.sizing.mistakes import InputError
+from plimsoll import settings
+from plimsoll.cli import options
+from plimsoll.cli.named_tests import Layout, named_test, phase
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.pipeline import qualify
+from plimsoll.plan.complete import plan_of_options
 
 test = typer.Typer(
     no_args_is_help=True,
@@ -51,25 +52,25 @@ def performance_options(
 def storage_options(path: Path | None, modelled: str | None, change: list[str]) -> dict[str, Any]:
     """The target of a plan: a directory, or a modelled array with what is changed of it. Leaves when it is neither."""
     if (path is None) == (modelled is None):
-        course.stop_with(course.EXIT_USAGE, "name either a directory on the storage, or an array with --modelled")
+        qualify.stop_with(qualify.EXIT_USAGE, "name either a directory on the storage, or an array with --modelled")
     if modelled is None:
         if change:
-            course.stop_with(course.EXIT_USAGE, "--change is for arrays named with --modelled")
+            qualify.stop_with(qualify.EXIT_USAGE, "--change is for arrays named with --modelled")
         return {"path": str(path)}
     try:
         changes = tomllib.loads("\n".join(change))
     except tomllib.TOMLDecodeError as error:
         hint = "write it as in a file of arrays, such as --change \"level='RAID 10'\" --change 'sets=[8]'"
-        course.stop_with(course.EXIT_USAGE, f"--change cannot be read: {error}\n    hint: {hint}")
+        qualify.stop_with(qualify.EXIT_USAGE, f"--change cannot be read: {error}\n    hint: {hint}")
     return {"modelled": modelled} | ({"changes": changes} if changes else {})
 
 
 def filled_mib(target: dict[str, Any], databases: int) -> int:
     """The size of databases that fill the modelled array as far as a design does; anything if there is no such array."""
-    from plimsoll.modelled.presets import CHANGES, described_array
-    from plimsoll.modelled.storage import filling_mib
-    from plimsoll.sizing.fields import Collector
-    from plimsoll.sizing.located import LocatedFile
+    from plimsoll.arrays.plan_storage import filling_mib
+    from plimsoll.arrays.presets import CHANGES, described_array
+    from plimsoll.inputs.schema import Collector
+    from plimsoll.inputs.toml_lines import LocatedFile
 
     collector = Collector(LocatedFile("options", {}, {}))
     changes = collector.table(target.get("changes", {}), CHANGES, ())
@@ -99,7 +100,7 @@ def performance(
     ] = None,
     minutes: Annotated[float, typer.Option(min=0.02, help="How long to measure; a qualification takes 120.")] = 120.0,
     edition: Annotated[str, typer.Option(help="Whose habits: 2003, 2007, 2010 or 2013.")] = "2010",
-    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(config.INSTANCE_DEFAULTS["backend"]),
+    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(settings.INSTANCE_DEFAULTS["backend"]),
     sessions: Annotated[int | None, typer.Option(help="Sessions for each database.")] = None,
     sluggish: Annotated[float | None, typer.Option(help="Think time as a multiple of service time.")] = None,
     cache_mib: Annotated[int | None, typer.Option(help="Most cache of each instance.")] = None,
@@ -157,7 +158,7 @@ def performance(
     if sluggish is not None:
         workload["sluggish"] = sluggish
     wanted["workload"] = [workload]
-    plan = course.read_or_refuse(plan_of_options, wanted)
+    plan = qualify.read_or_refuse(plan_of_options, wanted)
     options.perform(
         plan,
         options.Choices(
@@ -174,10 +175,10 @@ Limits = Annotated[str, typer.Option(help="strict or lenient.")]
 @named_test(test, "backup")
 def backup(
     layout: Layout,
-    read_kib: Annotated[int, typer.Option(help="Length of reads.")] = config.BACKUP_READ_KIB,
+    read_kib: Annotated[int, typer.Option(help="Length of reads.")] = settings.BACKUP_READ_KIB,
     reads_in_flight: Annotated[
         int, typer.Option(help="Reads of each database at once.")
-    ] = config.BACKUP_READS_IN_FLIGHT,
+    ] = settings.BACKUP_READS_IN_FLIGHT,
     under_load: Annotated[bool, typer.Option("--under-load", help="While transactions go on.")] = False,
 ) -> dict[str, Any]:
     """Read every database front to back, all at once, and keep nothing: MiB/s of each and of the server.
@@ -196,7 +197,9 @@ def backup(
 @named_test(test, "recovery")
 def recovery(
     layout: Layout,
-    logs: Annotated[int, typer.Option(min=1, help="Logs of 1 MiB that every instance writes.")] = config.RECOVERY_LOGS,
+    logs: Annotated[
+        int, typer.Option(min=1, help="Logs of 1 MiB that every instance writes.")
+    ] = settings.RECOVERY_LOGS,
     sessions: Sessions = None,
     limits: Annotated[str, typer.Option(help="strict or lenient, for the load that writes the logs.")] = "strict",
     checksum: Annotated[bool, typer.Option(help="Read and verify every page afterwards.")] = True,
@@ -217,10 +220,10 @@ def recovery(
 @named_test(test, "checksum")
 def checksum(
     layout: Layout,
-    read_kib: Annotated[int, typer.Option(help="Length of reads.")] = config.CHECKSUM_READ_KIB,
+    read_kib: Annotated[int, typer.Option(help="Length of reads.")] = settings.CHECKSUM_READ_KIB,
     reads_in_flight: Annotated[
         int, typer.Option(help="Reads of each database at once.")
-    ] = config.CHECKSUM_READS_IN_FLIGHT,
+    ] = settings.CHECKSUM_READS_IN_FLIGHT,
 ) -> dict[str, Any]:
     """Read and verify every page of the databases that are there. Never writes to them; sizes and seeds need not be said.
 

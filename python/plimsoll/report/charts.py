@@ -14,9 +14,10 @@ from typing import Any
 import altair as alt
 from altair.utils import schemapi
 
-from plimsoll.measurements import Measurements
-from plimsoll.report.spans import BOUNDS_MS, Curve, Unit, binned, bound_label, curves, time_unit
-from plimsoll.report.tables import Table, shown
+from plimsoll.pages.chart_spans import BOUNDS_MS, Curve, Unit, binned, bound_label, curves, time_unit
+from plimsoll.pages.kit import Chart
+from plimsoll.pages.tables import Table, shown
+from plimsoll.results.summary import Measurements
 
 #: More points than this are put together: a report of a day must still open on a phone.
 POINTS_MAX = 240
@@ -28,17 +29,6 @@ DASHES = [[1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3]]
 #: One place alone needs no legend: the words above the chart name it.
 NO_LEGEND: dict[str, Any] = {"legend": None}
 LIMIT_COLOUR = "#9d1010"
-
-
-@dataclass(frozen=True)
-class Chart:
-    """One chart with its table behind it."""
-
-    name: str
-    title: str
-    description: str
-    spec: dict[str, Any]
-    table: Table
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from plimsoll.pages.tables import Table
 from plimsoll.report.sections import host_table
-from plimsoll.report.tables import Table
 
 
 def checksum_sections(summary: dict[str, Any]) -> list[Table]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from plimsoll import config
-from plimsoll.report.tables import Table, size_shown
+from plimsoll import settings
+from plimsoll.pages.tables import Table, size_shown
 
 TITLES = {
     "measure": "Counters while measuring",
@@ -62,7 +62,7 @@ def device_view_table(summary: dict[str, Any]) -> list[Table]:
     ]
     if not rows:
         return []
-    limits = config.DEVICE_VIEW
+    limits = settings.DEVICE_VIEW
     headings = ["Disk", "Carries", "Engine moved", "Disk moved", "Engine ms", "Disk ms", "Both"]
     note = (
         f"They disagree where bytes differ by more than {limits['bytes_share']:.0%}, or mean latencies by more than "

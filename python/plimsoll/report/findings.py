@@ -13,7 +13,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from plimsoll.report.tables import shown, size_shown
+from plimsoll.pages.tables import shown, size_shown
 
 _VALUE = re.compile(r"\{([a-z0-9_.]+)(?:\|([a-z]+))?\}")
 #: The published tool's mean is mentioned when it differs by more than this share.

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from plimsoll import folder
+from plimsoll.files import folder
+from plimsoll.pages.tables import Table, duration_shown, shown
 from plimsoll.report.findings import Figure
-from plimsoll.report.tables import Table, duration_shown, shown
 
 MARKS = {"contradiction": "contradicts itself", "missing": "is missing", "oddity": "is odd", "rounding": "is rounded"}
 IO_HEADINGS = {

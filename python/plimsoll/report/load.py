@@ -9,9 +9,10 @@ from typing import Any
 
 import altair as alt
 
-from plimsoll.loads import described
-from plimsoll.report.charts import COLOURS, Chart, finished, latency_axis, latency_scale
-from plimsoll.report.tables import Table, shown
+from plimsoll.pages.kit import Chart
+from plimsoll.pages.tables import Table, shown
+from plimsoll.plan.load import described
+from plimsoll.report.charts import COLOURS, finished, latency_axis, latency_scale
 
 KINDS = {"database_read_ms": "database reads", "log_write_ms": "log writes", "response_ms": "response of transactions"}
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from plimsoll.modelled.burst import lived_on_credits
-from plimsoll.modelled.faults import fault_words
-from plimsoll.modelled.likeness import by_figure
-from plimsoll.modelled.neighbours import neighbour_rows, neighbour_sentences, neighbour_words
-from plimsoll.modelled.pools import group_words, pools_of, volume_words
-from plimsoll.modelled.words import MARK, array_title, bottleneck, formula_sentence, rebuild_sentences
-from plimsoll.report.tables import Table
+from plimsoll.arrays.burst_credits import lived_on_credits
+from plimsoll.arrays.faults import fault_words
+from plimsoll.arrays.inheritance import by_figure
+from plimsoll.arrays.neighbours import neighbour_rows, neighbour_sentences, neighbour_words
+from plimsoll.arrays.pools import group_words, pools_of, volume_words
+from plimsoll.arrays.text import MARK, array_title, bottleneck, formula_sentence, rebuild_sentences
+from plimsoll.pages.tables import Table
 
 _NOT_FIGURES = ("name", "title", "sources", "drive_sheet", "log_drive_sheet")
 #: Lists of tables of an array, and what puts them into words.

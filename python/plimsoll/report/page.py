@@ -2,47 +2,36 @@
 
 from __future__ import annotations
 
-import json
-import re
 import tomllib
-from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from plimsoll import __version__, folder
-from plimsoll.measurements import Measurements
-from plimsoll.modelled.words import WARNING
-from plimsoll.report import circumstances, imported
-from plimsoll.report.charts import Chart, histograms, time_series, unchecked
+from plimsoll import __version__
+from plimsoll.arrays.text import WARNING
+from plimsoll.files import folder
+from plimsoll.pages.chart_script import script_bundle
+from plimsoll.pages.kit import Chapter, page_style, safe_json, template_environment
+from plimsoll.pages.tables import Table, duration_shown
+from plimsoll.report import environment as circumstances
+from plimsoll.report import imported
+from plimsoll.report.backup_recovery import backup_sections, recovery_sections
+from plimsoll.report.charts import histograms, time_series, unchecked
 from plimsoll.report.checksums import checksum_sections
-from plimsoll.report.conditions import condition_tables
 from plimsoll.report.counters import counter_tables, device_view_table
+from plimsoll.report.engine_ratios import self_check_table
 from plimsoll.report.findings import figure_list, finding_list
 from plimsoll.report.load import knee_charts, load_tables, search_tables
 from plimsoll.report.modelled import modelled_sections
-from plimsoll.report.other_tests import backup_sections, recovery_sections
-from plimsoll.report.script import script_bundle
 from plimsoll.report.sections import published_sections
-from plimsoll.report.self_check import self_check_table
-from plimsoll.report.tables import Table, duration_shown, shown
+from plimsoll.report.storage_state import condition_tables
 from plimsoll.report.verdicts import Guilt, check_table, guilt_of, limit_sources, not_measured
+from plimsoll.results.summary import Measurements
 
 #: What the user may add to a run folder by hand: a table of texts, shown with the environment.
 NOTES = "notes.toml"
 MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
-STATUS_WORDS = {
-    "pass": "✓ within its limit",
-    "fail": "✗ beyond its limit",
-    "not_evaluated": "? not evaluated",
-    "not_applicable": "not applicable",
-    "pass predicted": "✓ predicted within its limit",
-    "fail predicted": "✗ predicted beyond its limit",
-    "not_evaluated predicted": "? too close to its limit to call",
-}
 FILES = {
     folder.SUMMARY: "every figure, for each database and in total",
     folder.VERDICT: "every check with its limit and reason",
@@ -59,16 +48,6 @@ FILES = {
     folder.REPORTED: "everything that the imported report said, under its own names",
     folder.CONSISTENCY: "what does not add up in the imported report",
 }
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """A part of the report: tables, then charts."""
-
-    id: str
-    title: str
-    tables: list[Table]
-    charts: list[Chart] = field(default_factory=list)
 
 
 def write_report(run_folder: Path) -> Path:
@@ -152,7 +131,7 @@ def render(run_folder: Path) -> str:
             self_check=self_check,
             specs=Markup(safe_json(specs)) if specs else "",
             bundle=Markup(script_bundle() if specs else ""),
-            style=Markup(files("plimsoll.report").joinpath("templates/page.css").read_text(encoding="utf-8")),
+            style=page_style(),
             version=__version__,
         )
     )
@@ -194,32 +173,10 @@ def _render_imported(run_folder: Path) -> str:
             self_check=None,
             specs="",
             bundle="",
-            style=Markup(files("plimsoll.report").joinpath("templates/page.css").read_text(encoding="utf-8")),
+            style=page_style(),
             version=__version__,
         )
     )
-
-
-def template_environment() -> Environment:
-    """What the templates of all pages are rendered with."""
-    page = Environment(
-        loader=PackageLoader("plimsoll.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page.filters["anchor"] = lambda title: re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
-    page.filters["status_word"] = lambda status: STATUS_WORDS.get(status, status)
-    page.filters["used_words"] = lambda share: f"{shown(100 * share)} % of it used"
-    page.filters["lower_first"] = lambda title: title[:1].lower() + title[1:]
-    page.filters["breakable"] = _breakable
-    return page
-
-
-def _breakable(text: str) -> Markup:
-    """Text that may be broken behind the slashes of a path, and is not broken elsewhere while there is room."""
-    return Markup("/<wbr>").join(text.split("/"))
 
 
 def _where(plan: dict[str, Any], summary: dict[str, Any]) -> str:
@@ -267,9 +224,3 @@ def _log(events: list[dict[str, Any]]) -> Table:
         for event in events
     ]
     return Table("Test log", ["Second", "Phase", "What happened"], rows)
-
-
-def safe_json(value: Any) -> str:
-    """JSON that can stand inside a script element whatever the plan's names are."""
-    text = json.dumps(value, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

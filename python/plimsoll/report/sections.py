@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from plimsoll.loads import described
-from plimsoll.report.tables import Table, duration_shown, mib, same_shown, shown
+from plimsoll.pages.tables import Table, duration_shown, mib, same_shown, shown
+from plimsoll.plan.load import described
 
 IO_COLUMNS = [
     "DB reads average latency (ms)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from plimsoll.report.tables import Table, shown
+from plimsoll.pages.tables import Table, shown
 
 STATUS = {"pass": "✓ pass", "fail": "✗ FAIL", "not_evaluated": "? not evaluated", "not_applicable": "not applicable"}
 #: What a modelled run says of a check, and how far its figure may be off.

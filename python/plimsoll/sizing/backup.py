@@ -6,7 +6,7 @@ database, two in parallel; 2.23 s to replay one log. A shipped rate is one array
 Limit: databases backed up in parallel are taken to reach the stated rate each; measure with as many as will run.
 """
 
-from plimsoll.sizing.steps import Amount, Step, amount, ceil, derive
+from plimsoll.sizing.traced import Amount, Step, amount, ceil, derive
 from plimsoll.units import BYTES_PER_KB, SECONDS_PER_HOUR
 
 

@@ -9,7 +9,7 @@ user carry 1,927, which is what these functions return.
 
 from dataclasses import dataclass
 
-from plimsoll.sizing.steps import Amount, Step, amount, derive, floor, minimum
+from plimsoll.sizing.traced import Amount, Step, amount, derive, floor, minimum
 from plimsoll.units import BYTES_PER_GB, DECIMAL_GB
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plimsoll.sizing.fields import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
-from plimsoll.sizing.located import read_located
+from plimsoll.inputs.schema import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
+from plimsoll.inputs.toml_lines import read_located
 from plimsoll.sizing.raid import RAID_LEVELS, RaidLevel, data_drive_count
 
 NOT_PUBLISHED = "not published"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from plimsoll.sizing.raid import RaidLevel, data_drive_count
-from plimsoll.sizing.steps import Amount, Expression, Step, ceil, floor, maximum, round_half_up
+from plimsoll.sizing.traced import Amount, Expression, Step, ceil, floor, maximum, round_half_up
 
 CountRule = Literal["exact", "rounded_factor"]
 PAPER = "SanDisk: improving Exchange performance with SSDs"

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from plimsoll.inputs.expression import ExpressionError, Fact, evaluate, parse_expression
+from plimsoll.inputs.schema import Collector, Field, Flag, Number, Numbers, Table, Tables, Text, require_kind
+from plimsoll.inputs.toml_lines import read_located
 from plimsoll.sizing.catalogue import DATA_FOLDER, READERS
 from plimsoll.sizing.consolidation import Asset, Consolidation, consolidate
 from plimsoll.sizing.cost import CostOption, Energy, Goal, OptionCost, option_cost
-from plimsoll.sizing.expression import ExpressionError, Fact, evaluate, parse_expression
-from plimsoll.sizing.fields import Collector, Field, Flag, Number, Numbers, Table, Tables, Text, require_kind
-from plimsoll.sizing.located import read_located
 from plimsoll.sizing.raid import RAID_LEVELS, data_drive_count
 
 SHIPPED_STUDY = DATA_FOLDER / "cost_sandisk_2014.toml"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from plimsoll.sizing.cost import OptionCost
 from plimsoll.sizing.cost_study import CostStudy
-from plimsoll.sizing.workbook import Book, spreadsheet_formula
+from plimsoll.sizing.output_xlsx import Book, spreadsheet_formula
 
 FIRST_ROW = 3
 VALUE_COLUMN = 1

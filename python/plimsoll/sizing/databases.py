@@ -9,7 +9,7 @@ Limits: databases are taken as equally large; a design with tiers of users is si
 from dataclasses import dataclass
 
 from plimsoll.sizing.guidance import Guidance
-from plimsoll.sizing.steps import Amount, Expression, Step, amount, ceil, derive, maximum
+from plimsoll.sizing.traced import Amount, Expression, Step, amount, ceil, derive, maximum
 from plimsoll.units import BYTES_PER_KB
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from plimsoll.sizing.steps import Step, given
+from plimsoll.sizing.traced import Step, given
 from plimsoll.units import UNIT_SUFFIXES
 
 DATA = Path(__file__).parent.parent / "data"

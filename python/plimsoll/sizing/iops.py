@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from plimsoll.sizing.guidance import Guidance
-from plimsoll.sizing.steps import Amount, Step, amount, derive
+from plimsoll.sizing.traced import Amount, Step, amount, derive
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ dumpster keeps deleted mail for the retention period, and adds single item recov
 from dataclasses import dataclass
 
 from plimsoll.sizing.guidance import Guidance
-from plimsoll.sizing.steps import Amount, Step, amount, derive
+from plimsoll.sizing.traced import Amount, Step, amount, derive
 from plimsoll.units import BYTES_PER_KB
 
 

@@ -9,7 +9,7 @@ guidance file, `cpu_megacycles_per_user` and `server_memory_min_gb` among them; 
 """
 
 from plimsoll.sizing.guidance import Guidance
-from plimsoll.sizing.steps import Amount, Step, amount, derive, maximum
+from plimsoll.sizing.traced import Amount, Step, amount, derive, maximum
 from plimsoll.units import BYTES_PER_KB
 
 

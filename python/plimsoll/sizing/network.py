@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from plimsoll.sizing.guidance import Guidance
-from plimsoll.sizing.steps import Amount, Expression, Step, amount, derive, maximum
+from plimsoll.sizing.traced import Amount, Expression, Step, amount, derive, maximum
 from plimsoll.units import BITS_PER_BYTE, BYTES_PER_KB, BYTES_PER_MB
 
 JUMBO_FRAME_BYTES = 9000

@@ -4,9 +4,9 @@ One table for reading, for the reference page and for the hints. Ranges are what
 unwise is said as a finding of the sizing, not refused here.
 """
 
-from plimsoll.sizing.fields import Field, Flag, Number, Table, Tables, Text
+from plimsoll.inputs.quantity import Quantity
+from plimsoll.inputs.schema import Field, Flag, Number, Table, Tables, Text
 from plimsoll.sizing.iops import LOG_RULES
-from plimsoll.sizing.quantities import Quantity
 from plimsoll.units import Dimension
 
 KIND = "requirements"

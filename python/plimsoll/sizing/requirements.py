@@ -11,12 +11,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
 
-from plimsoll.sizing.copies import Layout, Machine
-from plimsoll.sizing.fields import Collector, Table, Tables, require_kind
+from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
+from plimsoll.inputs.quantity import Converted, convert, shown
+from plimsoll.inputs.schema import Collector, Table, Tables, require_kind
+from plimsoll.inputs.toml_lines import KeyPath, LocatedFile, read_located
+from plimsoll.sizing.database_copies import Layout, Machine
 from plimsoll.sizing.guidance import BASES, Guidance, editions, profiles
-from plimsoll.sizing.located import KeyPath, LocatedFile, read_located
-from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
-from plimsoll.sizing.quantities import Converted, convert, shown
 from plimsoll.sizing.requirement_fields import FIELDS, KIND, QUANTITIES
 from plimsoll.units import unit_of_name
 

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plimsoll.sizing.capacity import decimal_gb
-from plimsoll.sizing.copies import Placement
+from plimsoll.sizing.database_copies import Placement
 from plimsoll.sizing.databases import Capacity
 from plimsoll.sizing.guidance import Guidance
-from plimsoll.sizing.steps import Amount, Expression, Step, amount, derive
+from plimsoll.sizing.traced import Amount, Expression, Step, amount, derive
 
 ALIGNMENT_KB = 64
 

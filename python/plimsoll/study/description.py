@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from plimsoll.comparison.figures import FIGURES
-from plimsoll.plan import complete_plan
-from plimsoll.sizing.fields import Collector, Field, Number, Table, Tables, Text, require_kind
-from plimsoll.sizing.located import LocatedFile, read_located
-from plimsoll.sizing.mistakes import InputError, Mistake, nearest_names
-from plimsoll.study.light import LIGHT_FIELDS, OWN_FIGURES, complete_light
+from plimsoll.compare.figures import FIGURES
+from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
+from plimsoll.inputs.schema import Collector, Field, Number, Table, Tables, Text, require_kind
+from plimsoll.inputs.toml_lines import LocatedFile, read_located
+from plimsoll.plan.complete import complete_plan
+from plimsoll.study.modelled_variant import LIGHT_FIELDS, OWN_FIGURES, complete_light
 
 READERS = {"plan": "plimsoll run", "requirements": "plimsoll size", "papers": "plimsoll papers"}
 KEEP, ANEW = "keep", "anew"

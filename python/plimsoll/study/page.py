@@ -6,14 +6,14 @@ from typing import Any
 
 import altair as alt
 
-from plimsoll.comparison.charts import value_chart
-from plimsoll.comparison.text import factor_text, interval_text
-from plimsoll.modelled.words import WARNING
-from plimsoll.report.charts import COLOURS, LIMIT_COLOUR, Chart, finished
-from plimsoll.report.page import Chapter
-from plimsoll.report.sheet import Sheet, render_sheet
-from plimsoll.report.tables import Table, shown
-from plimsoll.study.words import MODELLED, basis_words, busiest_stage, sentences, title_of, warnings_of
+from plimsoll.arrays.text import WARNING
+from plimsoll.compare.charts import value_chart
+from plimsoll.compare.text import factor_text, interval_text
+from plimsoll.pages.kit import Chapter, Chart
+from plimsoll.pages.sheet import Sheet, render_sheet
+from plimsoll.pages.tables import Table, shown
+from plimsoll.report.charts import COLOURS, LIMIT_COLOUR, finished
+from plimsoll.study.text import MODELLED, basis_words, busiest_stage, sentences, title_of, warnings_of
 
 CHARTS_MAX = 5
 _CURVES = ("database_iops", "total_database_read_latency_ms_mean")

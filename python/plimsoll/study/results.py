@@ -9,16 +9,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from plimsoll import folder
-from plimsoll.comparison.blocks import Estimate, of_runs
-from plimsoll.comparison.compare import difference, estimate_of, value_row
-from plimsoll.comparison.differences import is_modelled
-from plimsoll.comparison.figures import FIGURES, LESS, Figure
-from plimsoll.comparison.sides import ComparisonError, Side, read_run
-from plimsoll.modelled.band import array_band
-from plimsoll.modelled.presets import wanted_array
+from plimsoll.arrays.papers.error_band import array_band
+from plimsoll.arrays.presets import wanted_array
+from plimsoll.compare.blocks import Estimate, of_runs
+from plimsoll.compare.compare import difference, estimate_of, value_row
+from plimsoll.compare.differences import is_modelled
+from plimsoll.compare.figures import FIGURES, LESS, Figure
+from plimsoll.compare.sides import ComparisonError, Side, read_run
+from plimsoll.files import folder
 from plimsoll.study.description import Study, Variant
-from plimsoll.study.light import OWN_FIGURES, warnings_of
+from plimsoll.study.modelled_variant import OWN_FIGURES, warnings_of
 
 SCHEMA_VERSION = 1
 #: Mean read latency at which the published tests end: how far an axis may go is read off there.

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from plimsoll import backup_and_recovery, config
+from plimsoll import settings
+from plimsoll.results import backup_recovery
+from plimsoll.verdict.bottleneck import guilty_of_check, guilty_of_stall
 from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks
-from plimsoll.verdict.doubts import doubts_of, generator_limited
-from plimsoll.verdict.guilt import guilty_of_check, guilty_of_stall
+from plimsoll.verdict.confounders import doubts_of, generator_limited
 from plimsoll.verdict.prediction import PREDICTED_FAIL, PREDICTED_PASS, TOO_CLOSE, predict
-from plimsoll.verdict.qualifying import obstacles, warnings_of
+from plimsoll.verdict.qualification import obstacles, warnings_of
 from plimsoll.verdict.users import in_words, user_equivalents
 
 __all__ = ["FAIL", "INCONCLUSIVE", "NOT_EVALUATED", "PASS", "judge"]
@@ -30,8 +31,8 @@ def judge(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, 
 
     Args:
         plan: the completed plan.
-        summary: as from `plimsoll.measurements`.
-        environment: as from `plimsoll.environment`.
+        summary: as from `plimsoll.results.summary`.
+        environment: as from `plimsoll.host.environment`.
 
     Returns:
         The content of `verdict.json`; `docs/reference/verdict.md` says what each key means.
@@ -57,7 +58,7 @@ def judge(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, 
         "result": result,
         "headline": headline,
         "limits": plan["judgement"]["limits"],
-        "limits_meaning": config.limits()["sets"][plan["judgement"]["limits"]],
+        "limits_meaning": settings.limits()["sets"][plan["judgement"]["limits"]],
         "reasons": reasons,
         "throughput": throughput,
         "checks": checks,
@@ -94,7 +95,7 @@ def _throughput(plan: dict[str, Any], summary: dict[str, Any], equivalents: list
 
 def _throughput_without_load(summary: dict[str, Any]) -> str:
     """What a test without a load has found: a backup, a recovery, or pages read and verified."""
-    found = backup_and_recovery.in_words(summary)
+    found = backup_recovery.in_words(summary)
     if not found and summary["checksums"]:
         pages = sum(item["pages_seen"] for item in summary["checksums"])
         rate = sum(item["mib_per_s"] for item in summary["checksums"])

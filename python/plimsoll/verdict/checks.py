@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from plimsoll import config
-from plimsoll.limits import Limit, parse_limit, unit_of
-from plimsoll.verdict.fields import values_of
+from plimsoll import settings
+from plimsoll.plan.limits import Limit, parse_limit, unit_of
+from plimsoll.verdict.summary_fields import values_of
 
 PASS, FAIL, NOT_EVALUATED = "pass", "fail", "not_evaluated"
 NOTHING = "nothing of the kind was measured"
@@ -21,7 +21,7 @@ LINES_SHOWN_MAX = 3
 def all_checks(plan: dict[str, Any], summary: dict[str, Any]) -> list[dict[str, Any]]:
     """Every check of a run, the published ones first."""
     limit_set = plan["judgement"]["limits"]
-    rules = [rule for rule in config.limits()["check"] if not _means_nothing(rule, plan, summary)]
+    rules = [rule for rule in settings.limits()["check"] if not _means_nothing(rule, plan, summary)]
     checks = [check for rule in rules for check in _checks_of_rule(rule, rule["limit"][limit_set], plan, summary)]
     if plan["judgement"]["required_iops"] is not None:
         checks.append(required_iops(plan["judgement"]["required_iops"], summary))
@@ -36,7 +36,7 @@ def _means_nothing(rule: dict[str, Any], plan: dict[str, Any], summary: dict[str
     Latencies are judged under the load that a plan measures: a backup alone, or a recovery, has limits only where they are stated. A
     modelled array has no kernel that could complain, and its pages need no checksum pass unless the plan wants one.
     """
-    loaded = any(phase["action"]["kind"] in config.MEASURED_KINDS for phase in plan["run"]["phases"])
+    loaded = any(phase["action"]["kind"] in settings.MEASURED_KINDS for phase in plan["run"]["phases"])
     # A load that was measured before a crash and not again is not judged, which must show.
     loaded = loaded or any(gap["measured_lost"] for gap in summary.get("gaps", []))
     if not loaded and not rule.get("fault", False):
@@ -50,7 +50,7 @@ def _means_nothing(rule: dict[str, Any], plan: dict[str, Any], summary: dict[str
 
 def is_fault(check: dict[str, Any]) -> bool:
     """Whether a failure is a fault of the storage, which no time explains and no late load generator excuses."""
-    rules = config.limits()["check"]
+    rules = settings.limits()["check"]
     return any(rule["name"] == check["name"] and rule.get("fault", False) for rule in rules)
 
 
@@ -160,7 +160,7 @@ def _backups_of(name: str, summary: dict[str, Any]) -> list[dict[str, Any]]:
 
 def required_iops(required: float, summary: dict[str, Any]) -> dict[str, Any]:
     """The check of the rate that a plan requires; also of several hosts together."""
-    rule = config.limits()["required_iops"]
+    rule = settings.limits()["required_iops"]
     achieved = summary["total"]["database_iops"] if summary["window"]["seconds"] else None
     step = summary.get("plateaus") or {"kind": "none"}
     bursting = ""
@@ -191,7 +191,7 @@ def required_iops(required: float, summary: dict[str, Any]) -> dict[str, Any]:
 
 def _stated(limit: Limit, summary: dict[str, Any]) -> list[dict[str, Any]]:
     """One check for each place at which the field occurs; a field that occurs nowhere is a check not evaluated."""
-    rule = config.limits()["stated_limit"]
+    rule = settings.limits()["stated_limit"]
     unit = unit_of(limit.field)
     checks = []
     for scope, measured in values_of(summary, limit.field) or [("run", None)]:

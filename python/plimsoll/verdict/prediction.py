@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from plimsoll import config
-from plimsoll.limits import parse_limit
-from plimsoll.modelled.band import PAPER_METRICS, array_band, nearest_point
-from plimsoll.modelled.burst import lived_on_credits
+from plimsoll import settings
+from plimsoll.arrays.burst_credits import lived_on_credits
+from plimsoll.arrays.papers.error_band import PAPER_METRICS, array_band, nearest_point
+from plimsoll.plan.limits import parse_limit
 from plimsoll.verdict.checks import NOT_EVALUATED, PASS
 
 PREDICTED_PASS, PREDICTED_FAIL, TOO_CLOSE = "predicted pass", "predicted fail", "too close to call"
@@ -74,7 +74,7 @@ def _holds(check: dict[str, Any], value: float) -> bool:
     if check["statistic"] == "stated":
         return parse_limit(check["name"]).holds(value)
     if check["name"] == "required_iops":
-        return bool(value >= check["limit"] * (1 - config.limits()["required_iops"]["margin"]))
+        return bool(value >= check["limit"] * (1 - settings.limits()["required_iops"]["margin"]))
     return bool(value <= check["limit"])
 
 

@@ -1,0 +1,195 @@
+"""The facts rules may refer to, drawn from a completed plan or from the folder of a finished run.
+
+A completed plan is what `plan.json` holds: its `run` part and its `judgement`. From a run folder this module takes
+`plan.json`, `verdict.json`, `summary.json` and `environment.json`, whichever exist; a fact whose file or key is missing
+stays unknown, so that folders of other versions are looked at as far as they go.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from plimsoll.advice.engine import Subject
+from plimsoll.files.sanitize import parse_json
+from plimsoll.inputs.expression import Fact
+from plimsoll.inputs.mistakes import InputError, Mistake
+
+DESCRIBED_BY_PLAN = frozenset({"plan"})
+DESCRIBED_BY_RUN = frozenset({"plan", "run"})
+FILES = ("plan.json", "verdict.json", "summary.json", "environment.json")
+JSON_BYTES_MAX = 64 * 1024 * 1024
+SECONDS_PER_HOUR = 3600.0
+
+#: The key to write, or the file to add, for a fact that is missing.
+KEYS_BEHIND = {
+    "achieved_iops": "verdict.json",
+    "bad_pages_count": "checksums in summary.json",
+    "capacity_utilisation_fraction": "environment.json with the size of each target",
+    "checks_failed_count": "verdict.json",
+    "checks_not_evaluated_count": "verdict.json",
+    "limit_set": "limits",
+    "obstacles_count": "verdict.json",
+    "qualifying": "verdict.json",
+    "result": "verdict.json",
+    "solid_state": "environment.json with the kind of each device",
+    "targets_with_system_count": "environment.json with the device of each target",
+}
+
+
+def plan_subject(plan: dict[str, Any], file_name: str) -> Subject:
+    """A completed plan as one subject."""
+    return Subject("plan", Path(file_name).name, _known(_plan_facts(plan)), file_name)
+
+
+def run_subjects(folder: Path) -> list[Subject]:
+    """The subjects of a run folder: the run, and its plan when it is there.
+
+    Raises:
+        InputError: the folder holds no file of a run, or one of them cannot be read.
+    """
+    present = [name for name in FILES if (folder / name).is_file()]
+    if not present:
+        hint = "a run folder holds plan.json, summary.json and verdict.json"
+        raise InputError(str(folder), [Mistake(0, "", "is not the folder of a run: none of its files is there", hint)])
+    contents = {name: read_json(folder / name) for name in present}
+    subjects = []
+    if "plan.json" in contents:
+        subjects.append(plan_subject(contents["plan.json"], str(folder / "plan.json")))
+    facts: dict[str, Any] = dict(subjects[0].facts) if subjects else {}
+    facts |= _summary_facts(contents.get("summary.json", {}))
+    facts |= _environment_facts(contents.get("environment.json", {}), facts.get("database_bytes"))
+    facts |= _verdict_facts(contents.get("verdict.json", {}))
+    return [*subjects, Subject("run", folder.name, _known(facts), str(folder))]
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read one JSON object.
+
+    Raises:
+        InputError: it cannot be read, is too large, or is no object.
+    """
+    try:
+        if path.stat().st_size > JSON_BYTES_MAX:
+            raise ValueError("is larger than 64 MiB")
+        content = parse_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(str(path), [Mistake(0, "", f"cannot be read: {error.strerror}")]) from error
+    except UnicodeDecodeError as error:
+        raise InputError(str(path), [Mistake(0, "", "is not UTF-8 text")]) from error
+    except json.JSONDecodeError as error:
+        raise InputError(str(path), [Mistake(error.lineno, "", f"is not valid JSON: {error.msg}")]) from error
+    except ValueError as error:
+        raise InputError(str(path), [Mistake(0, "", str(error))]) from error
+    if not isinstance(content, dict):
+        raise InputError(str(path), [Mistake(1, "", "is JSON, but not an object")])
+    return content
+
+
+def _known(facts: dict[str, Any]) -> dict[str, Fact]:
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _tables(content: Any, name: str) -> list[dict[str, Any]]:
+    """The tables of a list, or nothing where the file holds something else."""
+    found = content.get(name) if isinstance(content, dict) else None
+    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _sum(values: list[float | None]) -> float | None:
+    """The sum, None when there is nothing to sum or a part is unknown."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
+
+
+def _plan_facts(plan: dict[str, Any]) -> dict[str, Any]:
+    run, judgement = plan.get("run"), plan.get("judgement")
+    judgement = judgement if isinstance(judgement, dict) else {}
+    instances = _tables(run, "instances")
+    engines = [instance for instance in instances if instance.get("backend", "engine") == "engine"]
+    actions = [phase["action"] for phase in _tables(run, "phases") if isinstance(phase.get("action"), dict)]
+    kinds = [str(action.get("kind")) for action in actions]
+    databases = [database for instance in instances for database in _tables(instance, "databases")]
+    measured_s = _sum([_number(action.get("duration_s")) for action in actions if action.get("kind") == "measure"])
+    beside = [
+        str(i.get("name")) for i in instances if i.get("directory") and i.get("directory") == i.get("log_directory")
+    ]
+    return {
+        "test": judgement.get("test"),
+        "limit_set": judgement.get("limits"),
+        "required_iops": _number(judgement.get("required_iops")),
+        "required_iops_stated": judgement.get("required_iops") is not None if judgement else None,
+        "instance_count": len(instances) or None,
+        "database_count": len(databases) or None,
+        "database_bytes": _sum([_number(database.get("size_bytes")) for database in databases]),
+        "maintenance_enabled": all(states) if (states := _maintenance(engines)) else None,
+        "circular_log": all(i.get("circular_log") is True for i in engines) if engines else None,
+        "copies_count": max((n for i in engines if (n := _number(i.get("copies_count"))) is not None), default=None),
+        "measured_h": None if measured_s is None else measured_s / SECONDS_PER_HOUR,
+        "phases": kinds or None,
+        "verifies_checksums": "checksum" in kinds if kinds else None,
+        "warms_up": "warm_up" in kinds if kinds else None,
+        "instances_with_log_beside_database": beside if instances else None,
+        "instances_with_log_beside_database_count": len(beside) if instances else None,
+    }
+
+
+def _maintenance(engines: list[dict[str, Any]]) -> list[bool]:
+    """Whether maintenance runs, for the instances that say so; a plan of a version without it says nothing."""
+    return [engine["maintenance"] is not None for engine in engines if "maintenance" in engine]
+
+
+def _summary_facts(summary: dict[str, Any]) -> dict[str, Any]:
+    window, total = summary.get("window"), summary.get("total")
+    seconds = _number(window.get("seconds")) if isinstance(window, dict) else None
+    last = {str(entry.get("name")): entry for entry in _tables(summary, "checksums")}
+    bad = [
+        _sum([_number(entry.get(key)) for key in ("bad", "correctable", "wrong_page_number")])
+        for entry in last.values()
+    ]
+    facts = {
+        "measured_h": None if seconds is None else seconds / SECONDS_PER_HOUR,
+        "bad_pages_count": _sum(bad),
+        "errors_count": _number(total.get("errors_in_run")) if isinstance(total, dict) else None,
+        "virtual_time": summary.get("virtual_time"),
+        "database_bytes": _sum([_number(entry.get("final_bytes")) for entry in _tables(summary, "databases")]),
+    }
+    return _known(facts)
+
+
+def _environment_facts(environment: dict[str, Any], database_bytes: Any) -> dict[str, Any]:
+    targets = {str(target.get("mount_point")): target for target in _tables(environment, "targets")}
+    capacity_bytes = _sum([_number(target.get("size_bytes")) for target in targets.values()])
+    stored = _number(database_bytes)
+    with_system = [name for name, target in targets.items() if target.get("holds_system") is True]
+    unknown = any(target.get("holds_system") is None for target in targets.values())
+    kinds = {target.get("rotational") for target in targets.values()}
+    return {
+        "capacity_utilisation_fraction": stored / capacity_bytes if stored and capacity_bytes else None,
+        "solid_state": False in kinds if kinds and None not in kinds else None,
+        "targets_with_system": with_system if targets and not unknown else None,
+        "targets_with_system_count": len(with_system) if targets and not unknown else None,
+    }
+
+
+def _verdict_facts(verdict: dict[str, Any]) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "result": verdict.get("result"),
+        "limit_set": verdict.get("limits"),
+        "qualifying": verdict.get("qualifying"),
+        "achieved_iops": _number(verdict.get("achieved_iops")),
+    }
+    if isinstance(verdict.get("not_qualifying_because"), list):
+        facts["obstacles"] = [str(reason) for reason in verdict["not_qualifying_because"]]
+        facts["obstacles_count"] = len(facts["obstacles"])
+    if isinstance(verdict.get("checks"), list):
+        for status, name in (("fail", "checks_failed"), ("not_evaluated", "checks_not_evaluated")):
+            checks = [check for check in _tables(verdict, "checks") if check.get("status") == status]
+            facts[name] = [f"{check.get('name')} ({check.get('scope')})" for check in checks]
+            facts[f"{name}_count"] = len(checks)
+    return {name: fact for name, fact in facts.items() if isinstance(fact, (bool, int, float, str, list))}

@@ -1,0 +1,1 @@
+"""Fitting a modelled array to measured storage."""

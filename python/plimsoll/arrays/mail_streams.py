@@ -1,0 +1,165 @@
+"""The light workload: our engine as the storage sees it, by constants taken from a trace of the engine itself.
+
+A simulation with it takes a fraction of a second where the engine takes minutes, so that it serves sweeps. The constants
+(`data/engine_load.toml`) are ratios of counts and bytes that the engine made on a modelled array; `python -m
+tools.engine_trace` writes them anew. Between two reads a session stays away as its plan wants: it thinks as long as its
+transaction took (`sluggish` times), and its durable commits wait for the log. Limits: pages are read anywhere in the database,
+and what the engine writes beside pages and log records (headers, the checkpoint) is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from plimsoll import _native, settings
+from plimsoll.arrays.description import GB, NS_PER_US, array_description
+from plimsoll.arrays.neighbours import neighbour_rows
+from plimsoll.arrays.plan_storage import TRANSACTION_PROCESSOR_US, filling_mib, log_volumes_of, volumes_of
+from plimsoll.arrays.pools import DATABASES, pools_of
+from plimsoll.arrays.sources import DATA_FOLDER
+from plimsoll.arrays.streams import BURST_PAGES, LOG_BYTES, Place, scan
+
+ENGINE_LOAD = DATA_FOLDER / "engine_load.toml"
+#: The limit of the published tests, at which an array's rate is read off.
+LIMIT_MS = 20.0
+SESSIONS_MAX = 1024
+MEASURE_S, WARM_UP_S = 60, 20
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a load made of an array: sessions on each database, rates, mean latencies, and the busiest stage."""
+
+    sessions: int
+    iops: float
+    reads_per_s: float
+    read_ms: float
+    write_ms: float
+    log_write_ms: float
+    busiest: str
+    utilisation: float
+    #: The part of it for neighbours, and what these made.
+    neighbour_utilisation: float = 0.0
+    neighbour_iops: float = 0.0
+
+
+@cache
+def engine_load(edition: str) -> dict[str, float]:
+    """What the engine makes for each page read, in the habits of an edition."""
+    found: dict[str, float] = tomllib.loads(ENGINE_LOAD.read_text(encoding="utf-8"))["editions"][edition]
+    return found
+
+
+def run_light(
+    array: dict[str, Any], database_count: int, session_count: int, edition: str = "2010", size_mib: int | None = None
+) -> Point:
+    """Simulate sessions on databases that lie as those of a modelled test do."""
+    flash = all("rotation_rpm" not in group.sheet for group in pools_of(array)[DATABASES])
+    warm_up_s, measure_s = (2, 6) if flash else (WARM_UP_S, MEASURE_S)
+    spec = light_spec(array, database_count, session_count, edition, size_mib, warm_up_s, measure_s)
+    return _point(session_count, json.loads(_native.simulate(json.dumps(spec))))
+
+
+def light_spec(
+    array: dict[str, Any],
+    database_count: int,
+    session_count: int,
+    edition: str = "2010",
+    size_mib: int | None = None,
+    warm_up_s: float = WARM_UP_S,
+    measure_s: float = MEASURE_S,
+) -> dict[str, Any]:
+    """What the native side simulates: the array, and for each database its sessions and maintenance."""
+    size_mib = size_mib or filling_mib(array, database_count)
+    instances = [
+        {"name": f"instance{number}", "databases": [{"size_bytes": size_mib * 2**20}]}
+        for number in range(1, database_count + 1)
+    ]
+    habits = settings.editions()[edition]
+    streams: list[dict[str, Any]] = []
+    for number in range(database_count):
+        place = Place(2 * number, 2 * number + 1, size_mib * 2**20 / GB)
+        streams.append(_sessions(place, size_mib, session_count, edition))
+        if habits["maintenance"]:
+            read_bytes = settings.INSTANCE_DEFAULTS["maintenance_read_kib"] * 1024
+            streams.append(scan("maintenance", place, read_bytes, 1, habits["maintenance_throttle_ms"]))
+    return {
+        "array": array_description(array, volumes_of(instances), warm_up_s, log_volumes_of(instances)),
+        "streams": streams,
+        "seed": 1,
+        "warm_up_ns": int(warm_up_s * 10**9),
+        "measure_ns": int(measure_s * 10**9),
+    }
+
+
+def _sessions(place: Place, size_mib: int, session_count: int, edition: str) -> dict[str, Any]:
+    load, sluggish = engine_load(edition), float(settings.editions()[edition]["sluggish"])
+    processor_us = (1 + sluggish) * load["transactions_per_read"] * TRANSACTION_PROCESSOR_US
+    return {
+        "sessions": {
+            "volume": place.volume,
+            "start_bytes": 0,
+            "database_bytes": size_mib * 2**20,
+            "log_volume": place.log_volume,
+            "log_start_bytes": 0,
+            "log_bytes": LOG_BYTES,
+            "session_count": session_count,
+            "page_bytes": int(settings.editions()[edition]["page_bytes"]),
+            "read_bytes_mean": load["read_bytes"],
+            "processor_ns": int(processor_us * NS_PER_US),
+            "latency_factor": sluggish,
+            "log_latency_factor": (1 + sluggish) * load["log_waits_per_read"],
+            "writes_per_read": load["writes_per_read"],
+            "write_bytes_mean": load["write_bytes"],
+            "flush": {"pages": BURST_PAGES},
+            "write_depth": settings.ENGINE_SIZES["writes_outstanding_max"],
+            "log_writes_per_read": load["log_writes_per_read"],
+            "log_write_bytes_mean": load["log_write_bytes"],
+        }
+    }
+
+
+def _point(session_count: int, outcome: dict[str, Any]) -> Point:
+    rows = {row["class"]: row for row in outcome["classes"]}
+    first = outcome["array"]["stages"][0]
+    reads, writes = rows["database_read"], rows["database_write"]
+    return Point(
+        session_count,
+        reads["per_second"] + writes["per_second"],
+        reads["per_second"],
+        reads["latency_ms_mean"],
+        writes["latency_ms_mean"],
+        rows["log_write"]["latency_ms_mean"],
+        first["stage"],
+        first["utilisation"],
+        first["neighbour_utilisation"],
+        sum(row["iops"] for row in neighbour_rows(outcome["array"])),
+    )
+
+
+def sweep(
+    array: dict[str, Any], database_count: int, edition: str = "2010", size_mib: int | None = None
+) -> list[Point]:
+    """The curve: sessions are doubled until reads take longer than the limit allows, or more sessions bring nothing."""
+    points: list[Point] = []
+    count = 1
+    while count <= SESSIONS_MAX:
+        points.append(run_light(array, database_count, count, edition, size_mib))
+        last = points[-1]
+        if last.read_ms > LIMIT_MS or (len(points) > 2 and last.iops < 1.02 * points[-2].iops):
+            break
+        count *= 2
+    return points
+
+
+def iops_at_limit(points: list[Point], limit_ms: float = LIMIT_MS) -> float | None:
+    """The rate at a read latency, between two points of a curve; None where the curve does not reach it."""
+    for low, high in pairwise(points):
+        if low.read_ms <= limit_ms <= high.read_ms and high.read_ms > low.read_ms:
+            return low.iops + (high.iops - low.iops) * (limit_ms - low.read_ms) / (high.read_ms - low.read_ms)
+    return None

@@ -1,0 +1,1 @@
+"""The published results, run on the modelled arrays as a permanent test of the model."""

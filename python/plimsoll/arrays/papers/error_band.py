@@ -1,0 +1,105 @@
+"""How far a modelled figure may be off: the errors against published results, kept as data beside the presets.
+
+The band of a figure is the worst error the model made, for figures of its kind, on arrays of which no rate was fitted: a
+user's array is one more such array. `data/papers_results.json` is written together with `docs/papers.md` by `make papers`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from plimsoll.arrays.papers.points import read_points
+from plimsoll.arrays.pools import DATABASES
+from plimsoll.arrays.presets import shipped_arrays
+from plimsoll.arrays.sources import DATA_FOLDER
+
+RESULTS = DATA_FOLDER / "papers_results.json"
+#: What figures of a summary are called in the papers.
+PAPER_METRICS = {
+    "database_iops": "iops",
+    "database_read": "database_read_latency",
+    "database_write": "database_write_latency",
+    "log_write": "log_write_latency",
+}
+#: Statistics other than means were not published, so that nothing says how well they are met.
+UNVALIDATED_PERCENT = 50.0
+
+
+@cache
+def paper_results() -> list[dict[str, Any]]:
+    """Every published figure with the array of its point, as the last run of the papers left them."""
+    rows: list[dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))["results"]
+    return rows
+
+
+@cache
+def band_percent(metric: str, statistic: str = "mean") -> float:
+    """How far a modelled figure may be off either way.
+
+    Args:
+        metric: as in a check: `database_iops`, `database_read`, `database_write` or `log_write`.
+        statistic: what of it.
+
+    Returns:
+        The worst error on arrays of which no rate was fitted, in percent.
+    """
+    if statistic != "mean" or metric not in PAPER_METRICS:
+        return UNVALIDATED_PERCENT
+    rows = paper_results()
+    fitted = {row["array"] for row in rows if row["metric"] == "iops" and row["fitted"]}
+    errors = [
+        abs(float(row["error_percent"]))
+        for row in rows
+        if row["metric"] == PAPER_METRICS[metric] and row["array"] not in fitted
+    ]
+    return max(errors)
+
+
+def array_band(array: Mapping[str, Any], metric: str, statistic: str = "mean") -> float:
+    """How far a modelled figure of an array may be off: a model that missed what it was fitted beside has no smaller band.
+
+    Args:
+        array: a preset or an array of the same fields.
+        metric: as in a check.
+        statistic: what of it.
+    """
+    return max(band_percent(metric, statistic), float(array.get("own_error_percent") or 0))
+
+
+def nearest_point(array: Mapping[str, Any]) -> dict[str, Any]:
+    """The validated point nearest to an array, and how near it is.
+
+    Likeness counts in this order: the preset, the kind of drive, its speed, the redundancy, the number of drives.
+
+    Returns:
+        The point's `id`, `array`, `error_percent` of its IOPS, and `how`, a sentence.
+    """
+    points = [row for row in paper_results() if row["metric"] == "iops"]
+    presets = shipped_arrays()
+    published = {point["id"]: point for point in read_points()}
+
+    def unlikeness(row: dict[str, Any]) -> tuple[Any, ...]:
+        other, point = presets[row["array"]], published[row["id"]]
+        mine, theirs = array["drive_sheet"], other["drive_sheet"]
+        drives = sum(other["sets"]) * (point["member_count"] or other["member_count"])
+        return (
+            row["array"] != array["name"],
+            ("rotation_rpm" in mine) != ("rotation_rpm" in theirs),
+            abs(mine.get("rotation_rpm", 0) - theirs.get("rotation_rpm", 0)),
+            (point["level"] or other["level"]) != array["level"],
+            abs(drives - sum(array["sets"]) * array["member_count"]),
+        )
+
+    row = min(points, key=unlikeness)
+    same = row["array"] == array["name"]
+    how = "the same array" if same else f"another array ({published[row['id']]['title']})"
+    if same and array["drive"] != presets[row["array"]]["drive"]:
+        how = "the same box with other drives"
+    elif same and any(group["pool"] == DATABASES for group in array.get("groups") or []):
+        how = "the same box without the further drives"
+    if any(neighbour["iops"] for neighbour in array.get("neighbours") or []):
+        how += ", without neighbours"
+    return {"id": row["id"], "array": row["array"], "error_percent": row["error_percent"], "how": how}

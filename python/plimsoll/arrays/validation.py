@@ -1,0 +1,114 @@
+"""What an array cannot be, whatever its figures: found before anything is simulated, so that each mistake has its line.
+
+The counts of drives are those of the levels themselves. The native side checks the same again, in its own words, for those
+who go round the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from plimsoll.arrays.faults import impossible_faults
+from plimsoll.arrays.links import shipped_links
+from plimsoll.arrays.neighbours import impossible_neighbours
+from plimsoll.arrays.pools import impossible_volumes, overfilled_pools
+from plimsoll.inputs.mistakes import nearest_names
+from plimsoll.inputs.toml_lines import KeyPath
+
+#: Fewest drives of a set, and whether their number must be even.
+_DRIVES_MIN = {"RAID 0": 1, "RAID 1": 2, "RAID 5": 3, "RAID 6": 4, "RAID 10": 4, "RAID 50": 3}
+
+#: Where a mistake stands below the array, what it is, and what to do.
+Impossible = tuple[KeyPath, str, str]
+
+
+def impossibilities(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iterator[Impossible]:
+    """Key path, message and hint of everything an array cannot be.
+
+    Keys with a wrong value of their own are None and skipped; of keys that are not there at all nothing is known, and nothing said.
+
+    Args:
+        array: a row of a file of arrays, or what is known of one.
+        drives: the drives that are known, by name.
+
+    Example:
+        >>> list(impossibilities({"level": "RAID 5", "sets": [2]}, {}))[0][1]
+        'has 2 drives, of which no RAID 5 can be made'
+    """
+    yield from _impossible_drives(array, drives)
+    start, full = array.get("destage_start"), array.get("destage_full")
+    if start is not None and full is not None and start >= full:
+        yield (
+            ("destage_full",),
+            f"is {full}, not above destage_start",
+            "the cache could never be emptied; 0.1 and 0.8 are usual",
+        )
+    base, burst = array.get("cap_iops"), array.get("cap_burst_iops")
+    if base and burst and burst < base:
+        yield ("cap_burst_iops",), f"is {burst:g}, below cap_iops", "a burst is at least the base rate"
+    sets, failed = array.get("sets"), array.get("failed_drive_count") or 0
+    if sets and failed > sum(sets):
+        yield ("failed_drive_count",), f"is {failed}, but there are {sum(sets)} drives", "fail fewer drives"
+    link = array.get("link")
+    if link is not None and link not in shipped_links():
+        yield ("link",), f'is "{link}", no link', nearest_names(link, shipped_links())
+    yield from impossible_faults(array)
+    yield from impossible_volumes(array)
+    yield from impossible_neighbours(array)
+
+
+def overfilled(array: Mapping[str, Any]) -> Iterator[Impossible]:
+    """What asks for more than there is, of an array that has all its drives and no other impossibility."""
+    yield from overfilled_pools(array)
+
+
+def _impossible_drives(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iterator[Impossible]:
+    """What the drives of databases, logs and further groups cannot be, and whether there are slots for them."""
+    drive = array.get("drive")
+    if drive is not None and drive not in drives:
+        yield ("drive",), f'is "{drive}", no drive', nearest_names(drive, drives)
+    yield from _impossible_sets(("sets",), array.get("level"), array.get("sets") or [])
+    yield from _impossible_log_sets(array, drives)
+    groups = array.get("groups") or []
+    for number, group in enumerate(groups):
+        drive = group["drive"]
+        if drive is not None and drive not in drives:
+            yield ("groups", number, "drive"), f'is "{drive}", no drive', nearest_names(drive, drives)
+        yield from _impossible_sets(
+            ("groups", number, "sets"), group["level"] or array.get("level"), group["sets"] or []
+        )
+    sets, slots = array.get("sets"), array.get("slot_count")
+    spares = (array.get("spare_count") or 0) + sum(group["spare_count"] or 0 for group in groups)
+    count = sum(sets or []) + sum(array.get("log_sets") or []) + sum(sum(group["sets"] or []) for group in groups)
+    if sets and slots is not None and count + spares > slots:
+        message = f"is {slots}, but {count} drives and {spares} spares are placed there"
+        yield ("slot_count",), message, "use fewer drives or a larger box"
+
+
+def _impossible_log_sets(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iterator[Impossible]:
+    """What the drives of the logs cannot be."""
+    drive = array.get("log_drive")
+    if drive is not None and drive not in drives:
+        yield ("log_drive",), f'is "{drive}", no drive', nearest_names(drive, drives)
+    for key in ("log_drive", "log_level"):
+        if array.get(key) is not None and "log_sets" in array and not array["log_sets"]:
+            yield (key,), "means nothing without log_sets", "say how many drives the logs have: log_sets = [2]"
+    level = array.get("log_level") or array.get("level")
+    yield from _impossible_sets(("log_sets",), level, array.get("log_sets") or [])
+
+
+def _impossible_sets(path: KeyPath, level: str | None, sets: list[int]) -> Iterator[Impossible]:
+    if level not in _DRIVES_MIN or not sets:
+        return
+    if (len(sets) > 1) != (level == "RAID 50"):
+        hint = "RAID 50 has at least two sets, every other level exactly one"
+        yield path, f"has {len(sets)} sets, which {level} cannot have", hint
+    for count in sets:
+        odd = count % 2 == 1 if level == "RAID 10" else level == "RAID 1" and count != 2
+        if count < _DRIVES_MIN[level] or odd:
+            hint = (
+                "RAID 0 needs 1 drive, RAID 1 exactly 2, RAID 5 at least 3, RAID 6 at least 4, RAID 10 an even number "
+                "from 4, each set of RAID 50 at least 3"
+            )
+            yield path, f"has {count} drives, of which no {level} can be made", hint

@@ -1,0 +1,266 @@
+"""The charts of a comparison: factors with their intervals, values side by side, distributions, and both runs over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from plimsoll.compare.sides import Side
+from plimsoll.compare.text import factor_text, interval_text
+from plimsoll.pages.chart_spans import BOUNDS_MS, binned, bound_label, time_unit
+from plimsoll.pages.kit import Chart
+from plimsoll.pages.tables import Table, shown
+from plimsoll.report.charts import (
+    COLOURS,
+    PLACES_MAX,
+    POINTS_MAX,
+    finished,
+    latency_axis,
+    latency_scale,
+    place_colour,
+    place_dash,
+)
+
+TABLE_ROWS_MAX = 24
+#: What is drawn as bars and over time: the figure's name, and the metrics and figure of its curve.
+KEY_FIGURES = (
+    ("database_iops", ("database_read", "database_write"), False),
+    ("total_database_read_latency_ms_mean", ("database_read",), True),
+    ("total_log_write_latency_ms_mean", ("log_write",), True),
+)
+
+
+def comparison_charts(found: dict[str, Any], sides: Sequence[Side]) -> list[Chart]:
+    """Every chart for which there is data."""
+    drawn = list(sides[:PLACES_MAX])
+    charts = [factor_chart(found)]
+    charts += [value_chart(found, name) for name, _, _ in KEY_FIGURES]
+    charts += [_over_time(found, drawn, *figure) for figure in KEY_FIGURES]
+    charts += [_distribution(drawn, "database_read", "Distribution of database read latency")]
+    return [chart for chart in charts if chart is not None]
+
+
+def factor_chart(found: dict[str, Any]) -> Chart | None:
+    """Factors of all sides with their intervals, on a logarithmic axis around 1."""
+    labels = [side["name"] for side in found["sides"][1:]][:PLACES_MAX]
+    rows = [
+        (f"{figure['title']} ({figure['unit']})", labels[index], against)
+        for figure in found["figures"]
+        if figure["better"] != "neither"
+        for index, against in enumerate(figure["against_first"][:PLACES_MAX])
+        if against["factor"]
+    ]
+    if not rows:
+        return None
+    points = [
+        {
+            "f": title, "w": side, "v": _short(against["factor"]),
+            "l": _short(max(against["low"] or against["factor"], against["factor"] / 100)),
+            "h": _short(min(against["high"] or against["factor"], against["factor"] * 100)),
+        }
+        for title, side, against in rows
+    ]  # fmt: skip
+    order = list(dict.fromkeys(title for title, _, _ in rows))
+    # Factors that are all nearly 1 must not fill the picture with noise.
+    scale = alt.Scale(
+        type="log", domain=[min(0.8, *(point["l"] for point in points)), max(1.25, *(point["h"] for point in points))]
+    )
+    base = alt.Chart().encode(y=alt.Y("f:N", title=None, sort=order, axis=alt.Axis(labelLimit=280)))
+    offset = alt.YOffset("w:N", sort=labels)
+    x_axis = alt.X("v:Q", title="factor, more is better", scale=scale, axis=alt.Axis(format="~g", tickCount=6))
+    layers = [
+        base.mark_rule(strokeWidth=2).encode(x=alt.X("l:Q", scale=scale, title=None), x2="h:Q", yOffset=offset, color=place_colour(labels)),
+        base.mark_point(filled=True, size=60).encode(
+            x=x_axis, yOffset=offset, color=place_colour(labels),
+            tooltip=[alt.Tooltip("w:N", title="side"), alt.Tooltip("f:N", title="figure"), alt.Tooltip("v:Q", format=".3~g")],
+        ),
+        alt.Chart(alt.Data(values=[{}])).mark_rule(color="#333", strokeDash=[4, 3]).encode(x=alt.datum(1)),
+    ]  # fmt: skip
+    best = max(rows, key=lambda row: row[2]["factor"])
+    worst = min(rows, key=lambda row: row[2]["factor"])
+    words = [
+        f"largest {factor_text(best[2])}: {best[0]}, {best[1]}",
+        f"smallest {factor_text(worst[2])}: {worst[0]}, {worst[1]}",
+    ]
+    first = found["sides"][0]["name"]
+    title = f"Improvement factors against {first}"
+    description = ". ".join([title, *words])
+    spec = finished(alt.layer(*layers, data=alt.Data(values=points)), title, words, description)
+    spec["height"] = 40 + 22 * len(order) * max(1, len(labels) // 2)
+    table = Table(
+        f"{title}: values",
+        ["Figure", "Side", "Factor", "95 %"],
+        [[name, side, factor_text(against), interval_text(against)] for name, side, against in rows],
+    )
+    return Chart("factors", title, description, spec, table)
+
+
+def value_chart(found: dict[str, Any], name: str) -> Chart | None:
+    """One figure of every side as bars, with its own interval of twice the standard error."""
+    figure = next((row for row in found["figures"] if row["name"] == name), None)
+    if figure is None:
+        return None
+    points: list[dict[str, Any]] = []
+    rows: list[list[Any]] = []
+    for side, estimate in zip(found["sides"], figure["sides"], strict=True):
+        value, error = estimate["value"], estimate["relative_error"]
+        rows.append([side["name"], value, None if error is None or value is None else value * error])
+        if value is not None:
+            reach = 2 * value * (error or 0.0)
+            points.append(
+                {
+                    "w": side["name"],
+                    "v": _short(value),
+                    "l": _short(max(0.0, value - reach)),
+                    "h": _short(value + reach),
+                }
+            )
+    order = [side["name"] for side in found["sides"]]
+    # Names of sides are long and may be many: they stand one below the other.
+    base = alt.Chart().encode(y=alt.Y("w:N", title=None, sort=order, axis=alt.Axis(labelLimit=220)))
+    layers = [
+        base.mark_bar(color=COLOURS[0], height={"band": 0.7}).encode(
+            x=alt.X(
+                "v:Q",
+                title=figure["unit"] or None,
+                axis=alt.Axis(tickCount=5, format="~s" if figure["unit"] != "ms" else "~g"),
+            ),
+            tooltip=[alt.Tooltip("w:N", title="side"), alt.Tooltip("v:Q", title=figure["unit"], format=".4~g")],
+        ),
+        base.mark_rule(color="#000", strokeWidth=2).encode(x="l:Q", x2="h:Q"),
+    ]
+    words = [", ".join(f"{point['w']} {shown(float(point['v']))} {figure['unit']}" for point in points)]
+    if len(points) > PLACES_MAX:
+        values = [float(point["v"]) for point in points]
+        words = [f"{len(points)} sides, {shown(min(values))} to {shown(max(values))} {figure['unit']}"]
+    if any(row[2] for row in rows):
+        words.append("lines: twice the standard error to both sides")
+    title = figure["title"]
+    description = ". ".join([f"{title} of every side", *words])
+    heading = f"{title} ({figure['unit']})" if figure["unit"] else title
+    spec = finished(alt.layer(*layers, data=alt.Data(values=points)), heading, words, description)
+    spec["height"] = max(120, 26 * len(points))
+    table = Table(f"{title}: values of every side", ["Side", f"Value ({figure['unit']})", "Standard error"], rows)
+    return Chart(f"values-{name}".replace("_", "-"), title, description, spec, table)
+
+
+def _over_time(
+    found: dict[str, Any], sides: Sequence[Side], name: str, metrics: tuple[str, ...], is_latency: bool
+) -> Chart | None:
+    figure = next((row for row in found["figures"] if row["name"] == name), None)
+    curves = {side.name: _curve(side, metrics, POINTS_MAX, is_latency) for side in sides}
+    curves = {label: curve for label, curve in curves.items() if len(curve) > 1}
+    if figure is None or len(curves) < 2:
+        return None
+    unit = time_unit(max(second for curve in curves.values() for second, _ in curve))
+    points = [
+        {"t": round(second / unit.seconds, 4), "v": _short(value), "w": label}
+        for label, curve in curves.items()
+        for second, value in curve
+    ]
+    labels = list(curves)
+    values = [_short(value) for curve in curves.values() for _, value in curve]
+    axis = latency_axis(values) if is_latency else alt.Axis(tickCount=5, format="~s")
+    scale = latency_scale(values) if is_latency else alt.Scale(zero=True)
+    lines = (
+        alt.Chart()
+        .mark_line(interpolate="step-after", strokeWidth=1.6, clip=True)
+        .encode(
+            x=alt.X("t:Q", title=f"{unit.name} since measuring began", scale=alt.Scale(nice=False)),
+            y=alt.Y("v:Q", title=figure["unit"], scale=scale, axis=axis),
+            color=place_colour(labels),
+            strokeDash=place_dash(labels),
+            tooltip=[
+                alt.Tooltip("w:N", title="side"),
+                alt.Tooltip("t:Q", title=unit.name, format=".4~g"),
+                alt.Tooltip("v:Q", title=figure["unit"], format=".3~g"),
+            ],
+        )
+    )
+    words = [
+        f"{label}: {shown(float(min(value for _, value in curve)))} to {shown(float(max(value for _, value in curve)))} {figure['unit']}"
+        for label, curve in curves.items()
+    ]
+    title = f"{figure['title']} over time"
+    description = ". ".join([title, *words])
+    spec = finished(alt.layer(lines, data=alt.Data(values=points)), f"{title} ({figure['unit']})", words, description)
+    coarse = {
+        side.name: dict(_curve(side, metrics, TABLE_ROWS_MAX, is_latency)) for side in sides if side.name in curves
+    }
+    times = sorted({second for curve in coarse.values() for second in curve})
+    rows = [[f"{second / unit.seconds:.4g}", *(curve.get(second) for curve in coarse.values())] for second in times]
+    table = Table(
+        f"{title}: values", [f"From ({unit.name})", *coarse], rows, "Means of spans, of the first run of each side."
+    )
+    return Chart(f"time-{name}".replace("_", "-"), title, description, spec, table)
+
+
+def _curve(side: Side, metrics: tuple[str, ...], points_max: int, is_latency: bool) -> list[tuple[float, float]]:
+    """Means of equal spans of a side's first run; a span without operations has no latency."""
+    rows = side.first.moments(metrics)
+    if not rows:
+        return []
+    per_span = -(-len(rows) // points_max)
+    found, second = [], 0.0
+    for start in range(0, len(rows), per_span):
+        span = rows[start : start + per_span]
+        length = sum(seconds for seconds, _, _, _ in span)
+        count = sum(operations for _, operations, _, _ in span)
+        # The rest at the end of a run is too short to be drawn beside whole spans.
+        if length * 4 >= per_span * rows[0][0] and (count or not is_latency):
+            value = sum(latency for _, _, _, latency in span) / 1e6 / count if is_latency else count / length
+            found.append((round(second, 3), value))
+        second += length
+    return found
+
+
+def _distribution(sides: Sequence[Side], metric: str, title: str) -> Chart | None:
+    counts = {side.name: binned(buckets) for side in sides if (buckets := side.first.buckets(metric))}
+    if len(counts) < 2:
+        return None
+    filled = [index for index in range(len(BOUNDS_MS) + 1) if any(row[index] for row in counts.values())]
+    bins = range(filled[0], filled[-1] + 1)
+    labels = list(counts)
+    points = [
+        {"b": bound_label(index), "v": _short(100 * counts[label][index] / sum(counts[label])), "w": label}
+        for index in bins
+        for label in labels
+    ]
+    bars = (
+        alt.Chart()
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "b:N",
+                title="latency, ms",
+                sort=[bound_label(index) for index in bins],
+                axis=alt.Axis(labelAngle=-40, labelOverlap=False),
+            ),
+            xOffset=alt.XOffset("w:N", sort=labels),
+            y=alt.Y("v:Q", title="% of transfers", axis=alt.Axis(tickCount=5)),
+            color=place_colour(labels),
+            tooltip=[
+                alt.Tooltip("w:N", title="side"),
+                alt.Tooltip("b:N", title="ms"),
+                alt.Tooltip("v:Q", title="%", format=".3~g"),
+            ],
+        )
+    )
+    most = {label: bound_label(max(bins, key=lambda index: counts[label][index])) for label in labels}
+    words = [", ".join(f"{label} mostly {most[label]} ms" for label in labels)]
+    description = ". ".join([title, *words])
+    spec = finished(alt.layer(bars, data=alt.Data(values=points)), title, words, description)
+    rows = [
+        [bound_label(index), *(f"{100 * sum(row[: index + 1]) / sum(row):.3f}" for row in counts.values())]
+        for index in bins
+    ]
+    headings = ["Latency (ms)", *(f"{label}: % so far" for label in labels)]
+    return Chart(
+        f"{metric}-distribution".replace("_", "-"), title, description, spec, Table(f"{title}: values", headings, rows)
+    )
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")

@@ -1,0 +1,182 @@
+"""The comparison itself: every side beside the first, figure by figure, as plain data.
+
+An improvement factor says how many times better a side is: more operations, or less time. 2 is twice as good, 0.5 half.
+Its interval of 95 % comes from Welch's t on the logarithms of both sides. The words: `same` where no difference of
+`SAME_SHARE` is left to doubt, `better` and `worse` where chance alone is ruled out, `not told apart` between.
+Without an interval a factor is still printed, and the words then only mean the direction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from plimsoll.compare.blocks import Estimate, of_blocks, of_runs
+from plimsoll.compare.differences import environment_rows, is_imported, plan_rows, refusals, warnings_about
+from plimsoll.compare.figures import FIGURES, LESS, NEITHER, Figure, as_imported, value_of
+from plimsoll.compare.sides import ComparisonError, RunRead, Side, moments_of
+from plimsoll.compare.student_t import quantile
+
+SCHEMA_VERSION = 1
+CONFIDENCE = 0.95
+#: Differences within this share count as none: the margin the published tool grants a required rate.
+SAME_SHARE = 0.05
+#: Without an interval, latencies this near count as the same; the published comparison called 0.28 and 0.34 ms so.
+SAME_MS = 0.1
+BETTER, WORSE, SAME, UNDECIDED, CHANGED = "better", "worse", "same", "not told apart", "changed"
+#: Rates and sizes too small for a factor to mean anything.
+NOTHING = 1e-12
+
+
+def compare(sides: Sequence[Side], *, across_page_sizes: bool = False) -> dict[str, Any]:
+    """Compare every side with the first.
+
+    Args:
+        sides: at least two.
+        across_page_sizes: whether runs of different page sizes may be compared, with a warning.
+
+    Raises:
+        ComparisonError: the sides must not be compared, or samples are damaged.
+    """
+    problems = [] if across_page_sizes else refusals(sides)
+    if problems:
+        raise ComparisonError(problems)
+    imported = any(is_imported(run) for side in sides for run in side.runs)
+    figures = [row for figure in (as_imported() if imported else FIGURES) if (row := _row(figure, sides)) is not None]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "confidence": CONFIDENCE,
+        "same_share": SAME_SHARE,
+        "sides": [_described(side) for side in sides],
+        "warnings": warnings_about(sides),
+        "figures": figures,
+        "plan": plan_rows(sides),
+        "environment": environment_rows(sides),
+    }
+
+
+def _described(side: Side) -> dict[str, Any]:
+    first = side.first
+    results = [run.verdict.get("result") for run in side.runs]
+    worst = next((result for result in ("fail", "inconclusive", "pass") if result in results), None)
+    return {
+        "name": side.name,
+        "path": str(side.path.absolute()),
+        "plan": first.plan.get("name"),
+        "runs_count": len(side.runs),
+        "left_out": side.left_out,
+        "start_utc": first.summary["window"].get("start_utc"),
+        "measured_s": first.summary["window"].get("seconds"),
+        "result": worst,
+    }
+
+
+def _row(figure: Figure, sides: Sequence[Side]) -> dict[str, Any] | None:
+    """One figure of every side; None where no two sides have it."""
+    estimates = [estimate_of(figure, side) for side in sides]
+    known = [estimate for estimate in estimates if estimate.value is not None]
+    if len(known) < 2 or all(abs(estimate.value or 0) < NOTHING for estimate in known):
+        return None
+    return {
+        "name": figure.name,
+        "title": figure.title,
+        "unit": figure.unit,
+        "better": figure.better,
+        "sides": [value_row(estimate) for estimate in estimates],
+        "against_first": [difference(figure, estimates[0], estimate) for estimate in estimates[1:]],
+    }
+
+
+def value_row(estimate: Estimate) -> dict[str, Any]:
+    """An estimate as plain data."""
+    return {
+        "value": estimate.value,
+        "relative_error": estimate.relative_error,
+        "basis": estimate.basis or None,
+        "count": estimate.count,
+        "block_s": estimate.block_s,
+        "why_no_confidence": estimate.why_not or None,
+    }
+
+
+def estimate_of(figure: Figure, side: Side) -> Estimate:
+    """A figure of a side with its confidence: from whole runs where there are several, otherwise from blocks."""
+    values = [value for run in side.runs if (value := value_of(figure, run)) is not None]
+    if not values:
+        return Estimate(None, why_not="not measured")
+    if len(values) > 1:
+        return of_runs(values)
+    return _of_one_run(figure, side.first, values[0])
+
+
+def _of_one_run(figure: Figure, run: RunRead, value: float) -> Estimate:
+    if not figure.metrics:
+        percentile = figure.name.endswith("p99")
+        why = "samples hold no distributions" if percentile else "it is one number for the whole run"
+        return Estimate(value, why_not=why)
+    return of_blocks(value, moments_of(run.moments(figure.metrics), figure.kind), figure.scale)
+
+
+def difference(figure: Figure, first: Estimate, other: Estimate) -> dict[str, Any]:
+    """How a side stands to the first in one figure.
+
+    Args:
+        figure: says which way is better.
+        first: the baseline.
+        other: what is compared with it.
+    """
+    empty = {
+        "factor": None,
+        "low": None,
+        "high": None,
+        "change_percent": None,
+        "word": None,
+        "basis": None,
+        "why": None,
+    }
+    if first.value is None or other.value is None:
+        return {**empty, "why": "not measured on both sides"}
+    if abs(first.value) < NOTHING or abs(other.value) < NOTHING:
+        return {**empty, "why": "zero on one side"}
+    ratio = first.value / other.value if figure.better == LESS else other.value / first.value
+    found = {**empty, "factor": ratio, "change_percent": 100 * (other.value / first.value - 1)}
+    if first.relative_error is None or other.relative_error is None:
+        why = "; ".join(dict.fromkeys(estimate.why_not for estimate in (first, other) if estimate.why_not))
+        return {**found, "word": _word_alone(figure, first.value, other.value, ratio), "why": why}
+    low, high = _interval(ratio, first, other)
+    basis = " and ".join(dict.fromkeys((first.basis, other.basis)))
+    return {**found, "low": low, "high": high, "word": _word(figure, low, high), "basis": basis}
+
+
+def _interval(ratio: float, first: Estimate, other: Estimate) -> tuple[float, float]:
+    """Welch's interval on the logarithm of the ratio."""
+    parts = [(first.relative_error or 0.0) ** 2, (other.relative_error or 0.0) ** 2]
+    variance = sum(parts)
+    if variance == 0:
+        return ratio, ratio
+    degrees = variance**2 / (parts[0] ** 2 / first.degrees + parts[1] ** 2 / other.degrees)
+    reach = quantile((1 + CONFIDENCE) / 2, max(1.0, degrees)) * math.sqrt(variance)
+    # Beyond what a float holds an interval says no more than "anything".
+    reach = min(reach, 50.0)
+    return ratio * math.exp(-reach), ratio * math.exp(reach)
+
+
+def _word(figure: Figure, low: float, high: float) -> str:
+    if low >= 1 / (1 + SAME_SHARE) and high <= 1 + SAME_SHARE:
+        return SAME
+    if low <= 1 <= high:
+        return UNDECIDED
+    if figure.better == NEITHER:
+        return CHANGED
+    return BETTER if low > 1 else WORSE
+
+
+def _word_alone(figure: Figure, first: float, other: float, ratio: float) -> str:
+    """The direction of a difference nobody knows the confidence of."""
+    near = figure.unit == "ms" and abs(first - other) <= SAME_MS
+    if near or 1 / (1 + SAME_SHARE) <= ratio <= 1 + SAME_SHARE:
+        return SAME
+    if figure.better == NEITHER:
+        return CHANGED
+    return BETTER if ratio > 1 else WORSE

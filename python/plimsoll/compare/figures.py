@@ -1,0 +1,135 @@
+"""Which figures are compared, and which way is better.
+
+The names are those of `plimsoll.plan.limits`, so that `--fail-if` and `--limit` speak of the same things. A figure that neither
+way is better (reads for a write, memory) has no improvement, only a change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from plimsoll.compare.sides import RunRead
+from plimsoll.verdict.summary_fields import values_of
+
+MORE, LESS, NEITHER = "more", "less", "neither"
+RESPONSES = ("insert", "delete", "replace", "read")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a run.
+
+    Attributes:
+        name: as in `plimsoll.plan.limits`.
+        title: for people.
+        unit: of its values.
+        better: whether more or less of it is better.
+        metrics: what of the samples it is made of; empty where samples cannot tell it.
+        kind: how: "per_s", "bytes_per_s" or "latency_ms".
+        scale: from the unit of the summary to the unit shown.
+    """
+
+    name: str
+    title: str
+    unit: str
+    better: str
+    metrics: tuple[str, ...] = ()
+    kind: str = ""
+    scale: float = 1.0
+
+
+_READS, _WRITES = ("database_read",), ("database_write",)
+_LOG_READS = ("log_read", "log_replication")
+MIB = 1 / 1048576
+
+FIGURES = (
+    Figure("database_iops", "Database IOPS", "1/s", MORE, _READS + _WRITES, "per_s"),
+    Figure("total_database_read_per_s", "Database reads", "1/s", MORE, _READS, "per_s"),
+    Figure("total_database_write_per_s", "Database writes", "1/s", MORE, _WRITES, "per_s"),
+    Figure("total_log_read_with_replication_per_s", "Log reads", "1/s", MORE, _LOG_READS, "per_s"),
+    Figure("total_log_write_per_s", "Log writes", "1/s", MORE, ("log_write",), "per_s"),
+    Figure("transactions_per_s", "Transactions", "1/s", MORE, RESPONSES, "per_s"),
+    Figure("total_database_read_latency_ms_mean", "Database read latency, mean", "ms", LESS, _READS, "latency_ms"),
+    Figure("total_database_read_latency_ms_p99", "Database read latency, p99", "ms", LESS),
+    Figure("total_database_write_latency_ms_mean", "Database write latency, mean", "ms", LESS, _WRITES, "latency_ms"),
+    Figure(
+        "total_log_read_with_replication_latency_ms_mean",
+        "Log read latency, mean",
+        "ms",
+        LESS,
+        _LOG_READS,
+        "latency_ms",
+    ),
+    Figure("total_log_write_latency_ms_mean", "Log write latency, mean", "ms", LESS, ("log_write",), "latency_ms"),
+    Figure("total_log_write_latency_ms_p99", "Log write latency, p99", "ms", LESS),
+    Figure("transactions_response_ms_mean", "Transaction response, mean", "ms", LESS, RESPONSES, "latency_ms"),
+    Figure("transactions_response_ms_p99", "Transaction response, p99", "ms", LESS),
+    Figure("total_database_read_bytes_per_s", "Database reads", "MiB/s", MORE, _READS, "bytes_per_s", MIB),
+    Figure("total_database_write_bytes_per_s", "Database writes", "MiB/s", MORE, _WRITES, "bytes_per_s", MIB),
+    Figure("backup_mib_per_s", "Backup, all databases", "MiB/s", MORE),
+    Figure("checksum_mib_per_s", "Checksum, all databases", "MiB/s", MORE),
+    Figure("recovery_seconds_per_log", "Soft recovery for each log of 1 MiB", "s", LESS),
+    Figure("reads_per_write", "Database reads for each write", "", NEITHER),
+    Figure("memory_used_bytes", "Memory of the host in use, mean", "MiB", NEITHER, scale=MIB),
+    Figure("memory_available_mean", "Memory of the host available, mean", "MiB", NEITHER, scale=MIB),
+    Figure("cache_used_bytes", "Cache of all instances in use, mean", "MiB", NEITHER, scale=MIB),
+    Figure("cpu_busy_mean", "Processor time in use, mean", "%", NEITHER, scale=100.0),
+)
+
+
+def as_imported() -> tuple[Figure, ...]:
+    """The figures where a side was imported: other tools print plain means of samples, so these are compared throughout."""
+    return tuple(
+        replace(figure, name=f"{figure.name}_of_samples", title=f"{figure.title} of samples", metrics=(), kind="")
+        if figure.name.endswith("_latency_ms_mean")
+        else figure
+        for figure in FIGURES
+    )
+
+
+def value_of(figure: Figure, run: RunRead) -> float | None:
+    """A figure of one run in the unit shown, None where it was not measured."""
+    value = _raw_value(figure.name, run)
+    return None if value is None else value * figure.scale
+
+
+def _raw_value(name: str, run: RunRead) -> float | None:
+    summary = run.summary
+    match name:
+        case "backup_mib_per_s":
+            return _sum(summary.get("backups"), "mib_per_s")
+        case "checksum_mib_per_s":
+            return _sum(summary.get("checksums"), "mib_per_s")
+        case "recovery_seconds_per_log":
+            return _mean(summary.get("recoveries"), "seconds_per_log")
+        case "reads_per_write":
+            reads, writes = (summary["total"][key].get("per_s") for key in ("database_read", "database_write"))
+            return reads / writes if reads and writes else None
+        case "memory_used_bytes":
+            memory_kib = run.environment.get("machine", {}).get("memory_kib")
+            available = (summary.get("machine") or {}).get("memory_available")
+            return memory_kib * 1024 - available["mean"] if memory_kib and available else None
+        case "cache_used_bytes":
+            levels = [item.get("cache_used_bytes") for item in summary["instances"]]
+            return sum(level["mean"] for level in levels if level) if any(levels) else None
+    found = _fields(summary, name)
+    return None if not found or found[0] is None else float(found[0])
+
+
+def _fields(summary: dict[str, Any], name: str) -> list[Any]:
+    """The values of a field; none where the summary, of another version or imported, does not have it."""
+    try:
+        return [value for _, value in values_of(summary, name)]
+    except (KeyError, TypeError, AttributeError):
+        return []
+
+
+def _sum(entries: list[dict[str, Any]] | None, key: str) -> float | None:
+    values = [entry[key] for entry in entries or [] if entry.get(key) is not None]
+    return sum(values) if values else None
+
+
+def _mean(entries: list[dict[str, Any]] | None, key: str) -> float | None:
+    values = [entry[key] for entry in entries or [] if entry.get(key) is not None]
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,1 @@
+"""The databases under a path: what speaks for and against a run there, whose they are, and which a run goes on with."""

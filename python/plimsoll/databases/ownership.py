@@ -1,0 +1,106 @@
+"""The marker of an instance: whose a directory is, and which databases are in it.
+
+A marker may come from anybody, with a disk or in an archive. Only one of the form that everything here relies on is read at all, and what it names
+elsewhere has to name it in turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from plimsoll.files.folder import FolderError, read_json, write_json
+
+MARKER = "plimsoll-instance.json"
+MARKER_KIND = "plimsoll_instance"
+#: In a directory of logs that is not that of the databases: says whose logs they are.
+LOGS_KIND = "plimsoll_logs"
+SCHEMA_VERSION = 1
+CLOSED, IN_USE = "closed", "in_use"
+
+
+@dataclass(frozen=True)
+class Marker:
+    """What the marker of a directory says.
+
+    Attributes:
+        directory: where it is.
+        state: CLOSED when the last run closed its databases, else IN_USE.
+        records: how many each database has ever held; None unless a run has closed them.
+        instance: what must agree before the databases are used again; `databases` is a list, each with a `file_name`.
+    """
+
+    directory: Path
+    state: str
+    records: list[int] | None
+    instance: dict[str, Any]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the databases can be used again at once."""
+        return self.state == CLOSED and self.records is not None
+
+    @property
+    def file_names(self) -> list[str]:
+        """The files of its databases; absolute ones are block devices."""
+        return [item["file_name"] for item in self.instance["databases"]]
+
+    @property
+    def devices(self) -> list[str]:
+        """The block devices that hold databases."""
+        return [name for name in self.file_names if Path(name).is_absolute()]
+
+    def logs(self) -> Path | None:
+        """Where the logs are; None where nothing says there that they belong to these databases."""
+        logs = self.directory / str(self.instance.get("log_directory"))
+        if logs == self.directory:
+            return logs
+        if logs.is_symlink() or (logs / MARKER).is_symlink() or not (logs / MARKER).is_file():
+            return None
+        whose = read_json(logs / MARKER)
+        ours = isinstance(whose, dict) and whose.get("kind") == LOGS_KIND
+        return logs if ours and whose.get("directory") == str(self.directory.resolve()) else None
+
+    def content(self) -> dict[str, Any]:
+        """What stands in the file."""
+        said = {"state": self.state, "records": self.records, "instance": self.instance}
+        return {"kind": MARKER_KIND, "schema_version": SCHEMA_VERSION, **said}
+
+    def write(self) -> None:
+        """Write it into its directory, which is there."""
+        write_json(self.directory / MARKER, self.content())
+
+
+def read(directory: Path) -> Marker | None:
+    """The marker of a directory; None where there is none of ours."""
+    if not (directory / MARKER).is_file():
+        return None
+    try:
+        content = read_json(directory / MARKER)
+    except FolderError:
+        return None
+    if not isinstance(content, dict) or content.get("kind") != MARKER_KIND or not _has_form(content):
+        return None
+    return Marker(directory, content["state"], content.get("records"), content["instance"])
+
+
+def _has_form(content: dict[str, Any]) -> bool:
+    instance, records = content.get("instance"), content.get("records")
+    databases = instance.get("databases") if isinstance(instance, dict) else None
+    if not isinstance(databases, list) or content.get("state") not in (CLOSED, IN_USE):
+        return False
+    known = records is None or (isinstance(records, list) and len(records) == len(databases))
+    return known and all(isinstance(item, dict) and isinstance(item.get("file_name"), str) for item in databases)
+
+
+def below(path: Path) -> list[Marker]:
+    """Our markers directly in `path`, or in the directories there."""
+    candidates = [path, *sorted(child for child in path.iterdir() if child.is_dir())] if path.is_dir() else []
+    return [marker for directory in candidates if (marker := read(directory)) is not None]
+
+
+def write_for_logs(logs: Path, directory: Path) -> None:
+    """Note in a directory of logs, which is there, whose they are."""
+    whose = {"kind": LOGS_KIND, "schema_version": SCHEMA_VERSION, "directory": str(directory.resolve())}
+    write_json(logs / MARKER, whose)

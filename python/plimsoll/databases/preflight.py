@@ -1,0 +1,495 @@
+"""The places a run works in: are they fit for it, and whose are they?
+
+Each instance has a directory of its own with an owner marker. A directory without marker that is not empty belongs to
+somebody else and is refused. Databases are reused when marker and plan agree: at once when the last run closed them, after
+recovery when it did not; one whose preparation was interrupted is made anew. They are deleted only by `plimsoll clean` (and
+by the demo, which made them). What a whole block device must fulfil besides is in `plimsoll.host.block_devices`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from plimsoll.databases import ownership, saved_sets
+from plimsoll.databases.ownership import CLOSED, IN_USE, MARKER, Marker
+from plimsoll.files.folder import FolderError
+from plimsoll.host import block_devices, open_file_limit
+from plimsoll.host.probe import StorageError, describe, nearest_existing
+
+#: What an instance consists of beside its databases: flush maps, logs, checkpoint, marks of `plimsoll powercut`, files not yet whole.
+OUR_FILES = re.compile(
+    r"(database|device)\d{3}\.(edb|dat|jfm)|E\d\d[\w.]*\.(log|chk|jrs|aside)|raw\.log|marks\.dat|\.[0-9a-f]{16}\.part"
+)
+#: Room for growth while measuring: the published test reserved a quarter of each database. A fast disk can outgrow it.
+GROWTH_SHARE = 0.25
+#: Log generations, flush map and checkpoint.
+LOG_RESERVE_BYTES = 256 * 1024 * 1024
+#: One log generation.
+LOG_BYTES = 1024 * 1024
+#: How long a database may be held by a process that has just been killed: its last requests have to come back first.
+LOCK_PATIENCE_S = 1.0
+#: Directories of the device file system lie in memory and go with the next start.
+DEVICE_FILE_SYSTEM = "devtmpfs"
+
+
+class PremisesError(Exception):
+    """Everything that speaks against working in these places; `problems` holds one sentence each.
+
+    `forecast` is what the run would take, where nothing but space is missing.
+    """
+
+    def __init__(self, problems: list[str], forecast: Forecast | None = None) -> None:
+        self.problems, self.forecast = problems, forecast
+        super().__init__("\n".join(problems))
+
+
+@dataclass
+class Forecast:
+    """What a run will write before anything is written.
+
+    Attributes:
+        bytes_to_prepare: databases that do not exist yet.
+        bytes_needed: the same with room for growth and logs, by mount point.
+        bytes_free: what may still be written there, by mount point.
+        reused: instances whose databases exist already.
+        recovered: those of them that their last run did not close.
+        prepared_anew: databases whose preparation was interrupted.
+        deleted: directories of ours that are deleted first, because new or restored databases were asked for.
+        restored: instances that are copied from a saved set.
+        bytes_to_restore: their files.
+        warnings: what a reader of the result must know.
+    """
+
+    bytes_to_prepare: int = 0
+    bytes_needed: dict[str, int] = field(default_factory=dict)
+    bytes_free: dict[str, int] = field(default_factory=dict)
+    reused: list[str] = field(default_factory=list)
+    recovered: list[str] = field(default_factory=list)
+    prepared_anew: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
+    bytes_to_restore: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+
+def inspect(run: dict[str, Any], source: dict[str, Any] | None = None) -> Forecast:
+    """Check the places of a run and note in it which databases exist already. Writes nothing to disk.
+
+    Args:
+        run: the `run` part of a plan. `existing_records` and `unfinished` are filled in where a database can be reused; block
+            devices get their lasting names.
+        source: where databases come from, as a plan has it: `kind` and `from`; those that are there or new ones if left out.
+
+    Raises:
+        PremisesError: with everything that stands in the way.
+    """
+    problems: list[str] = []
+    forecast = Forecast()
+    if run.get("modelled"):
+        return forecast  # nothing of it is real
+    problems += open_file_limit.too_few(run)
+    for target in run["targets"]:
+        if block_devices.is_device(Path(target["path"])):
+            problems += block_devices.settle(target, run)
+    for instance in run["instances"]:
+        problems += _unfit(Path(instance["directory"]))
+        if instance["log_directory"] != instance["directory"]:
+            problems += _unfit(Path(instance["log_directory"]))
+        try:
+            _look_at(instance, forecast, source or {"kind": "any", "from": None})
+        except FolderError as error:
+            problems.append(str(error))
+        except PermissionError as error:
+            problems.append(f"{error.filename} may not be read by this user; change its owner or name another path")
+    if forecast.bytes_to_prepare and not _opens(run):
+        problems.append(
+            "this plan opens no databases and makes none, but some of those it names are missing; prepare them first"
+        )
+    if not _opens(run):
+        forecast.warnings += [
+            f"instance {name} was not closed by its last run: pages that its log would mend count as damaged"
+            for name in forecast.recovered
+        ]
+        forecast.recovered = []
+    _count_logs(run, forecast)
+    lacking = _too_little_space(run, forecast)
+    forecast.warnings = list(dict.fromkeys(forecast.warnings))
+    if problems or lacking:
+        raise PremisesError(list(dict.fromkeys([*problems, *lacking])), None if problems else forecast)
+    return forecast
+
+
+def _look_at(instance: dict[str, Any], forecast: Forecast, source: dict[str, Any]) -> None:
+    """Find out what of an instance exists, and count what has to be made.
+
+    Raises:
+        FolderError: there is something else.
+    """
+    if source["kind"] in ("new", "restored"):
+        _make_room(instance, forecast)
+    if source["kind"] == "restored":
+        _look_at_saved(instance, forecast, Path(source["from"]))
+        return
+    found = None if source["kind"] == "new" else _existing(instance)
+    if found is not None:
+        _must_be_idle(found)
+    missing = instance["databases"]
+    if found is not None and found.is_closed:
+        missing = []
+        forecast.reused.append(instance["name"])
+        for database, records in zip(instance["databases"], found.records or [], strict=True):
+            database["existing_records"] = records
+    elif found is not None:
+        instance["unfinished"] = True
+        whole = [item for item in instance["databases"] if _is_whole(instance, item)]
+        missing = [item for item in instance["databases"] if item not in whole]
+        if whole:
+            forecast.reused.append(instance["name"])
+            forecast.recovered.append(instance["name"])
+        forecast.prepared_anew += [
+            str(database_path(instance, item)) for item in missing if database_path(instance, item).exists()
+        ]
+    if missing and source["kind"] == "existing":
+        paths = ", ".join(str(database_path(instance, item)) for item in missing)
+        raise FolderError(f"{paths} should exist and does not; make it first, or leave the source of databases open")
+    forecast.bytes_to_prepare += sum(item["size_bytes"] for item in missing)
+    for database in missing:
+        path = database_path(instance, database)
+        if block_devices.is_device(path):
+            continue
+        # What was begun is deleted first, so its space counts as free.
+        begun = path.stat().st_blocks * 512 if path.is_file() else 0
+        _need(forecast, path.parent, int(database["size_bytes"] * (1 + GROWTH_SHARE)) - begun)
+    if missing:
+        _need(forecast, Path(instance["log_directory"]), LOG_RESERVE_BYTES)
+
+
+def _make_room(instance: dict[str, Any], forecast: Forecast) -> None:
+    """Note what of ours has to go before new or restored databases come. Nothing of anybody else ever goes.
+
+    Raises:
+        FolderError: it is not ours, or a device.
+    """
+    instance["unfinished"] = False
+    for database in instance["databases"]:
+        database["existing_records"] = None
+        if block_devices.is_device(database_path(instance, database)):
+            raise FolderError(
+                "a block device can be neither restored nor begun anew; `plimsoll clean --destroy SERIAL` clears it"
+            )
+    directory = Path(instance["directory"])
+    if ownership.read(directory) is not None:
+        forecast.deleted.append(str(directory))
+        freed = sum(file.stat().st_blocks * 512 for file in directory.rglob("*") if file.is_file())
+        _need(forecast, directory, -freed)
+    elif directory.is_dir() and any(directory.iterdir()):
+        raise FolderError(
+            f"{directory} is not empty and was not made by Plimsoll; name another path, nothing is overwritten"
+        )
+
+
+def _look_at_saved(instance: dict[str, Any], forecast: Forecast, directory: Path) -> None:
+    """Compare an instance with that of a saved set.
+
+    Raises:
+        FolderError: there is no such set, or other databases are in it.
+    """
+    saved = saved_sets.read_set(directory)
+    name = instance["name"]
+    if directory.resolve().is_relative_to(Path(instance["directory"]).resolve()):
+        raise FolderError(
+            f"{directory} lies in {instance['directory']}, which is made anew; move the saved set elsewhere"
+        )
+    if name not in saved["instances"]:
+        raise FolderError(
+            f"{directory} holds {', '.join(saved['instances'])}, but no {name}; save the set from this plan"
+        )
+    there = saved["instances"][name]["identity"]
+    # A set may be restored to another place.
+    different = _differences(there | {"log_directory": instance["log_directory"]}, _identity(instance))
+    if different:
+        raise FolderError(
+            f"{name} in {directory} differs from the plan in {', '.join(different)}; save the set from this plan"
+        )
+    for database, records in zip(instance["databases"], saved["instances"][name]["records"], strict=True):
+        database["existing_records"] = records
+    size = saved_sets.size_of(saved, name)
+    forecast.restored.append(name)
+    forecast.bytes_to_restore += size
+    _need(forecast, Path(instance["directory"]), int(size * (1 + GROWTH_SHARE)))
+
+
+def begin_with(run: dict[str, Any], source: dict[str, Any] | None, expected: Forecast, say: saved_sets.Say) -> None:
+    """Delete and restore what `inspect` has foreseen.
+
+    Raises:
+        FolderError: the saved set is damaged.
+    """
+    for directory in expected.deleted:
+        remove(Path(directory))
+    for instance in run["instances"]:
+        if instance["name"] in expected.restored and source is not None:
+            _make_directories(instance)
+            # Should the copy break off, the next run finds whose the files are.
+            _mark(instance, IN_USE, None)
+            records = saved_sets.restore(instance, Path(source["from"]), say)
+            _mark(instance, CLOSED, records)
+
+
+def save_set(run: dict[str, Any], directory: Path, say: saved_sets.Say) -> None:
+    """Copy the closed databases of a run into a new saved set.
+
+    Raises:
+        FolderError: they are not closed, or the folder is not empty.
+    """
+    closed = []
+    for instance in run["instances"]:
+        marker = ownership.read(Path(instance["directory"]))
+        if marker is None or not marker.is_closed:
+            raise FolderError(
+                f"the databases of {instance['name']} are not closed; run or prepare them to the end first"
+            )
+        for database in instance["databases"]:
+            if block_devices.is_device(database_path(instance, database)):
+                raise FolderError("a database on a block device cannot be saved into a set")
+        closed.append(marker)
+    saved_sets.save(run["instances"], closed, directory, say)
+
+
+def _count_logs(run: dict[str, Any], forecast: Forecast) -> None:
+    """Logs that must all be kept need room; those that the load writes before they are counted come on top."""
+    logs = sum(phase["action"].get("logs_count", 0) for phase in run["phases"])
+    for instance in run["instances"] if logs else []:
+        _need(forecast, Path(instance["log_directory"]), int(logs * LOG_BYTES * (1 + GROWTH_SHARE)))
+
+
+def _need(forecast: Forecast, directory: Path, size: int) -> None:
+    storage = describe(directory)
+    mount = storage.mount_point
+    forecast.bytes_needed[mount] = forecast.bytes_needed.get(mount, 0) + size
+    forecast.bytes_free[mount] = storage.free_bytes
+
+
+def _too_little_space(run: dict[str, Any], forecast: Forecast) -> list[str]:
+    for path in [target["path"] for target in run["targets"]] + [item["log_directory"] for item in run["instances"]]:
+        try:
+            forecast.warnings += describe(Path(path)).warnings
+        except StorageError as error:
+            return [str(error)]
+    return [
+        f"{mount} has {forecast.bytes_free[mount] >> 20} MiB free, but the run needs about {needed >> 20} MiB; "
+        "free space or take smaller databases"
+        for mount, needed in forecast.bytes_needed.items()
+        if needed > forecast.bytes_free[mount]
+    ]
+
+
+def database_path(instance: dict[str, Any], database: dict[str, Any]) -> Path:
+    """Where a database lies: in its instance's directory, or a whole block device."""
+    return Path(instance["directory"]) / str(database["file_name"])
+
+
+def _is_whole(instance: dict[str, Any], database: dict[str, Any]) -> bool:
+    """Whether a database was prepared to its end: its header is written last. Raw files have none and are made anew."""
+    return instance["backend"] == "engine" and block_devices.holds_database(database_path(instance, database))
+
+
+def take(run: dict[str, Any]) -> None:
+    """Make the directories of a run and mark them as in use."""
+    if run.get("modelled"):
+        return
+    for instance in run["instances"] if _opens(run) else []:
+        _make_directories(instance)
+        _mark(instance, IN_USE, None)
+
+
+def _make_directories(instance: dict[str, Any]) -> None:
+    for directory in {instance["directory"], instance["log_directory"]}:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+    if instance["log_directory"] != instance["directory"]:
+        ownership.write_for_logs(Path(instance["log_directory"]), Path(instance["directory"]))
+
+
+def _opens(run: dict[str, Any]) -> bool:
+    """Whether a run opens databases; one that only reads their files leaves their markers alone."""
+    return any(phase["action"]["kind"] == "prepare" for phase in run["phases"])
+
+
+def give_back(run: dict[str, Any], outcome: dict[str, Any]) -> None:
+    """Note in the markers what the run left behind, so that a later one can go on with it."""
+    if run.get("modelled"):
+        return
+    stops = [phase for phase in outcome["phases"] if phase["kind"] == "stop"]
+    closed = bool(stops) and all(phase["complete"] for phase in stops)
+    found: list[list[dict[str, Any]]] = stops[-1]["databases"] if stops else []
+    for index, instance in enumerate(run["instances"]):
+        records = [database["records_ever"] for database in found[index]] if index < len(found) else None
+        if closed and records is not None:
+            _mark(instance, CLOSED, records)
+
+
+def move_marker(instance: dict[str, Any]) -> None:
+    """Note in a marker of ours that its instance has moved with its storage; all else must agree as ever."""
+    marker = ownership.read(Path(instance["directory"]))
+    if marker is not None:
+        moved = marker.instance | {"log_directory": instance["log_directory"]}
+        replace(marker, instance=moved).write()
+        _make_directories(instance)
+
+
+def remove(directory: Path, destroy_serials: list[str] | None = None) -> int:
+    """Delete an instance of ours: its files, its marker last, and its directories where nothing else is in them; returns the bytes freed.
+
+    Raises:
+        FolderError: it carries no marker of ours, somebody works with it, or its device may not be overwritten.
+    """
+    marker = ownership.read(directory)
+    if marker is None:
+        raise FolderError(f"{directory} carries no marker of Plimsoll; it is not deleted")
+    logs, named = marker.logs(), set(marker.file_names)
+    _must_be_idle(marker)
+    for device in marker.devices:
+        block_devices.erase(device, destroy_serials or [])
+    # The marker of the databases last: whoever is stopped in the middle can begin again.
+    return sum(_delete(place, named) for place in dict.fromkeys((logs or directory, directory)))
+
+
+def _delete(place: Path, named: set[str]) -> int:
+    """Delete what is ours in a directory, the marker last, and the directory if nothing is left; returns the bytes freed."""
+    files = [path for path in place.iterdir() if path.is_file() and not path.is_symlink()]
+    ours = [path for path in files if path.name in named or OUR_FILES.fullmatch(path.name)]
+    size = 0
+    for path in [*sorted(ours), *(path for path in files if path.name == MARKER)]:
+        size += path.stat().st_size
+        path.unlink()
+    if not any(place.iterdir()):
+        place.rmdir()
+    return size
+
+
+def _must_be_idle(marker: Marker) -> None:
+    """Refuse databases that somebody has open, as the engine locks them.
+
+    Raises:
+        FolderError: somebody has.
+    """
+    for path in (marker.directory / name for name in marker.file_names):
+        if _is_held(path):
+            raise FolderError(f"{path} is in use; stop the run that works with it first, nothing was changed")
+
+
+def _is_held(path: Path) -> bool:
+    """Whether somebody has a file locked, and keeps it; the kernel takes a while to let go of the files of a killed process."""
+    patience_ends = time.monotonic() + LOCK_PATIENCE_S
+    while True:
+        try:
+            with path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= patience_ends:
+                return True
+            time.sleep(0.005)
+        except OSError:
+            return False
+        else:
+            return False
+
+
+def _unfit(directory: Path) -> list[str]:
+    try:
+        if directory.is_symlink():
+            return [
+                f"{directory} is a symbolic link; name the directory it leads to, links are not followed when writing"
+            ]
+        existing = nearest_existing(directory)
+        storage = describe(existing)
+    except PermissionError as error:
+        return [f"{error.filename} may not be looked into by this user; change its permissions or name another path"]
+    if not existing.is_dir():
+        return [f"{existing} is a file; name a directory on the storage to be tested"]
+    if (storage.facts["file_system"] or {}).get("kind") == DEVICE_FILE_SYSTEM:
+        return [f"{directory} names no device, and directories below /dev lie in memory; check the name"]
+    if storage.read_only:
+        return [f"{existing} is on a file system mounted read-only; remount it or name another path"]
+    if not os.access(existing, os.W_OK | os.X_OK):
+        return [f"{existing} may not be written by this user; change its owner or name another path"]
+    return []
+
+
+def _existing(instance: dict[str, Any]) -> Marker | None:
+    """The marker of the databases that exist and fit, None when there are none.
+
+    Raises:
+        FolderError: there is something else.
+    """
+    directory = Path(instance["directory"])
+    if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
+        for database in instance["databases"]:
+            path = database_path(instance, database)
+            if block_devices.is_device(path) and block_devices.holds_database(path):
+                raise FolderError(
+                    f"{path} holds a database whose logs are not in {directory}; name the log_path it was made with, or "
+                    f"another device"
+                )
+        return None
+    if not directory.is_dir():
+        return None  # `_unfit` speaks of it
+    marker = ownership.read(directory)
+    if marker is None:
+        raise FolderError(
+            f"{directory} is not empty and was not made by Plimsoll; name another path, nothing is overwritten"
+        )
+    links = sorted(path.name for path in directory.iterdir() if path.is_symlink())
+    if links:
+        raise FolderError(
+            f"{directory} holds symbolic links ({', '.join(links)}); put the files there, links are not followed"
+        )
+    different = _differences(marker.instance, _identity(instance))
+    if different:
+        raise FolderError(
+            f"the databases in {directory} differ from the plan in {', '.join(different)}; "
+            f"change the plan, name another path, or delete them with `plimsoll clean {directory}`"
+        )
+    if marker.is_closed:
+        lost = [str(path) for item in instance["databases"] if not (path := database_path(instance, item)).exists()]
+        if lost:
+            raise FolderError(
+                f"{', '.join(lost)} should be there and is gone; delete the rest with `plimsoll clean {directory}`"
+            )
+    return marker
+
+
+def _differences(there: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """What an instance on disk and in the plan do not have in common, each with both values."""
+    different = [
+        f"{key} ({there.get(key)} there, {value} in the plan)"
+        for key, value in wanted.items()
+        if key != "databases" and there.get(key) != value
+    ]
+    before, now = there.get("databases", []), wanted["databases"]
+    if len(before) != len(now):
+        different.append(f"the number of databases ({len(before)} there, {len(now)} in the plan)")
+    for old, new in zip(before, now, strict=False):
+        keys = [key for key in new if old.get(key) != new[key]]
+        different += [f"{key} of {new['file_name']} ({old.get(key)} there, {new[key]} in the plan)" for key in keys]
+    return different
+
+
+def _identity(instance: dict[str, Any]) -> dict[str, Any]:
+    """What must agree before a database is used again."""
+    databases = [
+        {key: value for key, value in database.items() if key != "existing_records"}
+        for database in instance["databases"]
+    ]
+    same = ("name", "backend", "page_bytes", "log_directory", "log_framing")
+    return {"databases": databases, **{key: instance[key] for key in same}}
+
+
+def _mark(instance: dict[str, Any], state: str, records: list[int] | None) -> None:
+    Marker(Path(instance["directory"]), state, records, _identity(instance)).write()

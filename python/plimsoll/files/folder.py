@@ -1,0 +1,275 @@
+"""The run folder: which file holds what, and how such files are read and written.
+
+    plan.json  environment.json  events.log  samples.parquet  histograms.parquet  kernel-log.json  outcome.json
+    points.json where a rate was searched for: the knee chart's points; capacity.json its answer in users
+    counters.parquet
+    summary.json  verdict.json  report.html
+    repeats.json in a folder that holds the runs of a repeated run
+    hosts.json in a folder that holds the runs of several hosts
+
+Each stage writes its own files and edits nobody else's, so a later stage can be redone without the disk under test.
+JSON files carry a `schema_version`. `events.log` has one JSON object a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from plimsoll.files.sanitize import parse_json
+
+PLAN = "plan.json"
+ENVIRONMENT = "environment.json"
+EVENTS = "events.log"
+SAMPLES = "samples.parquet"
+HISTOGRAMS = "histograms.parquet"
+COUNTERS = "counters.parquet"
+KERNEL_LOG = "kernel-log.json"
+DEVICE_ERRORS = "device-errors.json"
+CONTENT = "content.json"
+OUTCOME = "outcome.json"
+POINTS = "points.json"
+SUMMARY = "summary.json"
+VERDICT = "verdict.json"
+CAPACITY = "capacity.json"
+#: Only where a crash has cut the run off and it went on.
+GAPS = "gaps.json"
+#: In the folder that holds the runs of a repeated run, beside their folders.
+REPEATS = "repeats.json"
+#: In the folder that holds the runs of several hosts at once, beside their folders.
+HOSTS = "hosts.json"
+REPORT = "report.html"
+#: Only there while a run goes on.
+PROGRESS = "progress.json"
+#: What a run in the background would have shown.
+TERMINAL = "terminal.log"
+
+#: Only in folders of imported runs: the report as the other tool wrote it, and what does not add up in it.
+REPORTED = "reported.json"
+CONSISTENCY = "consistency.json"
+
+#: Where run folders go unless the user names one.
+DEFAULT_PARENT = Path("runs")
+#: Said of names of files that may hold any bytes but not these.
+NO_TEXT = "is no text in UTF-8, or holds a zero"
+#: What of a plan's name goes into that of its folder.
+NAME_CHARACTERS_MAX = 100
+#: Larger than that of any run; all of it is kept in memory.
+JSON_BYTES_MAX = 256 << 20
+_UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class FolderError(Exception):
+    """A run folder that cannot be used; the message says why and what to do."""
+
+
+def printable(path: Path) -> str:
+    """A path as it can be printed; bytes that are no text are escaped."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def unusable_name(text: str | None) -> str | None:
+    """A path that neither stands in a text file nor goes to the system, as it can be printed; None for one that does."""
+    if text is None:
+        return None
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return printable(Path(text))
+    return text.replace("\0", "\\0") if "\0" in text else None
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file whole or not at all."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    with replacing(path) as unfinished, unfinished.open("x", encoding="utf-8") as file:
+        file.write(text)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new file, which takes the place of `path` once it is whole.
+
+    A link that somebody has put there is replaced and not followed. The file has a name until then that nobody else has, so that nothing
+    that lies beside it is written over.
+    """
+    unfinished = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        yield unfinished
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file of a run folder.
+
+    Raises:
+        FolderError: it is missing or damaged.
+    """
+    try:
+        return parse_json(_whole(path))
+    except FileNotFoundError as error:
+        raise FolderError(f"{path} is missing; is {path.parent} the folder of a run?") from error
+    except (OSError, ValueError) as error:
+        raise FolderError(f"{path} cannot be read: {error}") from error
+
+
+def _whole(path: Path, errors: str = "strict") -> str:
+    """All of a text file; what does not fit into memory is not read.
+
+    Raises:
+        FolderError: it is too large.
+    """
+    if path.stat().st_size > JSON_BYTES_MAX:
+        raise FolderError(f"{path} cannot be read: it is larger than {JSON_BYTES_MAX >> 20} MiB")
+    return path.read_text(encoding="utf-8", errors=errors)
+
+
+def inner(parent: Path, name: Any) -> Path:
+    """The folder of a run that a file of the folder around it names.
+
+    Raises:
+        FolderError: the name leads elsewhere; what is done to a folder is done to nothing beside it.
+    """
+    path = parent / str(name)
+    if not isinstance(name, str) or path.name != name or path.is_symlink():
+        raise FolderError(f"{parent} names {str(name)[:80]!r} as the folder of a run, which does not lie in it")
+    return path
+
+
+def new_folder(name: str, wanted: Path | None) -> Path:
+    """Make the folder of a new run.
+
+    Args:
+        name: the plan's name, part of the folder's name unless one is wanted.
+        wanted: the folder the user named. It may hold an earlier run, which is then replaced; what else lies there stays.
+
+    Raises:
+        FolderError: the wanted folder holds something that is not a run, or one that goes on.
+    """
+    if wanted is None:
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        # The name comes out of a plan, and plans come from anybody: it must not lead anywhere else.
+        plain = _UNUSUAL.sub("-", name).strip(".-")[:NAME_CHARACTERS_MAX] or "run"
+        folder = DEFAULT_PARENT / f"{plain}-{stamp}"
+        suffix = 1
+        while folder.exists():
+            suffix += 1
+            folder = DEFAULT_PARENT / f"{plain}-{stamp}-{suffix}"
+        folder.mkdir(parents=True)
+        return folder.absolute()
+    if (shown := unusable_name(str(wanted.absolute()))) is not None:
+        raise FolderError(f"{shown} {NO_TEXT}; name another folder for the run")
+    if wanted.exists() and not wanted.is_dir():
+        raise FolderError(f"{wanted} is a file; name a folder for the run")
+    present = {path.name for path in wanted.iterdir()} if wanted.exists() else set()
+    ours = {
+        PLAN,
+        ENVIRONMENT,
+        EVENTS,
+        SAMPLES,
+        HISTOGRAMS,
+        COUNTERS,
+        KERNEL_LOG,
+        DEVICE_ERRORS,
+        CONTENT,
+        OUTCOME,
+        POINTS,
+        CAPACITY,
+        GAPS,
+        SUMMARY,
+        VERDICT,
+        REPORT,
+        PROGRESS,
+        TERMINAL,
+        REPORTED,
+        CONSISTENCY,
+    }
+    if present and not _holds_run(wanted):
+        raise FolderError(f"{wanted} is not empty and holds no run; name another folder, nothing is overwritten")
+    if goes_on(wanted):
+        raise FolderError(f"{wanted} belongs to a run that goes on; name another folder, or stop that run first")
+    for file_name in present & ours:
+        (wanted / file_name).unlink()
+    for path in [*wanted.glob("before-gap-*"), wanted / "samples.parts"]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+    wanted.mkdir(parents=True, exist_ok=True)
+    return wanted.absolute()
+
+
+def _holds_run(home: Path) -> bool:
+    """Whether the plan in a folder is one of ours; other programs have files of that name too."""
+    try:
+        plan = read_json(home / PLAN)
+    except FolderError:
+        return False
+    return isinstance(plan, dict) and "schema_version" in plan and "run" in plan
+
+
+def goes_on(home: Path) -> bool:
+    """Whether the process of a run still works in its folder."""
+    try:
+        number = read_json(home / PROGRESS)["process_id"]
+    except (FolderError, LookupError, TypeError):
+        return False
+    return number != os.getpid() and lives(number)
+
+
+def lives(process_id: Any) -> bool:
+    """Whether a process is there and is one of ours; its number may have gone to another."""
+    try:
+        command = Path(f"/proc/{process_id}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"plimsoll" in command
+
+
+def require_single(folder: Path, verb: str) -> None:
+    """Refuse a folder that holds several runs, for what can only be done with one.
+
+    Args:
+        folder: what the user named.
+        verb: what is to be done with a run, as in "watch".
+
+    Raises:
+        FolderError: it holds several; the message names the first of them.
+    """
+    if (folder / REPEATS).exists():
+        raise FolderError(f"{folder} holds a repeated run; {verb} one of its runs: {folder / 'run-1'}")
+    if (folder / HOSTS).exists():
+        raise FolderError(f"{folder} holds the runs of several hosts; {verb} one of them: {folder / 'host-1'}")
+
+
+def read_events(folder: Path) -> list[dict[str, Any]]:
+    """The events of a run, oldest first; an unfinished last line, and what is no event, are left out.
+
+    Raises:
+        FolderError: there are too many to be kept in memory.
+    """
+    events = []
+    path = folder / EVENTS
+    if not path.exists():
+        return []
+    # A name in an event may hold what Python takes for another end of a line.
+    for line in _whole(path, "replace").split("\n"):
+        try:
+            event = parse_json(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            events.append(event)
+    return events

@@ -1,0 +1,104 @@
+"""Whole block devices as targets: what must be true before one is written.
+
+The native side refuses a device again when it opens it, whatever happens here: without the typed serial, while anybody uses
+it, or while it carries anybody's signature. Asking first gives all reasons at once, and before anything else was done.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from plimsoll import _native
+from plimsoll.files.folder import FolderError
+from plimsoll.host.probe import StorageError, describe
+
+#: The magic number of an ESE database header, at its place.
+_MAGIC_AT, _MAGIC = 4, bytes.fromhex("efcdab89")
+#: Names here lead to devices, also to one that is not plugged in.
+_DEVICE_NAMES = Path("/dev/disk")
+GROWTH_SHARE = 0.25
+
+
+def is_device(path: Path) -> bool:
+    """Whether a path means a whole block device rather than a directory."""
+    try:
+        return path.is_block_device() or path.is_relative_to(_DEVICE_NAMES)
+    except OSError:  # a name that is too long names nothing
+        return False
+
+
+def settle(target: dict[str, Any], run: dict[str, Any]) -> list[str]:
+    """Call a target's device by its lasting name, and say what keeps it from being written.
+
+    Args:
+        target: a target whose path is a device; the path is replaced.
+        run: the `run` part of the plan; databases on the device are renamed with it.
+    """
+    given = target["path"]
+    if not Path(given).exists():
+        return [f"{given} does not exist; `lsblk -o NAME,SERIAL,SIZE` lists the devices of this machine"]
+    try:
+        device: dict[str, Any] = describe(Path(given)).facts["device"]
+    except StorageError as error:
+        return [str(error)]
+    name = device["by_id"] or f"/dev/{device['kernel_name']}"
+    target["path"] = name
+    sizes = []
+    for instance in run["instances"]:
+        for database in instance["databases"]:
+            if database["file_name"] == given:
+                database["file_name"] = name
+                sizes.append(database["size_bytes"])
+    return [f"{name} cannot be used: {reason}" for reason in _obstacles(device, run["destroy_serials"], sizes)]
+
+
+def _obstacles(device: dict[str, Any], destroy_serials: list[str], sizes: list[int]) -> list[str]:
+    found = list(device["obstacles"])
+    serial = device["consent_token"]
+    if serial not in destroy_serials:
+        given = f", not {', '.join(destroy_serials)}" if destroy_serials else ""
+        found.append(
+            f"everything on it would be lost, and nobody has agreed to that; its serial is {serial}{given}: "
+            f"give --destroy {serial} if this is the device you mean"
+        )
+    capacity = device["size_bytes"] or 0
+    for size in sizes:
+        if size * (1 + GROWTH_SHARE) > capacity:
+            found.append(
+                f"it holds {capacity >> 20} MiB, but a database of {size >> 20} MiB and its growth need "
+                f"{int(size * (1 + GROWTH_SHARE)) >> 20} MiB; lower database_size_mib"
+            )
+    return found
+
+
+def holds_database(path: Path) -> bool:
+    """Whether a file or device begins with the header of a database."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return os.pread(descriptor, len(_MAGIC), _MAGIC_AT) == _MAGIC
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def erase(device: str, destroy_serials: list[str]) -> None:
+    """Blank the header of a database of ours on a device, so that the device counts as empty.
+
+    Raises:
+        FolderError: the device may not be written.
+    """
+    serial = describe(Path(device)).facts["device"]["consent_token"] if Path(device).exists() else None
+    if serial is None:
+        raise FolderError(f"{device} does not exist; plug it in, or delete the directory of its logs yourself")
+    if serial not in destroy_serials:
+        raise FolderError(f"the database on {device} is deleted only with --destroy {serial}, its serial")
+    try:
+        _native.erase_device(device, destroy_serials)
+    except (_native.DiskError, _native.ConfigError) as error:
+        raise FolderError(str(error)) from error

@@ -1,0 +1,1 @@
+"""Jetstress: configurations read and written, reports and test logs read."""

@@ -1,0 +1,1 @@
+"""Published papers: the text of their reports, read into tables and checked."""

@@ -1,0 +1,78 @@
+"""What every page is put together from: charts, chapters, the templates and their style."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from plimsoll.pages.tables import Table, shown
+
+STATUS_WORDS = {
+    "pass": "✓ within its limit",
+    "fail": "✗ beyond its limit",
+    "not_evaluated": "? not evaluated",
+    "not_applicable": "not applicable",
+    "pass predicted": "✓ predicted within its limit",
+    "fail predicted": "✗ predicted beyond its limit",
+    "not_evaluated predicted": "? too close to its limit to call",
+}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart with its table behind it."""
+
+    name: str
+    title: str
+    description: str
+    spec: dict[str, Any]
+    table: Table
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A part of the report: tables, then charts."""
+
+    id: str
+    title: str
+    tables: list[Table]
+    charts: list[Chart] = field(default_factory=list)
+
+
+def template_environment() -> Environment:
+    """What the templates of all pages are rendered with."""
+    page = Environment(
+        loader=PackageLoader("plimsoll.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page.filters["anchor"] = lambda title: re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    page.filters["status_word"] = lambda status: STATUS_WORDS.get(status, status)
+    page.filters["used_words"] = lambda share: f"{shown(100 * share)} % of it used"
+    page.filters["lower_first"] = lambda title: title[:1].lower() + title[1:]
+    page.filters["breakable"] = _breakable
+    return page
+
+
+def page_style() -> Markup:
+    """The style sheet that every page carries within itself."""
+    return Markup(files("plimsoll.pages").joinpath("templates/page.css").read_text(encoding="utf-8"))
+
+
+def _breakable(text: str) -> Markup:
+    """Text that may be broken behind the slashes of a path, and is not broken elsewhere while there is room."""
+    return Markup("/<wbr>").join(text.split("/"))
+
+
+def safe_json(value: Any) -> str:
+    """JSON that can stand inside a script element whatever the plan's names are."""
+    text = json.dumps(value, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,1 @@
+"""From a plan to a verdict: forecast, qualify, repeat, and runs in the background."""

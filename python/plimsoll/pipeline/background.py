@@ -1,0 +1,74 @@
+"""Leaving a run to the background, and asking after it: the run folder is all that the two sides share.
+
+The run goes on in a session of its own, so that closing the terminal does not reach it; `kill PID` stops it cleanly. A folder
+whose run has ended has an outcome; one whose process is gone without an outcome was killed, and its databases are recovered by
+the next run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from plimsoll.files import folder
+
+RUNNING, ENDED, KILLED, STARTING = "running", "ended", "killed", "starting"
+#: A process that was just started has this long to write its first file.
+STARTING_S = 30.0
+
+
+def leave_to_background(run_folder: Path) -> None:
+    """Fork: the caller's terminal gets its prompt back, the child returns from here and carries on."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child:
+        print(f"running in the background as process {child}; run folder: {run_folder}")
+        print(f"  plimsoll status {run_folder}")
+        print(f"  plimsoll watch {run_folder}")
+        print(f"  kill {child}          stops it cleanly and keeps what was measured")
+        sys.stdout.flush()
+        os._exit(0)
+    os.setsid()
+    log = os.open(run_folder / folder.TERMINAL, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for descriptor, target in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(descriptor, target)
+
+
+def state_of(run_folder: Path) -> dict[str, Any]:
+    """Whether a run goes on, and what is known of it.
+
+    Raises:
+        FolderError: the folder holds no run.
+    """
+    if (run_folder / folder.REPEATS).exists():
+        return _state_of_series(run_folder)
+    if not (run_folder / folder.PLAN).exists() and not (run_folder / folder.TERMINAL).exists():
+        raise folder.FolderError(f"{run_folder} holds no run")
+    if (run_folder / folder.VERDICT).exists():
+        found = folder.read_json(run_folder / folder.VERDICT)
+        return {"state": ENDED, "result": found["result"], "headline": found["headline"]}
+    progress = run_folder / folder.PROGRESS
+    if progress.exists():
+        shown: dict[str, Any] = folder.read_json(progress)
+        return {"state": RUNNING if folder.lives(shown["process_id"]) else KILLED, **shown}
+    age_s = time.time() - max(path.stat().st_mtime for path in run_folder.iterdir())
+    return {"state": STARTING if age_s < STARTING_S else KILLED}
+
+
+def _state_of_series(parent: Path) -> dict[str, Any]:
+    """Of a repeated run: that of the whole when it has ended, otherwise that of the run that goes on."""
+    content = folder.read_json(parent / folder.REPEATS)
+    if content["finished"]:
+        return {"state": ENDED, "result": content["result"], "headline": content["headline"]}
+    runs = content["runs"]
+    if not runs:
+        return {"state": STARTING}
+    last = state_of(folder.inner(parent, runs[-1]["folder"]))
+    # Between two runs of a series that lives there are only moments.
+    age_s = time.time() - (parent / folder.REPEATS).stat().st_mtime
+    return last | ({"state": STARTING if age_s < STARTING_S else KILLED} if last["state"] == ENDED else {})

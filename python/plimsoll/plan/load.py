@@ -1,0 +1,185 @@
+"""How hard a workload presses: exactly one of several ways, checked and completed.
+
+    load = { sessions = 3 }                          sessions that wait for the storage (a closed load)
+    load = { target_iops = 240 }                     arrivals at the rate that makes so much database I/O
+    load = { users = 1000, profile = "heavy" }       the same, from users and what one of them makes
+    load = { transactions_per_s = 100 }              arrivals at a stated rate
+    load = { search = "max" }                        arrivals at the highest rate that keeps the limits
+
+Arrivals keep their schedule whatever the storage does (an open load); sessions slow down with it. What a user makes comes
+from the sizing's profiles and guidance, so that a test and a sizing of the same users agree.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll import settings
+from plimsoll.inputs.schema import Collector, Field, Flag, Number, Text
+from plimsoll.sizing.guidance import editions, profiles
+from plimsoll.sizing.iops import iops_per_user
+
+SPACINGS = ("poisson", "regular")
+#: Which edition's guidance tells what a user of a test's edition makes.
+GUIDANCE = {"2010": "exchange_2010", "2013": "exchange_2013"}
+
+LOAD_FIELDS = {
+    "sessions": Field(Number(1, 100_000, whole=True), meaning="sessions; with search, those of the warm-up"),
+    "shared": Field(Flag(), meaning="whether sessions are one pool over all databases"),
+    "target_iops": Field(Number(0.1, 1e9), meaning="database reads and writes per second"),
+    "users": Field(Number(1, 1e9, whole=True), meaning="users whose database I/O is the target"),
+    "profile": Field(Text(tuple(profiles())), meaning="what a user does in a day"),
+    "iops_per_user": Field(Number(0.0001, 1000), meaning="database I/O of one user, instead of a profile"),
+    "throughput_percent": Field(
+        Number(0.1, 1000), meaning="share of the target, or of what a search found, that is loaded"
+    ),
+    "transactions_per_s": Field(Number(0.01, 1e9), meaning="transactions that arrive per second"),
+    "search": Field(Text(("max",)), meaning="look for the highest rate that keeps the limits"),
+    "spacing": Field(Text(SPACINGS), meaning="how arrivals are spaced: independently or evenly"),
+    "step_s": Field(Number(1, 86400), meaning="how long a search measures one rate"),
+    "settle_s": Field(Number(0, 3600), meaning="how long a search lets a new rate run before it measures"),
+    "tolerance_percent": Field(Number(0.1, 50), meaning="how narrow a search must become"),
+}
+
+#: Which key says how to load, and which others go with it.
+WAYS: dict[str, tuple[str, ...]] = {
+    "sessions": ("shared",),
+    "target_iops": ("spacing", "throughput_percent"),
+    "users": ("profile", "iops_per_user", "spacing", "throughput_percent"),
+    "transactions_per_s": ("spacing",),
+    "search": ("sessions", "shared", "spacing", "step_s", "settle_s", "tolerance_percent", "throughput_percent"),
+}
+
+
+def complete_load(
+    given: dict[str, Any] | None,
+    edition_name: str,
+    plan: dict[str, Any],
+    path: tuple[str | int, ...],
+    collector: Collector,
+) -> dict[str, Any]:
+    """The load as Rust is given it.
+
+    Args:
+        given: the checked `load` table, absent keys None; None for the edition's sessions.
+        edition_name: whose habits fill in what is absent.
+        plan: the checked plan, for the limit set and the pool of sessions.
+        path: where the table stands, for mistakes.
+        collector: takes the mistakes.
+    """
+    stated = {key: value for key, value in (given or {}).items() if value is not None}
+    edition = settings.editions()[edition_name]
+    way = _way(stated, path, collector) if stated else "sessions"
+    sessions = {
+        "sessions": stated.get("sessions", edition["sessions"]),
+        "shared": stated.get("shared", edition["sessions_shared"]),
+    }
+    if way == "sessions":
+        return sessions
+    arrivals = {"spacing": stated.get("spacing", settings.ARRIVALS["spacing"]), "sessions_max": plan["sessions_max"]}
+    if way == "transactions_per_s":
+        return {"transactions_per_s": float(stated["transactions_per_s"]), **arrivals}
+    if way == "search":
+        search = {
+            key: float(stated.get(key, settings.SEARCH[key])) for key in ("step_s", "settle_s", "tolerance_percent")
+        }
+        share = float(stated.get("throughput_percent", 100))
+        kept = {"criteria": criteria(plan["limits"]), "throughput_percent": share}
+        return {"search": "max", **sessions, **arrivals, **search, **kept}
+    target = stated["target_iops"] if way == "target_iops" else _of_users(stated, edition_name, path, collector)
+    return {
+        "target_iops": target * stated.get("throughput_percent", 100) / 100,
+        **arrivals,
+        "io_per_transaction_assumed": settings.ARRIVALS["io_per_transaction_assumed"],
+        "calibrate_s": settings.ARRIVALS["calibrate_s"],
+    }
+
+
+def _way(stated: dict[str, Any], path: tuple[str | int, ...], collector: Collector) -> str:
+    """The one key that says how to load; `sessions` beside `search` are those of the warm-up."""
+    found = [way for way in WAYS if way in stated and not (way == "sessions" and "search" in stated)]
+    known = ", ".join(f"`{way}`" for way in WAYS)
+    if len(found) != 1:
+        several = " and ".join(found) or "nothing"
+        collector.add(path, f"says {several} of what may be loaded", f"write exactly one of {known}")
+        return "sessions"
+    way = found[0]
+    for key in stated:
+        if key != way and key not in WAYS[way]:
+            collector.add((*path, key), f"means nothing beside `{way}`", "remove it")
+    return way
+
+
+def _of_users(stated: dict[str, Any], edition_name: str, path: tuple[str | int, ...], collector: Collector) -> float:
+    """The database I/O of so many users, without headroom: a test adds its own by `throughput_percent`."""
+    if ("profile" in stated) == ("iops_per_user" in stated):
+        collector.add(path, "needs what a user makes", "write either `profile` or `iops_per_user`")
+        return 1.0
+    if "iops_per_user" in stated:
+        return float(stated["users"] * stated["iops_per_user"])
+    if edition_name not in GUIDANCE:
+        hint = "write `iops_per_user`, or take edition 2010 or 2013"
+        collector.add((*path, "profile"), f"is not published for edition {edition_name}", hint)
+        return 1.0
+    return float(stated["users"]) * profile_iops(stated["profile"], edition_name)
+
+
+def profile_iops(profile: str, edition_name: str) -> float:
+    """Database I/O of one user of a profile, without headroom and with the store in copies.
+
+    >>> profile_iops("heavy", "2010")
+    0.1
+    """
+    guidance = editions()[GUIDANCE[edition_name]]
+    return round(iops_per_user(profiles()[profile].messages_per_day, guidance, standalone=False).value, 9)
+
+
+def criteria(limit_set: str) -> list[dict[str, Any]]:
+    """What a rate must keep while it is looked for: means and rates of the limit set; the judged phase looks at the rest."""
+    return [
+        {key: check[key] for key in ("name", "metric", "statistic")} | {"limit": check["limit"][limit_set]}
+        for check in settings.limits()["check"]
+        if check["statistic"] in ("mean", "per_s")
+    ]
+
+
+def described(load: dict[str, Any]) -> str:
+    """A completed load in words.
+
+    >>> described({"sessions": 3, "shared": False})
+    '3 sessions for each database'
+    """
+    if "search" in load:
+        return "arrivals at the highest rate that keeps the limits"
+    if "target_iops" in load:
+        return f"arrivals for {load['target_iops']:g} database IOPS"
+    if "transactions_per_s" in load:
+        return f"{load['transactions_per_s']:g} transactions per second arrive"
+    return f"{load['sessions']} sessions {'in all' if load['shared'] else 'for each database'}"
+
+
+def mistakes_of_phases(plan: dict[str, Any], workloads: list[dict[str, Any]], collector: Collector) -> None:
+    """Loads and phases that do not fit: a target that is never measured, a search that never happens."""
+    names = [workload["name"] for workload in workloads]
+    warmed: set[str] = set()
+    searched: set[str] = set()
+    for index, phase in enumerate(plan["phase"]):
+        running = phase["workloads"] if phase["workloads"] is not None else names
+        loads = {workload["name"]: workload["load"] for workload in workloads if workload["name"] in running}
+        searching = [name for name, load in loads.items() if "search" in load]
+        match phase["kind"]:
+            case "warm_up":
+                warmed.update(loads)
+            case "search":
+                searched.update(searching)
+                if len(searching) != 1:
+                    message = f"has {len(searching)} workloads that search, but needs exactly one"
+                    collector.add(("phase", index), message, 'write load = { search = "max" } in one of them')
+            case "measure" | "generate_logs":
+                for name, load in loads.items():
+                    if "target_iops" in load and name not in warmed:
+                        hint = "put a phase of kind warm_up before it: there the I/O of a transaction is measured"
+                        collector.add(("phase", index), f"aims at IOPS with {name}, which never warmed up", hint)
+                    if "search" in load and name not in searched:
+                        hint = "put a phase of kind search before it"
+                        collector.add(("phase", index), f"measures {name}, whose rate is never looked for", hint)

@@ -1,0 +1,167 @@
+"""The machine under test: durable work below, and the witness told of each acknowledgement as soon as it is known.
+
+An acknowledgement leaves after the storage has said that the data is durable, never before. While the witness is too far behind the
+work waits, so that no amount of evidence is ever only under way; and when the witness is gone the work ends.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from plimsoll.powercut.witness import END, GREETING, READY, TICK, TICK_S, WitnessError, address_of
+
+if TYPE_CHECKING:
+    from plimsoll import _native
+
+#: A witness that says nothing for so long is gone.
+PATIENCE_S = 30.0
+#: Acknowledgements are waited for this long at once.
+LOOK_S = 0.2
+#: Storage that makes nothing durable for so long is spoken of.
+STALL_S = 30.0
+#: How long storage may take to let go of the work when it is to end.
+LEAVE_S, LEAVE_LOOK_S = 30.0, 0.05
+LETTERS = {"commit": "c", "mark": "m"}
+
+
+@dataclass
+class Progress:
+    """How far the work is.
+
+    Attributes:
+        commits: acknowledged.
+        marks: acknowledged.
+        confirmed: how many of both lie on the witness's disk.
+    """
+
+    commits: int = 0
+    marks: int = 0
+    confirmed: int = 0
+
+    def add(self, lines: list[tuple[str, int, int, int, int]]) -> None:
+        """Count acknowledgements."""
+        commits = sum(line[0] == "commit" for line in lines)
+        self.commits += commits
+        self.marks += len(lines) - commits
+
+
+class Link:
+    """The connection to the witness."""
+
+    def __init__(self, address: str, description: dict[str, Any], patience_s: float = PATIENCE_S) -> None:
+        """Connect and introduce the run.
+
+        Raises:
+            WitnessError: nobody is there, or somebody else.
+        """
+        host, port = address_of(address, "--witness")
+        self._name = f"{host}:{port}"
+        try:
+            self._socket = socket.create_connection((host, port), timeout=patience_s)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._send(GREETING + json.dumps(description))
+            self._answers = self._socket.makefile("r", encoding="ascii", errors="replace")
+            answer = self._answers.readline().strip()
+        except TimeoutError as error:
+            raise WitnessError(
+                f"--witness: {self._name} does not answer; is it a witness, does it hear another machine, does this one reach it?"
+            ) from error
+        except (OSError, UnicodeError) as error:
+            reason = (getattr(error, "strerror", None) or str(error)).lower()
+            raise WitnessError(
+                f"--witness: {self._name}: {reason}; start `plimsoll witness` there, and see that this machine reaches it"
+            ) from error
+        if answer != READY:
+            raise WitnessError(f"--witness: {self._name} answered {answer[:80]!r}; is it a witness, and a free one?")
+        # Whoever speaks to an address of its own speaks from it.
+        self.is_here = self._socket.getpeername()[0] == self._socket.getsockname()[0]
+        self.confirmed = 0
+        self.lost: str | None = None
+        threading.Thread(target=self._listen, name="plimsoll-witness", daemon=True).start()
+
+    def tell(self, lines: list[tuple[str, int, int, int, int]]) -> None:
+        """Send acknowledgements; an empty list says that the machine still lives.
+
+        Raises:
+            WitnessError: the witness is gone.
+        """
+        said = [
+            f"{LETTERS[kind]} {lane} {sequence} {number} {started}" for kind, lane, sequence, number, started in lines
+        ]
+        try:
+            self._send("\n".join(said or [TICK]))
+        except OSError as error:
+            self.lost = self.lost or (error.strerror or str(error)).lower()
+        if self.lost is not None:
+            raise WitnessError(f"the witness {self._name} is gone: {self.lost}")
+
+    def end(self) -> None:
+        """Leave of our own will."""
+        try:
+            self._send(END)
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            return
+
+    def _send(self, text: str) -> None:
+        self._socket.sendall((text + "\n").encode("ascii"))
+
+    def _listen(self) -> None:
+        try:
+            for answer in self._answers:
+                if not answer.strip().isdigit():
+                    raise OSError(f"it said {answer.strip()[:60]!r}")
+                self.confirmed = int(answer)
+            self.lost = self.lost or "it has closed the link"
+        except (OSError, ValueError) as error:
+            self.lost = self.lost or str(error)
+
+
+def carry_on(
+    native: _native.Powercut, link: Link, show: Callable[[Progress], None], warn: Callable[[str], None]
+) -> Progress:
+    """Tell the witness of everything until the work is over.
+
+    Raises:
+        WitnessError: the witness is gone; the work was asked to stop.
+        KeyboardInterrupt: the user wants to stop; the work was asked to.
+    """
+    progress = Progress()
+    said_at = shown_at = heard_at = time.monotonic()
+    has_warned = False
+    try:
+        while (lines := native.next_acknowledged(LOOK_S)) is not None:
+            now = time.monotonic()
+            if lines or now - said_at >= TICK_S:
+                link.tell(lines)
+                said_at = now
+            if lines:
+                heard_at, has_warned = now, False
+            elif now - heard_at >= STALL_S and not has_warned:
+                has_warned = True
+                warn(f"nothing has become durable for {STALL_S:.0f} s; the storage does not answer")
+            progress.add(lines)
+            progress.confirmed = link.confirmed
+            native.confirm(link.confirmed)
+            if now - shown_at >= 1:
+                shown_at = now
+                show(progress)
+    except (WitnessError, KeyboardInterrupt):
+        native.stop()
+        raise
+    return progress
+
+
+def leave(native: _native.Powercut) -> bool:
+    """Wait for work that was asked to stop; false when the storage does not let go of it."""
+    native.stop()
+    deadline = time.monotonic() + LEAVE_S
+    while not native.is_over() and time.monotonic() < deadline:
+        time.sleep(LEAVE_LOOK_S)
+    return native.is_over()

@@ -1,0 +1,179 @@
+"""Tables that the published reports lack: latency in detail, the load generator itself, and the circumstances of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll.pages.tables import Table, size_shown
+
+_LATENCIES = (
+    ("latency_ms_mean", "Mean"),
+    ("latency_ms_mean_of_samples", "Mean of samples"),
+    ("latency_ms_p50", "p50"),
+    ("latency_ms_p90", "p90"),
+    ("latency_ms_p95", "p95"),
+    ("latency_ms_p99", "p99"),
+    ("latency_ms_p999", "p99.9"),
+    ("latency_ms_max", "Max"),
+)
+
+
+def latency_detail(summary: dict[str, Any]) -> Table:
+    """Every latency of every place, from the weighted mean to the longest single transfer."""
+    rows: list[list[Any]] = []
+    for metric, title, places in (
+        ("database_read", "Database reads", summary["databases"]),
+        ("database_write", "Database writes", summary["databases"]),
+        ("log_write", "Log writes", summary["instances"]),
+    ):
+        for place in [*places, {**summary["total"], "name": "All"}]:
+            rows.append([f"{title}, {place['name']}", *(place[metric].get(key) for key, _ in _LATENCIES)])
+    seconds = summary["window"]["published_interval_s"]
+    note = (
+        f"Milliseconds. “Mean” is weighted by operations and is what is judged. “Mean of samples” is what the published tool "
+        f"printed: the plain mean of the means of intervals of {seconds} s, empty ones counted as zero."
+    )
+    return Table("Latency in detail", ["What", *(title for _, title in _LATENCIES)], rows, note)
+
+
+def responses(summary: dict[str, Any]) -> Table:
+    """Response times of transactions."""
+    keys = ("per_s", "response_ms_mean", "response_ms_p50", "response_ms_p99", "response_ms_p999", "response_ms_max")
+    rows: list[list[Any]] = [
+        [f"{item['workload']}, {item['operation']}", *(item[key] for key in keys)] for item in summary["operations"]
+    ]
+    rows.append(["All", *(summary["total"]["transactions"][key] for key in keys)])
+    headings = ["Transaction", "Per s", "Mean ms", "p50 ms", "p99 ms", "p99.9 ms", "Max ms"]
+    note = "From the intended start to the end of the commit."
+    return Table("Response times of transactions", headings, rows, note, has_total=True)
+
+
+def instances(summary: dict[str, Any]) -> Table:
+    """Cache and queue of each instance."""
+    rows = []
+    for instance in summary["instances"]:
+        cache, in_flight = instance["cache_used_bytes"], instance["in_flight"]
+        limited = bool(instance["cache_limit_bytes"])
+        rows.append(
+            [
+                instance["name"],
+                size_shown(cache["mean"]) if cache and limited else None,
+                size_shown(instance["cache_limit_bytes"]) if limited else None,
+                instance["page_fault_stalls_per_s"],
+                in_flight["mean"] if in_flight else None,
+                in_flight["max"] if in_flight else None,
+            ]
+        )
+    headings = [
+        "Instance",
+        "Cache used, mean",
+        "Cache limit",
+        "Page fault stalls/s",
+        "I/O in flight, mean of samples",
+        "I/O in flight, most",
+    ]
+    return Table("Cache and queue of each instance", headings, rows)
+
+
+def generator(summary: dict[str, Any]) -> Table:
+    """How the load generator itself did."""
+    found = summary["generator"]
+    rows = [
+        ["Busy, mean of samples", _percent(found["executor_busy_mean"])],
+        ["Busy, busiest sample", _percent(found["executor_busy_max"])],
+        ["Time between two looks at completions, p99 (ms)", found["reap_gap_ms_p99"]],
+        ["Arrivals behind their schedule, p99 (ms)", found.get("arrival_lag_ms_p99")],
+        ["Operations that met a deleted record", summary["total"]["missing_records"]],
+        ["Operations that met a record in use", summary["total"]["write_conflicts"]],
+    ]
+    return Table("The load generator itself", [], [row for row in rows if row[1] is not None])
+
+
+def _percent(share: float | None) -> str | None:
+    return None if share is None else f"{100 * share:.1f} %"
+
+
+def phases(summary: dict[str, Any]) -> Table:
+    """What the run did, step by step."""
+    rows = [[item["name"], item["start_utc"], item["seconds"], item["complete"]] for item in summary["phases"]]
+    return Table("Phases", ["Phase", "Started", "Seconds", "Complete"], rows)
+
+
+def environment_tables(environment: dict[str, Any], notes: dict[str, str]) -> list[Table]:
+    """The host, the storage under each target, and what the user added by hand."""
+    tables = [_machine(environment)]
+    for title, key in (("Network adapters", "network"), ("Disks of the host", "disks")):
+        found = environment.get(key) or []
+        if found:
+            names = list(dict.fromkeys(name for item in found for name in item))
+            headings = [name.removesuffix("_bytes").replace("_", " ").capitalize() for name in names]
+            rows = [[_device_value(name, item.get(name)) for name in names] for item in found]
+            tables.append(Table(title, headings, rows))
+    tables += _smart(environment.get("smart") or [])
+    tables += [_target(target) for target in environment["targets"]]
+    if notes:
+        note = "Added by hand; Plimsoll did not look at any of it."
+        tables.append(Table("Stated by those who ran the test", [], [list(pair) for pair in notes.items()], note))
+    return tables
+
+
+def _smart(found: list[dict[str, Any]]) -> list[Table]:
+    """What the drives under test said of their own health before the run, and why others said nothing."""
+    rows = [
+        [
+            item["disk"],
+            {True: "yes", False: "NO", None: "not told"}[item["healthy"]],
+            item["life_used_percent"],
+            ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in item["counters"].items()) or None,
+            item["reason"] or "read",
+        ]
+        for item in found
+    ]
+    headings = ["Disk", "Healthy by its own word", "Life used %", "Counters", "How it was read"]
+    return [Table("Health of the disks under test (SMART)", headings, rows)] if rows else []
+
+
+def _device_value(name: str, value: Any) -> Any:
+    return size_shown(value) if name == "size_bytes" and value is not None else value
+
+
+def _machine(environment: dict[str, Any]) -> Table:
+    machine, system = environment["machine"], environment["operating_system"]
+    memory = machine["memory_kib"]
+    rows = [
+        ["Product", " ".join(part for part in (machine.get("vendor"), machine["product"]) if part) or None],
+        ["Virtual machine", machine["virtual"]],
+        ["Firmware (BIOS)", machine.get("firmware")],
+        ["Processor", machine["cpu_model"]],
+        ["Processor packages", machine.get("cpu_packages")],
+        ["CPUs usable", f"{machine['cpus_usable']} of {machine['cpus_present']}"],
+        ["Frequency governor", machine.get("frequency_governor")],
+        ["Memory", size_shown(memory * 1024) if memory else None],
+        ["Operating system", system["distribution"]],
+        ["Kernel", " ".join(part for part in (system["kernel"], system.get("build")) if part)],
+        ["Load before the run", ", ".join(f"{load:.2f}" for load in system["load_average"])],
+        ["Locked memory limit (KiB)", system["locked_memory_limit_kib"]],
+        ["Python", environment["python"]],
+        ["Release build", environment.get("release_build")],
+        ["Looked at", environment["collected_utc"]],
+    ]
+    return Table("Host", [], rows)
+
+
+def _target(target: dict[str, Any]) -> Table:
+    rows: list[list[Any]] = []
+    for group in ("file_system", "device", "direct_io"):
+        for key, value in (target[group] or {}).items():
+            large = key in ("size_bytes", "free_bytes")
+            label = f"{group.replace('_', ' ')}: {key.removesuffix('_bytes').replace('_', ' ')}".capitalize()
+            text = ", ".join(map(str, value)) if isinstance(value, list) else value
+            rows.append([label, size_shown(value) if large else text])
+    kind = target.get("storage_class")
+    if kind:
+        rows[:0] = [["Class of storage", kind["title"]], ["What that means", kind["meaning"]]]
+        rows += [
+            [f"Layer: {layer['title']}", f"{layer['evidence']}; {layer['meaning']}"]
+            for layer in kind["layers"]
+            if layer["title"] != kind["title"]
+        ]
+    return Table(f"Storage under {target['path']}", [], rows)

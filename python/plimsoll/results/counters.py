@@ -1,0 +1,228 @@
+"""The table of counters: what the published reports sampled, under the published names, from the samples of a run.
+
+`counters.parquet` has one row for each counter of each place and interval. The engine's counters and the machine's stand in one
+table with one clock. Which counters there are, their Linux sources and the published intervals are data
+(`data/counters.toml`). The values of an interval come from the finer samples; the averages of the published reports are plain
+means of these values, intervals without a transfer counted as zero. A rest shorter than half an interval belongs to the
+interval before it, as everywhere.
+
+Limits: latencies of an interval are means, and a counter of the kernel belongs to everybody on the machine.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from plimsoll import settings
+from plimsoll.files import folder, parquet
+
+NS_PER_S = 1_000_000_000
+#: Rows of a disk's samples: under the databases, under the log.
+ROLES = {1: "databases", 0: "log"}
+#: One value of an interval, from the sums of its samples.
+_VALUES = {
+    "latency": "coalesce(sum(latency_ns_sum) / nullif(sum(count), 0) / 1e6, 0)",
+    "bytes": "coalesce(sum(bytes) / nullif(sum(count), 0), 0)",
+    "per_s": "sum(count) / any_value(seconds)",
+    "level": "sum(weighted) / any_value(seconds) / 1e9 * $factor",
+    "level_per_s": "sum(total) / any_value(seconds) * $factor",
+    "ratio": "coalesce(sum(total) FILTER (metric <> $per) / nullif(sum(total) FILTER (metric = $per), 0), 0) * $factor",
+}
+
+
+def interval_s(phase_name: str, kind: str, plan: dict[str, Any]) -> float:
+    """The interval of the table in a phase: what the plan states, else what was published for its kind."""
+    stated: dict[str, float] = plan["judgement"].get("counter_interval_s", {})
+    if phase_name in stated:
+        return float(stated[phase_name])
+    published = settings.counters()["intervals_s"]
+    return float(published.get(kind, published["other"]))
+
+
+def write_counters(run_folder: Path) -> Path:
+    """Write `counters.parquet` from the samples of a run.
+
+    Raises:
+        FolderError: an earlier stage's file is missing.
+    """
+    plan = folder.read_json(run_folder / folder.PLAN)
+    outcome = folder.read_json(run_folder / folder.OUTCOME)
+    samples = run_folder / folder.SAMPLES
+    if not samples.is_file():
+        raise folder.FolderError(f"{samples} is missing; the run was cut off before it measured")
+    target = run_folder / folder.COUNTERS
+    with folder.replacing(target) as unfinished, duckdb.connect() as database:
+        database.execute(f"CREATE VIEW sample AS SELECT * FROM {parquet.rows_of(samples)}")
+        _bin(database, plan, outcome)
+        _create_table(database)
+        for row in settings.counters()["counter"]:
+            _fill(database, row, plan, outcome)
+        database.execute(
+            f"COPY (SELECT * FROM counter ORDER BY end_ns, object, counter, instance) {parquet.into(unfinished)}"
+        )
+    return target
+
+
+def averages(run_folder: Path) -> list[dict[str, Any]]:
+    """Average, minimum and maximum of every counter in each kind of phase; empty for a run without the table.
+
+    The average is the published one: the plain mean of the values of all intervals.
+    """
+    path = run_folder / folder.COUNTERS
+    if not path.is_file():
+        return []
+    with duckdb.connect() as database:
+        cursor = database.execute(
+            "SELECT phase_kind, object, counter, instance, role, unit, avg(value) AS average, min(value) AS minimum,"
+            f" max(value) AS maximum, count(*) AS intervals_count FROM {parquet.rows_of(path)}"
+            " GROUP BY ALL ORDER BY phase_kind, object, counter, instance"
+        )
+        names = [column[0] for column in cursor.description or []]
+        found = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    about = {(row["object"], row["counter"]): row for row in settings.counters()["counter"]}
+    for item in found:
+        row = about.get((item["object"], item["counter"]), {})
+        item["source"], item["nearness"] = row.get("source"), row.get("nearness")
+    return found
+
+
+def wide_table(run_folder: Path) -> tuple[list[str], list[list[Any]]]:
+    """The table as performance monitors write it: one row for each interval, one column for each counter of each place.
+
+    Raises:
+        FolderError: the run has no table of counters.
+    """
+    path = run_folder / folder.COUNTERS
+    if not path.is_file():
+        raise folder.FolderError(f"{path} is missing; write it with `plimsoll report {run_folder}`")
+    with duckdb.connect() as database:
+        rows = database.execute(
+            "SELECT end_utc, phase, object, instance, counter, value"
+            f" FROM {parquet.rows_of(path)} ORDER BY end_ns, object, counter, instance"
+        ).fetchall()
+    columns: dict[str, int] = {}
+    lines: dict[tuple[str, str], dict[int, float]] = {}
+    for end_utc, phase, thing, instance, counter, value in rows:
+        column = columns.setdefault(f"\\{thing}({instance})\\{counter}", len(columns))
+        lines.setdefault((end_utc, phase), {})[column] = value
+    width = len(columns)
+    table = [[*key, *(values.get(column) for column in range(width))] for key, values in lines.items()]
+    return ["end_utc", "phase", *columns], table
+
+
+def _bin(database: duckdb.DuckDBPyConnection, plan: dict[str, Any], outcome: dict[str, Any]) -> None:
+    """Put the samples of each phase together by intervals; every phase begins one of its own."""
+    database.execute(
+        "CREATE TABLE phase (name VARCHAR, kind VARCHAR, start_ns BIGINT, end_ns BIGINT, alone BOOLEAN, width_ns BIGINT,"
+        " last BIGINT, utc_ns BIGINT)"
+    )
+    names = [phase["name"] for phase in outcome["phases"]]
+    for phase in outcome["phases"]:
+        width_ns = int(interval_s(phase["name"], phase["kind"], plan) * NS_PER_S)
+        whole, rest = divmod(max(phase["end_ns"] - phase["start_ns"], 0), width_ns)
+        last = whole if whole == 0 or 2 * rest >= width_ns else whole - 1
+        alone = names.count(phase["name"]) == 1
+        times = [phase["start_ns"], phase["end_ns"], alone, width_ns, last, _utc_ns(0, outcome)]
+        database.execute("INSERT INTO phase VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [phase["name"], phase["kind"], *times])
+    database.execute(
+        "CREATE TABLE placed AS SELECT s.*, p.kind AS phase_kind, p.utc_ns,"
+        " greatest(0, least((s.end_ns::BIGINT - p.start_ns - 1) // p.width_ns, p.last)) AS bin"
+        # Samples bear the name of their phase; phases of the same name are told apart by their times.
+        " FROM sample s JOIN phase p ON s.phase = p.name AND (p.alone OR (s.end_ns > p.start_ns AND s.end_ns <= p.end_ns))"
+        " WHERE s.interval_ns > 0"
+    )
+    database.execute(
+        "CREATE TABLE binned AS WITH ends AS (SELECT phase, bin, max(end_ns)::BIGINT AS end_ns,"
+        " (max(end_ns)::BIGINT - min(end_ns::BIGINT - interval_ns::BIGINT)) / 1e9 AS seconds FROM placed GROUP BY phase, bin)"
+        " SELECT phase, bin, phase_kind, instance, database, metric, e.end_ns AS end_ns, e.seconds AS seconds,"
+        " any_value(utc_ns) AS utc_ns, sum(count)::DOUBLE AS count, sum(bytes)::DOUBLE AS bytes,"
+        " sum(latency_ns_sum)::DOUBLE AS latency_ns_sum, sum(value) AS total, sum(value * interval_ns) AS weighted"
+        " FROM placed JOIN ends e USING (phase, bin)"
+        " GROUP BY phase, bin, phase_kind, instance, database, metric, e.end_ns, e.seconds"
+    )
+
+
+def _create_table(database: duckdb.DuckDBPyConnection) -> None:
+    database.execute(
+        "CREATE TABLE counter (end_ns BIGINT, end_utc VARCHAR, interval_s DOUBLE, phase VARCHAR, phase_kind VARCHAR,"
+        " object VARCHAR, instance VARCHAR, role VARCHAR, counter VARCHAR, unit VARCHAR, value DOUBLE)"
+    )
+
+
+def _fill(
+    database: duckdb.DuckDBPyConnection, row: dict[str, Any], plan: dict[str, Any], outcome: dict[str, Any]
+) -> None:
+    """One counter of all its places."""
+    per = row.get("per")
+    values: dict[str, Any] = {
+        "metrics": [*row["metrics"], *([per] if per else [])],
+        **{name: row[name] for name in ("object", "counter", "unit")},
+    }
+    formula = _VALUES[row["how"]]
+    values |= {
+        name: value for name, value in (("factor", row.get("factor", 1.0)), ("per", per)) if f"${name}" in formula
+    }
+    places = _places(row["scope"], plan, outcome)
+    if not places:
+        return
+    columns = {name: np.array([place[name] for place in places], dtype=kind) for name, kind in _PLACE.items()}
+    database.register("place", columns)
+    database.execute(
+        "INSERT INTO counter SELECT b.end_ns, strftime(make_timestamp((b.end_ns + any_value(b.utc_ns)) // 1000),"
+        " '%Y-%m-%dT%H:%M:%S.%gZ'), b.seconds, b.phase, b.phase_kind, $object, p.label, p.role, $counter, $unit,"
+        f" {formula} FROM binned b JOIN place p ON b.instance = p.instance AND b.database = p.database"
+        " WHERE list_contains($metrics, b.metric)"
+        " GROUP BY b.end_ns, b.seconds, b.phase, b.phase_kind, p.label, p.role",
+        values,
+    )
+    database.unregister("place")
+
+
+_PLACE: dict[str, Any] = {"instance": object, "database": np.uint32, "label": object, "role": object}
+
+
+def _places(scope: str, plan: dict[str, Any], outcome: dict[str, Any]) -> list[dict[str, Any]]:
+    """Where the samples of a scope are, with the name of each place and what it is for."""
+    instances = plan["run"]["instances"]
+    if scope == "machine":
+        return [{"instance": instances[0]["name"], "database": 0, "label": "_Total", "role": "machine"}]
+    if scope == "device":
+        return _disks(outcome)
+    if scope == "log":
+        return [{"instance": item["name"], "database": 0, "label": item["name"], "role": "log"} for item in instances]
+    return [
+        {
+            "instance": item["name"],
+            "database": number,
+            "label": f"{item['name']}/{Path(item['databases'][number - 1]['file_name']).stem}",
+            "role": "database",
+        }
+        for item in instances
+        for number in range(1, len(item["databases"]) + 1)
+    ]
+
+
+def _disks(outcome: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each disk once, with everything it carries: its counters are the same for all of that."""
+    carries: dict[str, list[str]] = {}
+    first: dict[str, tuple[str, int]] = {}
+    for device in outcome.get("devices", []):
+        for row, role in ROLES.items():
+            name = device[role]
+            if name:
+                carries.setdefault(name, []).append(f"{role} of {device['instance']}")
+                first.setdefault(name, (device["instance"], row))
+    return [
+        {"instance": first[name][0], "database": first[name][1], "label": name, "role": ", ".join(roles)}
+        for name, roles in carries.items()
+    ]
+
+
+def _utc_ns(monotonic_ns: int, outcome: dict[str, Any]) -> int:
+    """What a moment of the run's clock is in UTC, by the first anchor."""
+    anchor = outcome["anchors"][0]
+    return int(anchor["utc_ns"] + monotonic_ns - anchor["monotonic_ns"])

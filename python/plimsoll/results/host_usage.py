@@ -1,0 +1,72 @@
+"""What the machine did in some phases, from its samples: processor, memory, pressure, and the disks under each instance.
+
+A level's mean is weighted by the length of its samples; its extremes are those of samples at least half as long as the longest of
+their phase, because in the last milliseconds of a phase the kernel's clocks have hardly moved. Where one disk carries databases and logs alike, its figures appear
+once for each role. What the kernel does not say is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from plimsoll.plan.limits import MACHINE_LEVELS
+
+Query = Callable[[str, dict[str, Any]], list[dict[str, Any]]]
+
+#: The row of a device's samples: under the databases, or under the log.
+ROLES = {"databases": 1, "log": 0}
+
+
+def machine_levels(query: Query, phases: list[str]) -> dict[str, dict[str, float]]:
+    """Mean, smallest and largest sample of each level of the machine in the named phases."""
+    rows = query(
+        "SELECT metric, sum(value * interval_ns) / sum(interval_ns) AS mean,"
+        " min(value) FILTER (WHERE whole) AS min, max(value) FILTER (WHERE whole) AS max FROM"
+        " (SELECT metric, value, interval_ns,"
+        " interval_ns * 2 >= max(interval_ns) OVER (PARTITION BY metric, phase) AS whole FROM sample"
+        " WHERE list_contains($levels, metric) AND list_contains($phases, phase) AND interval_ns > 0)"
+        " GROUP BY metric",
+        {"levels": list(MACHINE_LEVELS), "phases": phases},
+    )
+    found = {row.pop("metric"): row for row in rows}
+    return {metric: found[metric] for metric in MACHINE_LEVELS if metric in found}
+
+
+def device_rates(query: Query, devices: list[dict[str, Any]], phases: list[str]) -> list[dict[str, Any]]:
+    """Rates, sizes and times of the disk under each instance's databases and of the one under its log."""
+    found = []
+    for instance in devices:
+        for role, row in ROLES.items():
+            sums = _device_sums(query, instance["instance"], row, phases)
+            if sums:
+                found.append({"instance": instance["instance"], "role": role, "name": instance[role], **sums})
+    return found
+
+
+def _device_sums(query: Query, instance: str, row: int, phases: list[str]) -> dict[str, Any] | None:
+    rows = query(
+        "SELECT metric, sum(value) AS total, sum(value * interval_ns) / sum(interval_ns) AS mean,"
+        " sum(interval_ns) / 1e9 AS seconds FROM sample WHERE starts_with(metric, 'device_')"
+        " AND instance = $instance AND database = $row AND list_contains($phases, phase) AND interval_ns > 0"
+        " GROUP BY metric",
+        {"instance": instance, "row": row, "phases": phases},
+    )
+    total = {item["metric"].removeprefix("device_"): item for item in rows}
+    if "reads" not in total or "writes" not in total:
+        return None
+
+    def each(sum_of: str, count_of: str, factor: float = 1.0) -> float | None:
+        whole, count = total.get(sum_of), total[count_of]["total"]
+        return whole["total"] / count * factor if whole and count else None
+
+    return {
+        "read_latency_ms_mean": each("read_time", "reads", 1e-6),
+        "write_latency_ms_mean": each("write_time", "writes", 1e-6),
+        "reads_per_s": total["reads"]["total"] / total["reads"]["seconds"],
+        "writes_per_s": total["writes"]["total"] / total["writes"]["seconds"],
+        "read_bytes_mean": each("read_bytes", "reads"),
+        "write_bytes_mean": each("write_bytes", "writes"),
+        "busy": total["busy"]["mean"] if "busy" in total else None,
+        "queue_mean": total["queue"]["mean"] if "queue" in total else None,
+    }

@@ -1,0 +1,285 @@
+"""Carries out a plan: opens the native door, and writes what comes out of it into the run folder.
+
+The Rust side measures on a thread of its own; here samples become
+Parquet and events become lines, while a signal asks for a clean stop. Nothing is timed here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from plimsoll import _native
+from plimsoll.files import folder, parquet
+from plimsoll.host import error_counters, smart
+from plimsoll.host.environment import collect
+from plimsoll.host.kernel_log import KernelLog, disks_of
+from plimsoll.run.reduction_sample import measure_content
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+POLL_S = 0.5
+POINTS_SCHEMA_VERSION = 1
+#: Samples are put aside in files this often, so that a crash loses little and memory stays small.
+ROWS_PER_PART = 20_000
+
+
+class RunFolderLostError(folder.FolderError):
+    """The run folder could not be written any more; the run was stopped and its databases closed. `outcome` says how that went."""
+
+    def __init__(self, run_folder: Path, error: Exception, outcome: dict[str, Any]) -> None:
+        self.outcome = outcome
+        why = getattr(error, "strerror", None) or str(error)
+        super().__init__(
+            f"{run_folder} cannot be written: {why.lower()}; the run was stopped. What it measured up to then is lost where "
+            "it could not be written; free space or name another folder with --out, and run again"
+        )
+
+
+Listener = Callable[[dict[str, Any]], None]
+#: Told of each batch of samples; answers why the run should stop, or None.
+Watcher = Callable[[dict[str, Any]], str | None]
+
+
+def run_plan(
+    plan: dict[str, Any],
+    run_folder: Path,
+    on_event: Listener,
+    on_sample: Watcher,
+    first_events: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """Carry out a completed plan and fill its run folder up to `outcome.json`.
+
+    Args:
+        plan: as from `plimsoll.plan`.
+        run_folder: an empty folder for this run.
+        on_event: told of each event.
+        first_events: what is to be said before anything happens.
+        on_sample: told of each batch of samples, as a table of numpy columns with codes for names; its answer stops the run.
+
+    Returns:
+        The outcome without its distributions, as in `outcome.json`.
+
+    Raises:
+        plimsoll._native.ConfigError: the plan cannot be run by this version.
+        RunFolderLostError: the run folder could not be written.
+    """
+    folder.write_json(run_folder / folder.PLAN, plan)
+    modelled = bool(plan["run"].get("modelled"))
+    targets = [] if modelled else [Path(target["path"]) for target in plan["run"]["targets"]]
+    environment = collect(targets)
+    environment["release_build"] = _native.is_release_build
+    disks = disks_of(environment)
+    health = smart.read_smart(disks)
+    environment["smart"] = health
+    environment["warnings"] += smart.warnings_of(health)
+    folder.write_json(run_folder / folder.ENVIRONMENT, environment)
+    counted = error_counters.read_counters(disks) | smart.counters_of(health)
+    run = _native.Run(json.dumps(plan["run"]))
+    samples = SampleStore(run_folder, plan["run"])
+    outcome: dict[str, Any] | None = None
+    try:
+        with KernelLog() as kernel_log, _stopping_on_signals(run.stop):
+            _follow(run, run_folder, samples, on_event, on_sample, first_events)
+            outcome = json.loads(run.outcome())
+            folder.write_json(run_folder / folder.KERNEL_LOG, kernel_log.errors_about(disks))
+        counted_after = error_counters.read_counters(disks) | smart.counters_of(smart.read_smart(disks))
+        errors = error_counters.compared(counted, counted_after)
+        folder.write_json(run_folder / folder.DEVICE_ERRORS, errors)
+        samples.finish()
+        _write_histograms(run_folder, plan["run"], outcome)
+        write_points(run_folder, outcome)
+        if not modelled and outcome["ending"] == "complete":
+            duplicate_percent = plan["judgement"].get("duplicate_percent", 0)
+            folder.write_json(run_folder / folder.CONTENT, measure_content(plan["run"], duplicate_percent))
+        kept = {key: value for key, value in outcome.items() if key != "figures"}
+        folder.write_json(run_folder / folder.OUTCOME, kept)
+    except (OSError, duckdb.Error) as error:
+        raise RunFolderLostError(run_folder, error, outcome or _stopped(run)) from error
+    return kept
+
+
+def _stopped(run: _native.Run) -> dict[str, Any]:
+    """Stop a run that nobody can write down any more, and wait until its databases are closed."""
+    run.stop()
+    while run.next_samples(POLL_S) is not None:
+        run.next_events()
+    outcome: dict[str, Any] = json.loads(run.outcome())
+    return outcome
+
+
+def _follow(
+    run: _native.Run,
+    run_folder: Path,
+    samples: SampleStore,
+    on_event: Listener,
+    on_sample: Watcher,
+    first_events: Sequence[dict[str, Any]],
+) -> None:
+    """Write down what the run tells until it is over."""
+    stopped = False
+    with (run_folder / folder.EVENTS).open("w", encoding="utf-8") as log:
+        for event in first_events:
+            log.write(json.dumps(event) + "\n")
+        while True:
+            buffers = run.next_samples(POLL_S)
+            for line in run.next_events():
+                log.write(line + "\n")
+                on_event(json.loads(line))
+            log.flush()
+            # A sign of life: should the process die, its time tells how far the run had come.
+            os.utime(log.fileno())
+            if buffers is None:
+                break
+            if buffers:
+                table = samples.add(buffers)
+                reason = on_sample(table)
+                if reason is not None and not stopped:
+                    stopped = True
+                    run.stop()
+                    event = _stopped_by_condition(int(table["end_ns"][-1]), reason)
+                    log.write(json.dumps(event) + "\n")
+                    on_event(event)
+
+
+def _stopped_by_condition(time_ns: int, reason: str) -> dict[str, Any]:
+    """The one event that is born here: everything else happens on the Rust side."""
+    return {
+        "time_ns": time_ns,
+        "utc_ns": time.time_ns(),
+        "level": "warning",
+        "kind": "stopped_by_condition",
+        "phase": None,
+        "text": f"stopped, because {reason}",
+    }
+
+
+def _heeded(number: signal.Signals) -> bool:
+    """Whether a signal stops a run: not one that whoever started us wants ignored, as `nohup` does.
+
+    SIGINT always does: shells have it ignored by what they start in the background, and who sends one there all the same means it.
+    """
+    return number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN
+
+
+@contextmanager
+def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """The first signal asks for a clean stop; a second of the same kind does what it always does."""
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+        stop()
+
+    before = {number: signal.signal(number, ask) for number in STOP_SIGNALS if _heeded(number)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class SampleStore:
+    """Writes samples as Parquet while they come, and as one file at the end. Samples are only ever appended."""
+
+    def __init__(self, run_folder: Path, run: dict[str, Any]) -> None:
+        self._columns = [(name, np.dtype(kind)) for name, kind, _, _ in _native.columns()]
+        self._names = _names(run)
+        self._folder = run_folder
+        self._parts = run_folder / "samples.parts"
+        shutil.rmtree(self._parts, ignore_errors=True)
+        self._parts.mkdir()
+        self._waiting: list[dict[str, Any]] = []
+        self._waiting_rows = 0
+        self._parts_count = 0
+
+    def add(self, buffers: list[bytes]) -> dict[str, Any]:
+        """Take one batch of column buffers; returns it as numpy columns."""
+        table = {
+            name: np.frombuffer(buffer, dtype=kind) for (name, kind), buffer in zip(self._columns, buffers, strict=True)
+        }
+        self._waiting.append(table)
+        self._waiting_rows += len(table["end_ns"])
+        if self._waiting_rows >= ROWS_PER_PART:
+            self._write_part()
+        return table
+
+    def _write_part(self) -> None:
+        rows = {
+            name: np.concatenate([table[name] for table in self._waiting]) for name, _ in self._columns if self._waiting
+        }
+        if not rows:
+            return
+        for name, labels in self._names.items():
+            rows[name] = np.array(labels, dtype=object)[rows[name]]
+        self._parts_count += 1
+        _write_parquet(rows, self._parts / f"{self._parts_count:06}.parquet")
+        self._waiting, self._waiting_rows = [], 0
+
+    def finish(self) -> None:
+        """Join the parts into one file."""
+        self._write_part()
+        if self._parts_count:
+            with duckdb.connect() as database:
+                database.execute(
+                    f"COPY (SELECT * FROM {parquet.rows_of_all(self._parts)} ORDER BY end_ns) "
+                    f"{parquet.into(self._folder / folder.SAMPLES)}"
+                )
+        shutil.rmtree(self._parts)
+
+
+def _names(run: dict[str, Any]) -> dict[str, list[str]]:
+    """What the codes of a sample stand for. A phase beyond the plan is the closing of an unfinished run."""
+    return {
+        "phase": [phase["name"] for phase in run["phases"]] + ["stop after early end"],
+        "host": [host["name"] for host in run["hosts"]],
+        "instance": [instance["name"] for instance in run["instances"]],
+        "workload": ["", *(workload["name"] for workload in run["workloads"])],
+        "metric": [name for name, _, _, _ in _native.metrics()],
+    }
+
+
+def write_points(run_folder: Path, outcome: dict[str, Any]) -> None:
+    """The rates that searches tried, each with its figures and bounds, for the knee chart."""
+    searches = [phase["search"] for phase in outcome["phases"] if phase.get("search")]
+    if searches:
+        folder.write_json(run_folder / folder.POINTS, {"schema_version": POINTS_SCHEMA_VERSION, "searches": searches})
+
+
+def _write_histograms(run_folder: Path, run: dict[str, Any], outcome: dict[str, Any]) -> None:
+    """One row for each bucket of each distribution, with the exact sums beside it."""
+    names = _names(run)
+    rows: dict[str, list[Any]] = {
+        name: []
+        for name in (
+            "phase", "instance", "database", "workload", "metric", "errors", "bytes",
+            "latency_ns_min", "latency_ns_max", "latency_ns_sum", "upper_ns", "count",
+        )
+    }  # fmt: skip
+    for figures in outcome["figures"]:
+        for upper_ns, count in figures["buckets"] or [(0, 0)]:
+            rows["phase"].append(names["phase"][figures["phase"]])
+            rows["instance"].append(names["instance"][figures["instance"]])
+            rows["workload"].append(names["workload"][figures["workload"]])
+            for name in ("database", "metric", "errors", "bytes", "latency_ns_min", "latency_ns_max", "latency_ns_sum"):
+                rows[name].append(figures[name])
+            rows["upper_ns"].append(upper_ns)
+            rows["count"].append(count)
+    text = ("phase", "instance", "workload", "metric")
+    table = {name: np.array(values, dtype=object if name in text else np.uint64) for name, values in rows.items()}
+    _write_parquet(table, run_folder / folder.HISTOGRAMS)
+
+
+def _write_parquet(rows: dict[str, Any], path: Path) -> None:
+    with duckdb.connect() as database:
+        database.register("rows", rows)
+        database.execute(f"COPY rows {parquet.into(path)}")

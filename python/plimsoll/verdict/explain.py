@@ -1,0 +1,81 @@
+"""What a check, a stated limit, a doubt or a layer means: the texts behind `plimsoll explain NAME`.
+
+Everything is data (`data/limits.toml`, `data/doubts.toml`); only fields of the summary are described by what they are made of.
+"""
+
+from __future__ import annotations
+
+from plimsoll import settings
+from plimsoll.inputs.mistakes import nearest_names
+from plimsoll.plan.limits import FIELDS, LimitError, known_fields, parse_limit, unit_of
+
+
+class UnknownNameError(ValueError):
+    """A name nothing is known of; the message has a hint."""
+
+
+def names() -> list[str]:
+    """Every check and every doubt."""
+    checks = [row["name"] for row in settings.limits()["check"]]
+    return [*checks, "required_iops", "stated_limit", *(row["name"] for row in settings.doubts()["doubt"])]
+
+
+def explain(name: str) -> str:
+    """The explanation of a check, a doubt, a field of the summary or a limit on one.
+
+    Raises:
+        UnknownNameError: there is nothing of the name.
+
+    >>> explain("bad_pages").splitlines()[0]
+    'bad_pages: Damaged or misplaced pages'
+    """
+    limits = settings.limits()
+    for row in limits["check"]:
+        if row["name"] == name:
+            sets = ", ".join(f"{title} {row['limit'][title]} {row['unit']}" for title in limits["sets"])
+            return _text(f"{name}: {row['title']}", row, f"Limits: {sets}. For every {row['scope']}.", row["source"])
+    if name == "required_iops":
+        row = limits[name]
+        return _text(f"{name}: {row['title']}", row, f"Margin: {row['margin']:.0%}.", row["source"])
+    for row in settings.doubts()["doubt"]:
+        if row["name"] == name:
+            return _text(
+                f"{name}: a doubt about the load generator", row, f"Limit: {row['limit']:g}.", "Plimsoll's choice"
+            )
+    return _explain_field(name)
+
+
+def _explain_field(name: str) -> str:
+    """A stated limit, or a field that one can be stated on."""
+    row = settings.limits()["stated_limit"]
+    if name == "stated_limit":
+        return _text(
+            f"{name}: a limit of your own", row, "Example: --limit 'log_write_latency_ms_p99<5'.", row["source"]
+        )
+    field = name
+    if any(sign in name for sign in "<>="):
+        try:
+            field = parse_limit(name).field
+        except LimitError as error:
+            raise UnknownNameError(str(error)) from error
+    places = [place for place, fields in FIELDS.items() if field in fields]
+    if not places:
+        hint = nearest_names(name, [*names(), *known_fields()])
+        raise UnknownNameError(f'nothing is called "{name}"; {hint}')
+    made = f"A field of the summary, in {unit_of(field)}, once for every {places[0]}."
+    return _text(f"{name}: a limit of your own", row, made, row["source"])
+
+
+def _text(title: str, row: dict[str, str], facts: str, source: str) -> str:
+    return "\n".join(
+        [
+            title,
+            "",
+            row["explanation"].strip(),
+            "",
+            facts,
+            f"Source: {source}.",
+            "",
+            f"If it fails: {row['if_it_fails'].strip()}",
+        ]
+    )
