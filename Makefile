@@ -1,4 +1,4 @@
-# One definition of each chore. `make help` lists them; continuous integration calls `make test` and nothing else.
+# One definition of each chore. `make help` lists them; continuous integration calls `make check` and `make test`.
 
 PYTHON ?= python3
 # Where the demo puts its databases, and whether it leaves them there.
@@ -18,7 +18,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check slow simulate crash damage powercuts fuzz soak planted bench wheel golden papers docs lock clean
+.PHONY: help setup demo test test-rust test-python check audit structure release slow simulate crash damage powercuts fuzz soak planted bench wheel golden papers docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -36,7 +36,7 @@ test-rust:
 	cargo test --workspace --locked --quiet
 
 test-python: $(VENV)/.native $(VENV)/.dev
-	$(BIN)/pytest -q -m "not slow" --numprocesses $(TESTS_AT_ONCE) $(if $(SHUFFLE),--shuffle $(SHUFFLE))
+	$(BIN)/pytest -q -m "not slow" --durations=20 --numprocesses $(TESTS_AT_ONCE) $(if $(SHUFFLE),--shuffle $(SHUFFLE))
 
 check: $(VENV)/.native $(VENV)/.dev ## format, lints, types, layers, tidiness
 	cargo fmt --all --check
@@ -49,6 +49,19 @@ check: $(VENV)/.native $(VENV)/.dev ## format, lints, types, layers, tidiness
 	cd bench && ../$(BIN)/mypy --strict *.py
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/tidy
+	@if command -v cargo-deny >/dev/null; then cargo deny --offline check bans licenses sources; \
+	else echo "cargo-deny is not installed (cargo install cargo-deny): licences and sources of crates were not checked"; fi
+
+audit: $(VENV)/.dev ## ask the advisory databases about our dependencies: wants a network, cargo-deny and pip-audit
+	cargo deny check
+	pip-audit --require-hashes --disable-pip -r requirements-dev.txt
+
+structure: $(VENV)/.dev ## measure files, functions, untyped dictionaries and repeated lines, as in ARCHITECTURE.md
+	$(BIN)/python -m tools.structure
+
+release: $(VENV)/.native $(VENV)/.dev ## build wheel and sdist of VERSION=x.y.z after checking version, tag and changelog
+	$(BIN)/python -m tools.release $(VERSION)
+	$(TOOLS)/bin/maturin build --release --locked --sdist --out dist
 
 slow: $(VENV)/.native $(VENV)/.dev ## everything that takes longer than ten seconds
 	cargo test --workspace --locked -- --include-ignored

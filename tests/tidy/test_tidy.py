@@ -70,7 +70,11 @@ def test_requirements_are_hashed() -> None:
 
 @pytest.mark.parametrize(
     ("called", "door"),
-    [("read_parquet(", "files/parquet.py"), ("FORMAT parquet", "files/parquet.py"), ("json.loads(path", "files/sanitize.py")],
+    [
+        ("read_parquet(", "files/parquet.py"),
+        ("FORMAT parquet", "files/parquet.py"),
+        ("json.loads(path", "files/sanitize.py"),
+    ],
 )
 def test_files_of_strangers_have_one_door(called: str, door: str) -> None:
     """A path in SQL is a pattern, and JSON from strangers steers terminals: both are seen to in one place."""
