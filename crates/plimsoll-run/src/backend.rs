@@ -8,10 +8,13 @@ mod existing;
 mod jobs;
 mod raw_files;
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use plimsoll_workload::{Operation, Population, Result as OperationResult};
 
 use crate::RunError;
-use crate::outcome::RecoveryResult;
+use crate::outcome::{DatabaseState, RecoveryResult};
 use crate::setting::Setting;
 use crate::spec::{BackendKind, InstanceSpec};
 
@@ -31,36 +34,8 @@ pub struct InstanceLevels {
     pub log_generation: u64,
 }
 
-/// A database as the report needs to know it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct DatabaseState {
-    /// Its file.
-    pub path: std::path::PathBuf,
-    /// Its length now.
-    pub size_bytes: u64,
-    /// Records ever inserted.
-    pub records_ever: u64,
-}
-
-/// What a checksum pass found in one file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct ChecksumReport {
-    /// Which file.
-    pub path: std::path::PathBuf,
-    /// Pages read.
-    pub pages_seen: u64,
-    /// Pages whose checksum is wrong beyond repair, that cannot be read, that are missing, or that were never written though they are in
-    /// use; and damaged copies of the header.
-    pub bad: u64,
-    /// Pages with one flipped bit.
-    pub correctable: u64,
-    /// Pages that belong elsewhere.
-    pub wrong_page_number: u64,
-    /// Pages never written.
-    pub uninitialized: u64,
-    /// What is wrong beside pages that were read, in sentences.
-    pub reasons: Vec<String>,
-}
+/// The open instances, in the order of the plan; the sampler looks at them too.
+pub type OpenBackends = Rc<RefCell<Vec<Rc<Backend>>>>;
 
 /// One instance under load, whatever stands behind it.
 pub enum Backend {

@@ -5,8 +5,7 @@ use std::rc::Rc;
 use plimsoll_io::{Clock, CompletedIo, DiskErrorKind, Observer};
 
 use crate::events::{Event, Level};
-use crate::recorder::Recorder;
-use crate::sampler::key_of;
+use crate::recorder::{Recorder, key_of};
 use crate::setting::Output;
 
 /// See the module text.

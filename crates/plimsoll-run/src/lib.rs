@@ -27,10 +27,11 @@ mod spec;
 mod stage;
 mod stalls;
 mod step;
+mod storage;
 mod sweep;
 mod verify_live;
 
-pub use backend::{ChecksumReport, DatabaseState, prepared_database};
+pub use backend::prepared_database;
 pub use edb_live::{
     EdbFile, EdbTable, TextCounts, TextFormat, WhenDirty, edb_repair_live, edb_tables_live, edb_text_live,
 };
@@ -39,11 +40,12 @@ pub use error::RunError;
 pub use events::{Event, Level};
 pub use host::InstanceDevices;
 pub use live::execute_live;
-pub use modelled::{ModelledSpec, PlaceSpec, execute_modelled};
+pub use modelled::execute_modelled;
 pub use outcome::{
-    BackupResult, Calibration, ChecksumResult, Ending, ErrorReport, PhaseOutcome, RecoveryResult, RunOutcome,
+    BackupResult, Calibration, ChecksumReport, ChecksumResult, DatabaseState, Decision, Ending, ErrorReport,
+    PhaseOutcome, PreconditionResult, RecoveryResult, RunOutcome, SearchEnd, SearchResult, SearchStep,
 };
-pub use phase::{Decision, PreconditionResult, SearchEnd, SearchResult, SearchStep, steadiness};
+pub use phase::steadiness;
 pub use powercut::{
     Acknowledged, Behaviour, CommitFound, Kind, MarkFound, PowercutOutcome, PowercutSpec, Rehearsal,
     RehearsalSpec, Survey, SurveyError, SurveyRecovery, Witness, powercut_live, rehearse, survey_live,
@@ -52,7 +54,7 @@ pub use recorder::{Key, PhaseFigures, Recorder};
 pub use run::execute;
 pub use setting::{Output, StopSignal};
 pub use silence::SilentRun;
-pub use spec::{InstanceSpec, RunSpec, SPEC_SCHEMA_VERSION};
+pub use spec::{InstanceSpec, ModelledSpec, PlaceSpec, RunSpec, SPEC_SCHEMA_VERSION};
 pub use stalls::{IoStamps, Stall};
 pub use sweep::{SweepAction, SweepFigures, SweepPoint, sweep_live, sweep_on};
 pub use verify_live::{Depth, VerifyRequest, verify_live};

@@ -4,58 +4,22 @@
 //! anew at the beginning of each phase, and what it counted is part of the phase's result. Same spec, same bytes.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use serde::Deserialize;
-
 use plimsoll_array::spec::TimedFault;
-use plimsoll_array::{Array, ArrayReport, ArraySpec, ModelledDisk, check};
+use plimsoll_array::{Array, ArrayReport, ModelledDisk, check};
 use plimsoll_engine::prepare::PreparedContent;
-use plimsoll_io::{Clock, Coding, MemoryDisk, MemoryOptions, Nanos, Random};
+use plimsoll_io::{Clock, Coding, MemoryDisk, MemoryOptions, Random};
 
 use crate::RunError;
 use crate::backend::prepared_database;
 use crate::outcome::RunOutcome;
 use crate::processors::Processors;
-use crate::run::{Storage, execute_on};
+use crate::run::execute_on;
 use crate::setting::{Output, StopSignal};
-use crate::spec::{BackendKind, PhaseAction, RunSpec};
-
-/// The storage of a modelled run.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelledSpec {
-    /// The array.
-    pub array: ArraySpec,
-    /// Which volume the files of a directory lie on.
-    pub places: Vec<PlaceSpec>,
-    /// Processors of the modelled host.
-    pub processor_count: u32,
-    /// How long a transaction occupies one of them.
-    pub transaction_processor_ns: Nanos,
-    /// What breaks or returns, by the time since measuring began.
-    pub faults_while_measuring: Vec<TimedFault>,
-}
-
-/// A directory and its volume.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlaceSpec {
-    /// The directory.
-    pub directory: PathBuf,
-    /// The volume, counted from 0.
-    pub volume: u32,
-}
-
-/// Storage that can tell what it did in a phase.
-pub trait PhaseWatch {
-    /// A phase begins: count anew.
-    fn begin(&self, phase: &PhaseAction);
-    /// What was counted since.
-    fn report(&self) -> ArrayReport;
-}
+use crate::spec::{BackendKind, ModelledSpec, PhaseAction, RunSpec};
+use crate::storage::{PhaseWatch, Storage};
 
 /// The modelled disk, with what breaks once measuring has begun and has not been set going yet.
 struct Watched {

@@ -1,16 +1,18 @@
 //! How a run ended: everything that is not a sample or an event, as plain data.
 
+mod search;
+
 use serde::Serialize;
 
 use plimsoll_array::ArrayReport;
 use plimsoll_io::{Nanos, UtcAnchor};
 
 use crate::RunError;
-use crate::backend::{ChecksumReport, DatabaseState};
 use crate::host::InstanceDevices;
-use crate::phase::{PreconditionResult, SearchResult};
 use crate::recorder::PhaseFigures;
 use crate::stalls::Stall;
+
+pub use search::{Decision, Latency, SearchEnd, SearchFigure, SearchResult, SearchStep};
 
 /// The version of this shape.
 pub const OUTCOME_SCHEMA_VERSION: u32 = 1;
@@ -25,6 +27,37 @@ pub enum Ending {
     Interrupted,
     /// An error ended it.
     Failed,
+}
+
+/// A database as the report needs to know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct DatabaseState {
+    /// Its file.
+    pub path: std::path::PathBuf,
+    /// Its length now.
+    pub size_bytes: u64,
+    /// Records ever inserted.
+    pub records_ever: u64,
+}
+
+/// What a checksum pass found in one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct ChecksumReport {
+    /// Which file.
+    pub path: std::path::PathBuf,
+    /// Pages read.
+    pub pages_seen: u64,
+    /// Pages whose checksum is wrong beyond repair, that cannot be read, that are missing, or that were never written though they are in
+    /// use; and damaged copies of the header.
+    pub bad: u64,
+    /// Pages with one flipped bit.
+    pub correctable: u64,
+    /// Pages that belong elsewhere.
+    pub wrong_page_number: u64,
+    /// Pages never written.
+    pub uninitialized: u64,
+    /// What is wrong beside pages that were read, in sentences.
+    pub reasons: Vec<String>,
 }
 
 /// A checksum pass over one database.
@@ -108,6 +141,34 @@ pub struct Calibration {
     pub windows_count: u32,
     /// Whether the last two measurements agreed.
     pub agreed: bool,
+}
+
+/// How steady the rounds of a window are, each as a share of their mean in percent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Steadiness {
+    /// From the lowest to the highest round.
+    pub range_percent: f64,
+    /// From one end of the best straight line to the other.
+    pub slope_percent: f64,
+}
+
+/// What preconditioning came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct PreconditionResult {
+    /// Database IOPS of every round.
+    pub rounds_iops: Vec<f64>,
+    /// Length of a round.
+    pub round_s: f64,
+    /// Rounds that were looked at together.
+    pub window_rounds: u32,
+    /// The last window; absent when there were too few rounds for one.
+    pub last_window: Option<Steadiness>,
+    /// What the window was held against.
+    pub range_percent_max: f64,
+    /// Likewise.
+    pub slope_percent_max: f64,
+    /// Whether it kept within both.
+    pub is_steady: bool,
 }
 
 /// What a phase found.

@@ -13,8 +13,7 @@ mod soak;
 mod stop;
 mod warm_up;
 
-pub use precondition::{PreconditionResult, steadiness};
-pub use search::{Decision, SearchEnd, SearchResult, SearchStep};
+pub use precondition::steadiness;
 
 use crate::RunError;
 use crate::outcome::PhaseResult;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use plimsoll_io::Nanos;
+use plimsoll_io::{Nanos, OperationKind, Purpose, SeriesKey};
 use plimsoll_measure::{Histogram, METRICS, Row, metric_code};
 
 /// What a figure belongs to. `instance` is a position in the plan; `database` and `workload` count from 1, 0 is none.
@@ -40,6 +40,18 @@ impl Key {
     pub fn of_workload(self, workload: u32) -> Key {
         Key { workload, ..self }
     }
+}
+
+/// The metric that operations of a kind and purpose count for.
+pub fn key_of(series: &SeriesKey) -> Key {
+    let metric = match series.kind {
+        // How little recovery writes is one of its published figures.
+        OperationKind::Write if series.purpose == Purpose::Redo => "redo_write",
+        OperationKind::Read | OperationKind::Write => series.purpose.name(),
+        OperationKind::SyncFile | OperationKind::SyncDirectory => "sync",
+        _ => "metadata",
+    };
+    Key::new(u32::from(series.instance.0), u32::from(series.database), metric)
 }
 
 #[derive(Default)]

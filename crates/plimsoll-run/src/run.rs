@@ -11,7 +11,6 @@ use crate::RunError;
 use crate::error_watch::ErrorWatch;
 use crate::events::Level;
 use crate::host::HostWatch;
-use crate::modelled::PhaseWatch;
 use crate::outcome::{
     Anchor, Ending, ErrorReport, OUTCOME_SCHEMA_VERSION, PhaseOutcome, PhaseResult, RunOutcome,
 };
@@ -24,16 +23,7 @@ use crate::setting::{Output, Setting, StopSignal};
 use crate::spec::{PhaseAction, PhaseSpec, RunSpec};
 use crate::stage::Stage;
 use crate::stalls::{Stall, StallBook};
-
-/// What a run works on.
-pub struct Storage {
-    /// The disk.
-    pub disk: Rc<dyn Disk>,
-    /// Counts by phase, if the storage is modelled.
-    pub watch: Option<Rc<dyn PhaseWatch>>,
-    /// What the host charges for transactions.
-    pub processors: Processors,
-}
+use crate::storage::{PhaseWatch, Storage};
 
 /// Carries out a run on a disk and returns when it is over. Whatever goes wrong is part of the outcome.
 pub fn execute(

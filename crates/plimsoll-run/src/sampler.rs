@@ -6,14 +6,14 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_io::{NANOS_PER_MILLISECOND, Nanos, OperationKind, PendingIo, Purpose, SeriesKey};
+use plimsoll_io::{NANOS_PER_MILLISECOND, Nanos, PendingIo, Purpose};
 
+use crate::backend::OpenBackends;
 use crate::events::Level;
 use crate::host::HostWatch;
-use crate::recorder::Key;
+use crate::recorder::{Key, key_of};
 use crate::setting::Setting;
 use crate::spec::{InstanceSpec, RunSpec};
-use crate::stage::OpenBackends;
 
 /// See the module text.
 pub struct Sampler {
@@ -188,16 +188,4 @@ fn sentence_on(io: &PendingIo, hung_after_ms: u64) -> String {
         io.offset,
         io.key.purpose.name(),
     )
-}
-
-/// The metric that operations of a kind and purpose count for.
-pub fn key_of(series: &SeriesKey) -> Key {
-    let metric = match series.kind {
-        // How little recovery writes is one of its published figures.
-        OperationKind::Write if series.purpose == Purpose::Redo => "redo_write",
-        OperationKind::Read | OperationKind::Write => series.purpose.name(),
-        OperationKind::SyncFile | OperationKind::SyncDirectory => "sync",
-        _ => "metadata",
-    };
-    Key::new(u32::from(series.instance.0), u32::from(series.database), metric)
 }

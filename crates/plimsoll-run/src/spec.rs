@@ -3,6 +3,7 @@
 //! Unknown keys are refused, so that a plan written for a later version does not quietly run as something else.
 
 mod load;
+mod modelled;
 
 use std::path::PathBuf;
 
@@ -12,9 +13,9 @@ use plimsoll_engine::PageSize;
 use plimsoll_workload::{Habits, Locality, Mix};
 
 use crate::RunError;
-use crate::modelled::ModelledSpec;
 
 pub use load::{CriterionSpec, LoadSpec, SearchSpec, SpacingSpec, StatisticSpec, TargetIopsSpec};
+pub use modelled::{ModelledSpec, PlaceSpec};
 
 /// The version of this shape.
 pub const SPEC_SCHEMA_VERSION: u32 = 1;

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use plimsoll_io::{NANOS_PER_SECOND, Nanos, Permits, Random};
 
 use crate::RunError;
-use crate::backend::{Backend, DatabaseState};
+use crate::backend::OpenBackends;
 use crate::load::{Drive, LoadPlace, RunningLoad};
-use crate::outcome::RecoveryResult;
+use crate::outcome::{DatabaseState, RecoveryResult};
 use crate::recorder::Key;
 use crate::setting::Setting;
 use crate::spec::{LoadSpec, RunSpec};
@@ -31,9 +31,6 @@ pub struct Stage {
     /// The sessions that all arrivals share.
     pool: Rc<Permits>,
 }
-
-/// The open instances, in the order of the plan; the sampler looks at them too.
-pub type OpenBackends = Rc<RefCell<Vec<Rc<Backend>>>>;
 
 impl Stage {
     /// Nothing open, nothing running.

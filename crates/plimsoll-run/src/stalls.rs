@@ -7,13 +7,13 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
-use plimsoll_io::{CompletedIo, InstanceId, Nanos, Observer, Purpose};
+use plimsoll_io::{CompletedIo, Handle, InstanceId, Nanos, Observer, Purpose};
 use plimsoll_workload::Kind;
 use serde::Serialize;
 
-use crate::recorder::Key;
-use crate::setting::Setting;
+use crate::recorder::{Key, Recorder};
 use crate::spec::{BackendKind, RunSpec};
 
 /// Stalls kept for each phase.
@@ -181,30 +181,39 @@ impl Observer for StallBook {
 
 /// Times the transactions of one instance from the inside.
 pub struct TransactionWatch {
-    setting: Setting,
+    handle: Handle,
+    recorder: Rc<Recorder>,
+    stalls: Rc<StallBook>,
     instance: u32,
 }
 
 impl TransactionWatch {
     /// A watch for the instance at this position of the plan.
-    pub fn new(setting: &Setting, instance: u16) -> TransactionWatch {
+    pub fn new(
+        handle: &Handle,
+        recorder: &Rc<Recorder>,
+        stalls: &Rc<StallBook>,
+        instance: u16,
+    ) -> TransactionWatch {
         TransactionWatch {
-            setting: setting.clone(),
+            handle: handle.clone(),
+            recorder: recorder.clone(),
+            stalls: stalls.clone(),
             instance: u32::from(instance),
         }
     }
 
     /// The time now.
     pub fn now(&self) -> Nanos {
-        self.setting.handle.now()
+        self.handle.now()
     }
 
     /// Notes a committed transaction on the database at `position`, which ends now.
     pub fn committed(&self, position: usize, kind: Kind, begun: Nanos, commit_begun: Nanos) {
         let (database, finished) = (position as u32 + 1, self.now());
         let key = Key::new(self.instance, database, "log_flush_wait");
-        self.setting.recorder.record(key, finished - commit_begun);
+        self.recorder.record(key, finished - commit_begun);
         let stamps = [begun, commit_begun, finished];
-        self.setting.stalls.note(self.instance, database, kind, stamps);
+        self.stalls.note(self.instance, database, kind, stamps);
     }
 }

@@ -29,11 +29,11 @@ use plimsoll_workload::{
 };
 
 use crate::RunError;
+use crate::backend::InstanceLevels;
 use crate::backend::existing::{self, Existing};
 use crate::backend::jobs::Jobs;
-use crate::backend::{ChecksumReport, DatabaseState, InstanceLevels};
 use crate::events::Level;
-use crate::outcome::RecoveryResult;
+use crate::outcome::{ChecksumReport, DatabaseState, RecoveryResult};
 use crate::setting::Setting;
 use crate::spec::{DatabaseSpec, InstanceSpec};
 use crate::stalls::TransactionWatch;
@@ -128,7 +128,7 @@ impl EngineInstance {
             jobs: Jobs::start(setting, &instance, spec),
             instance,
             databases,
-            watch: TransactionWatch::new(setting, number),
+            watch: TransactionWatch::new(&setting.handle, &setting.recorder, &setting.stalls, number),
             recovery: recovered,
             page_bytes: u64::from(spec.page_bytes),
             cache_limit_bytes: limits.frames_max as u64 * u64::from(spec.page_bytes),

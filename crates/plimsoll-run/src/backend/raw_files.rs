@@ -17,8 +17,8 @@ use plimsoll_io::{Buffer, Context, Durability, File, Files, InstanceId, OpenMode
 use plimsoll_workload::{Commit, Kind, Operation, Result as OperationResult};
 
 use crate::RunError;
-use crate::backend::{ChecksumReport, DatabaseState};
 use crate::events::Level;
+use crate::outcome::{ChecksumReport, DatabaseState};
 use crate::setting::Setting;
 use crate::spec::{DatabaseSpec, InstanceSpec};
 use crate::stalls::TransactionWatch;
@@ -81,7 +81,7 @@ impl RawFiles {
             log_block_bytes: block,
             log_bytes: LOG_BYTES / block * block,
             log_position: Cell::new(0),
-            watch: TransactionWatch::new(setting, number),
+            watch: TransactionWatch::new(&setting.handle, &setting.recorder, &setting.stalls, number),
             log,
         })
     }

@@ -7,45 +7,15 @@
 //! Limits: the free space of a file system is not written, and no drive is erased before. A storage that does not become steady in
 //! the rounds it gets is measured all the same, with a warning.
 
-use serde::Serialize;
-
 use plimsoll_io::NANOS_PER_SECOND;
 
 use crate::RunError;
 use crate::events::Level;
-use crate::outcome::PhaseResult;
+use crate::outcome::{PhaseResult, PreconditionResult, Steadiness};
 use crate::sampler::Sampler;
 use crate::spec::PreconditionSpec;
 use crate::stage::Stage;
 use crate::step::places_of;
-
-/// How steady the rounds of a window are, each as a share of their mean in percent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Steadiness {
-    /// From the lowest to the highest round.
-    pub range_percent: f64,
-    /// From one end of the best straight line to the other.
-    pub slope_percent: f64,
-}
-
-/// What preconditioning came to.
-#[derive(Clone, Debug, Serialize)]
-pub struct PreconditionResult {
-    /// Database IOPS of every round.
-    pub rounds_iops: Vec<f64>,
-    /// Length of a round.
-    pub round_s: f64,
-    /// Rounds that were looked at together.
-    pub window_rounds: u32,
-    /// The last window; absent when there were too few rounds for one.
-    pub last_window: Option<Steadiness>,
-    /// What the window was held against.
-    pub range_percent_max: f64,
-    /// Likewise.
-    pub slope_percent_max: f64,
-    /// Whether it kept within both.
-    pub is_steady: bool,
-}
 
 /// Range and slope of some rounds; `None` for fewer than two or for rounds without any I/O.
 pub fn steadiness(rounds: &[f64]) -> Option<Steadiness> {

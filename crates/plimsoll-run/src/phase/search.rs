@@ -8,15 +8,13 @@
 mod estimate;
 mod step;
 
-use serde::Serialize;
-
 use plimsoll_io::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 use plimsoll_workload::Bisection;
 
 use crate::RunError;
 use crate::events::Level;
 use crate::load::Drive;
-use crate::outcome::PhaseResult;
+use crate::outcome::{Decision, PhaseResult, SearchEnd, SearchResult, SearchStep};
 use crate::recorder::Key;
 use crate::sampler::Sampler;
 use crate::spec::{LoadSpec, SearchSpec};
@@ -24,47 +22,9 @@ use crate::stage::Stage;
 use crate::step::StepCounts;
 
 use step::{BATCHES, BATCHES_MIN, EXTENSIONS_MAX, Tally};
-pub use step::{Decision, SearchStep};
 
 /// A rate that makes fewer transactions in a step says nothing of the storage.
 const TRANSACTIONS_MIN: f64 = 50.0;
-
-/// Why a search ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SearchEnd {
-    /// The bracket is as narrow as was wanted.
-    Narrow,
-    /// Its time was over.
-    TimeOver,
-    /// No rate passed.
-    NothingPasses,
-}
-
-/// What a search found.
-#[derive(Clone, Debug, Serialize)]
-pub struct SearchResult {
-    /// The workload whose rate was looked for.
-    pub workload: String,
-    /// Why it ended.
-    pub end: SearchEnd,
-    /// The highest rate that passed, in transactions per second.
-    pub passed_per_s: Option<f64>,
-    /// The database IOPS at that rate.
-    pub passed_iops: Option<f64>,
-    /// Whether that rate passed again when it was tried for twice as long.
-    pub confirmed: bool,
-    /// The lowest rate that failed.
-    pub failed_per_s: Option<f64>,
-    /// What was exceeded at that rate.
-    pub limited_by: Option<String>,
-    /// Confidence of each step's decision.
-    pub confidence_percent: u32,
-    /// How narrow the bracket was to become.
-    pub tolerance_percent: f64,
-    /// Every rate tried, in order.
-    pub steps: Vec<SearchStep>,
-}
 
 pub async fn act(
     stage: &mut Stage,

@@ -1,0 +1,27 @@
+//! What a run works on: a disk, and what a modelled one can say of itself.
+
+use std::rc::Rc;
+
+use plimsoll_array::ArrayReport;
+use plimsoll_io::Disk;
+
+use crate::processors::Processors;
+use crate::spec::PhaseAction;
+
+/// What a run works on.
+pub struct Storage {
+    /// The disk.
+    pub disk: Rc<dyn Disk>,
+    /// Counts by phase, if the storage is modelled.
+    pub watch: Option<Rc<dyn PhaseWatch>>,
+    /// What the host charges for transactions.
+    pub processors: Processors,
+}
+
+/// Storage that can tell what it did in a phase.
+pub trait PhaseWatch {
+    /// A phase begins: count anew.
+    fn begin(&self, phase: &PhaseAction);
+    /// What was counted since.
+    fn report(&self) -> ArrayReport;
+}
