@@ -54,19 +54,13 @@ def build(*features: str) -> None:
     """Builds everything measured, in release form."""
     flags = ["--features", ",".join(features)] if features else []
     run(["cargo", "build", "--release", "--locked", "-p", "plimsoll-bench", "--bins", *flags])
-    examples = ["checksum_rate", "verify_file", "prepare_file"]
-    run(
-        [
-            "cargo",
-            "build",
-            "--release",
-            "--locked",
-            "-p",
-            "plimsoll-engine",
-            *(f"--example={name}" for name in examples),
-        ]
-    )
-    run(["cargo", "build", "--release", "--locked", "-p", "plimsoll-io", "--example=rawread"])
+    for package, names in (
+        ("plimsoll-engine", ["checksum_rate", "verify_file"]),
+        ("plimsoll-prepare", ["prepare_file"]),
+        ("plimsoll-io", ["rawread"]),
+    ):
+        examples = [f"--example={name}" for name in names]
+        run(["cargo", "build", "--release", "--locked", "-p", package, *examples])
 
 
 def fio(

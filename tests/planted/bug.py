@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Bug(NamedTuple):
-    """One bug: in `file`, `sound` is replaced by `broken`, where `PLANTED` stands for "this bug is planted"."""
+    """One bug: in `file` of the sources of `crate`, `sound` is replaced by `broken`, where `PLANTED` stands for "this bug is planted"."""
 
     name: str
     file: str
@@ -14,3 +14,4 @@ class Bug(NamedTuple):
     test: str
     # Why a test that does not end counts as one that finds the bug; empty where it does not count.
     hangs: str = ""
+    crate: str = "plimsoll-engine"

@@ -1,4 +1,4 @@
-"""Plants bugs in a copy of the engine and looks which tests find them: `make planted`, or `tests/planted/run.py WORD...` for some of them.
+"""Plants bugs in a copy of the engine and of what prepares databases for it, and looks which tests find them: `make planted`, or `tests/planted/run.py WORD...` for some of them.
 
 A bug nobody finds is a hole in the tests. All bugs are planted in one copy, each behind a name, so that the copy is built once; a run with
 `PLANTED=name` has that bug alone. The product's own sources know nothing of this.
@@ -27,7 +27,7 @@ from bug import Bug
 BUGS = (*engine_bugs.BUGS, *log_bugs.BUGS, *tree_bugs.BUGS, *file_bugs.BUGS)
 ROOT = Path(__file__).resolve().parents[2]
 COPY = ROOT / "target" / "planted"
-SOURCES = Path("crates/plimsoll-engine/src")
+CRATES = ("plimsoll-engine", "plimsoll-prepare")
 # The programs that may find bugs, the quickest first.
 PROGRAMS = (
     "commit_meaning",
@@ -77,7 +77,7 @@ def planted_texts() -> dict[Path, str]:
     texts: dict[Path, str] = {}
     misfits = []
     for bug in BUGS:
-        path = SOURCES / bug.file
+        path = Path("crates", bug.crate, "src", bug.file)
         text = texts.get(path) or (ROOT / path).read_text()
         places = text.count(bug.sound)
         if places != 1:
@@ -86,8 +86,9 @@ def planted_texts() -> dict[Path, str]:
         texts[path] = text.replace(bug.sound, bug.broken.replace("PLANTED", f'crate::planted("{bug.name}")'), 1)
     if misfits:
         sys.exit("these bugs do not fit the engine any more; each place must be there once:\n\n" + "\n\n".join(misfits))
-    library = SOURCES / "lib.rs"
-    texts[library] = texts.get(library, (ROOT / library).read_text()) + SWITCH
+    for crate in CRATES:
+        library = Path("crates", crate, "src", "lib.rs")
+        texts[library] = texts.get(library, (ROOT / library).read_text()) + SWITCH
     return texts
 
 
@@ -111,33 +112,33 @@ def plant() -> None:
             path.write_bytes(content)
 
 
-def build() -> dict[str, Path]:
-    """Builds the test programs of the copy; returns where they are."""
+def build() -> dict[str, tuple[Path, Path]]:
+    """Builds the test programs of the copy; returns where they are and the crate that each runs in."""
     command = [
         "cargo",
         "test",
         "--locked",
         "--no-run",
         "--message-format=json-render-diagnostics",
-        "-p",
-        "plimsoll-engine",
     ]
+    for crate in CRATES:
+        command += ["-p", crate]
     for program in PROGRAMS:
         command += ["--test", program]
     target = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target" / "planted-build")}
     done = subprocess.run(command, cwd=COPY, env=target, stdout=subprocess.PIPE, text=True, check=True)
-    built = {}
+    built: dict[str, tuple[Path, Path]] = {}
     for message in map(json.loads, done.stdout.splitlines()):
         if message["reason"] == "compiler-artifact" and message["executable"]:
-            built[message["target"]["name"]] = Path(message["executable"])
+            built[message["target"]["name"]] = (Path(message["executable"]), Path(message["manifest_path"]).parent)
     return built
 
 
-def run(program: Path, bug: str, test: str | None) -> tuple[bool, str]:
+def run(built: tuple[Path, Path], bug: str, test: str | None) -> tuple[bool, str]:
     """Runs one test, or all of a program, with a bug; answers whether it passes and what it said."""
+    program, place = built
     command = [str(program), *([test, "--exact", "--include-ignored"] if test else [])]
     env = os.environ | {"PLANTED": bug, "RUST_BACKTRACE": "0"}
-    place = COPY / "crates" / "plimsoll-engine"
     with subprocess.Popen(
         command, cwd=place, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     ) as process:
@@ -151,7 +152,7 @@ def run(program: Path, bug: str, test: str | None) -> tuple[bool, str]:
     return process.returncode == 0, said
 
 
-def verdict_on(bug: Bug, programs: dict[str, Path]) -> str | None:
+def verdict_on(bug: Bug, programs: dict[str, tuple[Path, Path]]) -> str | None:
     """The test that has to find a bug if it does, or None."""
     passed, said = run(programs[bug.program], bug.name, bug.test)
     if passed or (said == HANGS and not bug.hangs):
@@ -159,7 +160,7 @@ def verdict_on(bug: Bug, programs: dict[str, Path]) -> str | None:
     return f"{bug.program}: {bug.test}" + (f" ({HANGS}: {bug.hangs})" if said == HANGS else "")
 
 
-def search(bug: Bug, programs: dict[str, Path], first: bool) -> str | None:
+def search(bug: Bug, programs: dict[str, tuple[Path, Path]], first: bool) -> str | None:
     """All tests that find a bug, or those of the first program that has one."""
     finders: list[str] = []
     for name in PROGRAMS:

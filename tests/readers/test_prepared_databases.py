@@ -55,7 +55,7 @@ def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     # A small fan-out makes trees of several levels without large files.
     wishes = [f"records={RECORDS}", f"seed={SEED}", f"database={DATABASE}", "branch_fill=2"]
     wishes += [f"every={EVERY}", f"value_bytes={VALUE_BYTES}"]
-    command = [cargo, "run", "-q", "-p", "plimsoll-engine", "--example", "prepare_file", "--"]
+    command = [cargo, "run", "-q", "-p", "plimsoll-prepare", "--example", "prepare_file", "--"]
     done = subprocess.run(
         [*command, str(path), str(page_bytes), *wishes], cwd=ROOT, check=True, capture_output=True, text=True
     )

@@ -8,15 +8,18 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "crates" / "plimsoll-engine" / "tests"
+TESTS_OF_PREPARE = ROOT / "crates" / "plimsoll-prepare" / "tests"
 sys.path.insert(0, str(ROOT / "tests" / "planted"))
 from run import BUGS, planted_texts  # noqa: E402
 
 
 def rust_tests(program: str) -> set[str]:
     """The tests of a program by their full names."""
-    single = TESTS / f"{program}.rs"
-    files = {"": single}
-    if not single.is_file():
+    singles = [folder / f"{program}.rs" for folder in (TESTS, TESTS_OF_PREPARE)]
+    single = next((path for path in singles if path.is_file()), None)
+    if single:
+        files = {"": single}
+    else:
         parts = (TESTS / program).glob("*.rs")
         files = {"" if path.stem == "main" else f"{path.stem}::": path for path in parts}
     found = set()
@@ -55,7 +58,7 @@ def test_promises_name_tests_that_exist() -> None:
     table = re.findall(r"^\|.*\| (.*) \|$", (ROOT / "docs" / "reliability.md").read_text(), re.MULTILINE)
     files = [name for cell in table for name in re.findall(r"`([\w/-]+\.(?:rs|py))`", cell)]
     assert len(files) > 45
-    roots = (TESTS, ROOT, ROOT / "tests")
+    roots = (TESTS, TESTS_OF_PREPARE, ROOT, ROOT / "tests")
     assert [name for name in files if not any((root / name).is_file() for root in roots)] == []
 
 

@@ -12,9 +12,9 @@ use plimsoll_engine::error::Result;
 use plimsoll_engine::instance::{Instance, InstanceOptions, RecoveryReport};
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::names::LogNames;
-use plimsoll_engine::prepare::{Extent, Plan, PlanError, PreparedDatabase, Secondary, TABLE_NAME};
 use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
 use plimsoll_io::{Context, Files, Handle, InstanceId, Random};
+use plimsoll_prepare::{Extent, Plan, PlanError, PreparedDatabase, Secondary, TABLE_NAME};
 use plimsoll_workload::Mix;
 
 /// The 2010 edition: insert, delete, replace, read; seven commits in ten do not wait.

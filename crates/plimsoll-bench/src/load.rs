@@ -10,9 +10,9 @@ use std::sync::Arc;
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
-use plimsoll_engine::prepare::PreparedDatabase;
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_io::{Handle, JoinHandle, Nanos, Random};
+use plimsoll_prepare::PreparedDatabase;
 use plimsoll_workload::{
     Commit as Wanted, Kind, Mix, Operation, Population, Previous, Result as Ending, Session,
 };

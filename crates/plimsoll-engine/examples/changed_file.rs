@@ -16,12 +16,12 @@ use plimsoll_engine::instance::{Instance, InstanceOptions};
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::page::page_flags;
-use plimsoll_engine::prepare::{Extent, Plan, PreparedDatabase, TABLE_NAME, WriteOptions, write_database};
 use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_engine::{Column, ColumnType, PageSize, Table};
 use plimsoll_io::{Caching, Clock, Context, Executor, Files, Handle, Random, RealDisk, RealDiskOptions};
+use plimsoll_prepare::{Extent, Plan, PreparedDatabase, TABLE_NAME, WriteOptions, write_database};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 

@@ -15,10 +15,10 @@ use std::rc::Rc;
 use plimsoll_engine::PageSize;
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::jobs::backup::Backup;
-use plimsoll_engine::prepare::{Extent, Plan, PreparedDatabase, WriteOptions, write_database};
 use plimsoll_engine::transaction::Commit;
 use plimsoll_engine::verify::{Depth, VerifyOptions, verify};
 use plimsoll_io::{Clock, Executor, Files, Handle, MemoryDisk, MemoryOptions, Random};
+use plimsoll_prepare::{Extent, Plan, PreparedDatabase, WriteOptions, write_database};
 use support::*;
 
 /// No poll may be longer.

@@ -16,7 +16,7 @@ use crate::{PageNumber, PageSize};
 const HEADER_SEED: u32 = 0x89AB_CDEF;
 
 /// Page offsets of the checksums of blocks 0 to 3.
-pub(crate) const SLOTS: [usize; 4] = [0, 40, 48, 56];
+pub const SLOTS: [usize; 4] = [0, 40, 48, 56];
 
 /// The checksum of a header (database, log, checkpoint, flush map): a seeded XOR of everything after the checksum itself.
 /// Pages older than format 0x620,0x0B carry the same sum.
@@ -132,7 +132,7 @@ fn store(page: &mut [u8], index: usize, sum: u64) {
 
 /// Runs `work` compiled for the best instruction set this processor has.
 #[inline(always)]
-pub(crate) fn with_best_kernel<T>(work: impl FnOnce() -> T) -> T {
+pub fn with_best_kernel<T>(work: impl FnOnce() -> T) -> T {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2")
         && std::arch::is_x86_feature_detected!("bmi2")

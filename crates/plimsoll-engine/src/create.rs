@@ -1,5 +1,7 @@
 //! A new database without user tables: header pair, root, catalog. Laid out like a fresh database made by Windows.
 
+pub(crate) mod system;
+
 use std::path::Path;
 
 use plimsoll_io::{Context, Durability, File, Files, OpenMode, Purpose};
@@ -10,7 +12,8 @@ use crate::catalog::system_tables;
 use crate::error::Result;
 use crate::header::DatabaseHeader;
 use crate::logtime::Signature;
-use crate::prepare::system::System;
+
+use self::system::SystemPages;
 
 /// Pages of a fresh database, as Windows makes it: 256 with the header pair.
 pub const FRESH_PAGES: u32 = 254;
@@ -63,7 +66,7 @@ async fn fill(file: &File, size: PageSize, signature: Signature, context: Contex
     header.object_max = LOCALES_OBJECT;
     let header_bytes = header.encode();
     let available = [(FRESH_PAGES, FRESH_PAGES + 1 - USER_PAGE_MIN)];
-    let system = System::of_tables(size, FRESH_PAGES, &system_tables(), &available);
+    let system = SystemPages::new(size, FRESH_PAGES, &system_tables(), &available);
     let pages = [&header_bytes, &header_bytes].into_iter().chain(&system.pages);
     for (index, page) in pages.enumerate() {
         let mut buffer = file.allocate(size.bytes());

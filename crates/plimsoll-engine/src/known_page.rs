@@ -6,9 +6,6 @@
 //! vouch = page number << 8 | flush type        flush type 0xFF: all bytes are zero, the page was never written
 //! ```
 
-#[cfg(test)]
-mod tests;
-
 use plimsoll_io::Vouch;
 
 use crate::PageNumber;
@@ -17,7 +14,7 @@ const EMPTY: u8 = 0xFF;
 
 /// What a check of the page would find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KnownPage {
+pub enum KnownPage {
     /// Never written.
     Empty,
     /// Right checksums, in its place, sound bounds; written with this flush type.
@@ -26,7 +23,7 @@ pub(crate) enum KnownPage {
 
 impl KnownPage {
     /// Vouches for page `page`.
-    pub(crate) fn vouch(self, page: PageNumber) -> Vouch {
+    pub fn vouch(self, page: PageNumber) -> Vouch {
         let kind = match self {
             KnownPage::Empty => EMPTY,
             KnownPage::Sound { flush_type } => flush_type,
@@ -35,7 +32,7 @@ impl KnownPage {
     }
 
     /// What is vouched for, if it is this page.
-    pub(crate) fn of(Vouch(vouch): Vouch, page: PageNumber) -> Option<Self> {
+    pub fn of(Vouch(vouch): Vouch, page: PageNumber) -> Option<Self> {
         let kind = vouch as u8;
         let known = match kind {
             EMPTY => KnownPage::Empty,

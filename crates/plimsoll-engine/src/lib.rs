@@ -27,7 +27,6 @@ pub mod log;
 mod logtime;
 pub mod page;
 mod page_class;
-pub mod prepare;
 pub mod reader;
 mod record;
 pub mod repair;
@@ -39,6 +38,7 @@ pub mod table;
 pub mod transaction;
 pub mod verify;
 pub mod versions;
+pub mod whole_pages;
 pub mod writers;
 
 pub use checksum::{

@@ -14,7 +14,7 @@ mod bulk;
 mod change;
 mod view;
 
-pub(crate) use bulk::{PREPARED_FLUSH_TYPE, PageBuilder, PlacedNode, node_bytes, place_nodes, set_all_flags};
+pub use bulk::{PREPARED_FLUSH_TYPE, PageBuilder, PlacedNode, node_bytes, place_nodes, set_all_flags};
 pub use change::PageMut;
 pub use view::{Node, PageFault, PageView};
 

@@ -181,7 +181,7 @@ fn classify_sound(page: &[u8], page_number: PageNumber, checksum: u64) -> PageCl
 }
 
 /// Whether a page whose correcting checksums are right under this number is classified as sound in that place.
-pub(crate) fn is_sound_under(page: &[u8], page_number: PageNumber) -> bool {
+pub fn is_sound_under(page: &[u8], page_number: PageNumber) -> bool {
     !has_old_checksum(page) && embedded_page_number(page).is_none_or(|found| found == page_number)
 }
 

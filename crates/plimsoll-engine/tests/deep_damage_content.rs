@@ -7,8 +7,8 @@ mod patient;
 
 use patient::{INDEX, PAGE_BYTES, Patient, SIZE, TABLE, VALUE_BYTES, VALUES};
 use plimsoll_engine::deep::Finding;
-use plimsoll_engine::prepare::{Extent, Plan, PreparedDatabase};
 use plimsoll_engine::{DatabaseHeader, RecordFault};
+use plimsoll_prepare::{Extent, Plan, PreparedDatabase};
 
 fn table() -> String {
     "PlimsollMail".to_owned()

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use plimsoll_engine::PageSize;
 use plimsoll_engine::deep::{DeepOptions, DeepReport, verify_deep};
-use plimsoll_engine::prepare::{Extent, LongValues, Plan, PreparedContent, PreparedDatabase, Secondary};
 use plimsoll_engine::reader::ReadError;
 use plimsoll_io::{Clock, Executor, Files, MemoryDisk, MemoryOptions, Random};
+use plimsoll_prepare::{Extent, LongValues, Plan, PreparedContent, PreparedDatabase, Secondary};
 
 fn check(place: impl FnOnce(&MemoryDisk)) -> DeepReport {
     let clock = Rc::new(Clock::simulated());

@@ -14,7 +14,6 @@ use std::rc::Rc;
 use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Recovery;
 use plimsoll_engine::jobs::backup::Backup;
-use plimsoll_engine::prepare::{Extent, LongValues, Plan, PreparedDatabase, WriteOptions, write_database};
 use plimsoll_engine::reader::{DatabaseReader, ReadError, TextFormat, WhenDirty, write_table};
 use plimsoll_engine::repair::repair;
 use plimsoll_engine::verify::{Depth, FileVerdict, VerifyOptions, verify};
@@ -23,6 +22,7 @@ use plimsoll_io::{
     Clock, Context, DiskErrorKind, Effect, FaultRule, Files, Handle, Loss, MemoryDisk, MemoryOptions,
     OperationKind, Purpose, Random, Stage, TraceEntry,
 };
+use plimsoll_prepare::{Extent, LongValues, Plan, PreparedDatabase, WriteOptions, write_database};
 use support::accounts::Accounts;
 use support::*;
 

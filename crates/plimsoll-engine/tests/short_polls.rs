@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 use plimsoll_engine::PageSize;
 use plimsoll_engine::jobs::backup::Backup;
-use plimsoll_engine::prepare::{Extent, Plan, PreparedDatabase, WriteOptions, write_database};
 use plimsoll_engine::verify::{Depth, VerifyOptions, verify};
 use plimsoll_io::{Clock, Executor, Files, Handle, MemoryDisk, MemoryOptions, Random};
+use plimsoll_prepare::{Extent, Plan, PreparedDatabase, WriteOptions, write_database};
 use support::*;
 
 /// On the real clock, where `breathe` looks at the time, on a disk that answers at once.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use plimsoll_array::spec::TimedFault;
 use plimsoll_array::{Array, ArrayReport, ModelledDisk, check};
-use plimsoll_engine::prepare::PreparedContent;
 use plimsoll_io::{Clock, Coding, MemoryDisk, MemoryOptions, Random};
+use plimsoll_prepare::PreparedContent;
 
 use crate::RunError;
 use crate::backend::prepared_database;

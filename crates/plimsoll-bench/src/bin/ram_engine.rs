@@ -13,8 +13,8 @@ use plimsoll_bench::field::{
 };
 use plimsoll_bench::load::{Load, Pace, finish};
 use plimsoll_bench::processor::{processor_ns, warn_of_debug_build};
-use plimsoll_engine::prepare::{WriteOptions, write_database};
 use plimsoll_io::{Clock, Executor, Files, Handle, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random};
+use plimsoll_prepare::{WriteOptions, write_database};
 
 #[derive(Clone, Copy)]
 struct Setting {

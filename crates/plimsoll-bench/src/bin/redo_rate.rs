@@ -12,11 +12,11 @@ use plimsoll_bench::arguments::Arguments;
 use plimsoll_bench::field::{Field, MIX_2010, SESSIONS_2010, prepared_2010, record_tree};
 use plimsoll_bench::load::{Load, Pace};
 use plimsoll_bench::processor::warn_of_debug_build;
-use plimsoll_engine::prepare::{PreparedContent, PreparedDatabase};
 use plimsoll_io::{
     Clock, Executor, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions,
     NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Purpose, Random,
 };
+use plimsoll_prepare::{PreparedContent, PreparedDatabase};
 
 #[derive(Clone, Copy)]
 struct Setting {

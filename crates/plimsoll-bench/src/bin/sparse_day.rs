@@ -11,11 +11,11 @@ use plimsoll_bench::counted::Counted;
 use plimsoll_bench::field::{CHECKPOINT_DEPTH_BYTES, Field, MIX_2010, prepared_2010, record_tree};
 use plimsoll_bench::load::{Load, Pace, finish};
 use plimsoll_bench::processor::{memory_bytes, processor_ns, warn_of_debug_build};
-use plimsoll_engine::prepare::PreparedContent;
 use plimsoll_io::{
     Clock, Executor, Files, Handle, Latency, LatencyPlan, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND,
     NANOS_PER_SECOND, Purpose, Random,
 };
+use plimsoll_prepare::PreparedContent;
 
 const SESSIONS: u64 = 16;
 /// Database reads and writes per transaction of the mix, measured; only the pace depends on it.

@@ -7,13 +7,13 @@ use super::{PageMut, PageView, TAG_BYTES, field, node_flags};
 use crate::{PageNumber, PageSize};
 
 /// The flush type of a page written front to back: it is written for the first time.
-pub(crate) const PREPARED_FLUSH_TYPE: u8 = 1;
+pub const PREPARED_FLUSH_TYPE: u8 = 1;
 
 /// Key words, the longest separator of a prepared tree and the child.
 const CHILD_NODE_BYTES_MAX: usize = 4 + 16 + 4;
 
 /// A page being filled in key order.
-pub(crate) struct PageBuilder<'a> {
+pub struct PageBuilder<'a> {
     bytes: &'a mut [u8],
     size: PageSize,
     data_end: usize,
@@ -23,7 +23,7 @@ pub(crate) struct PageBuilder<'a> {
 impl<'a> PageBuilder<'a> {
     /// Starts an empty page. `external` is the space header of a root, else the key prefix. Whatever was in
     /// `bytes` is written over: by nodes, or by zeros where none comes.
-    pub(crate) fn new(
+    pub fn new(
         bytes: &'a mut [u8],
         size: PageSize,
         page: PageNumber,
@@ -43,7 +43,8 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// Adds a node whose key is `prefix_bytes` of the external header and then `suffix`; returns the place of its data.
-    pub(crate) fn push(&mut self, prefix_bytes: usize, suffix: &[u8], data_bytes: usize) -> &mut [u8] {
+    #[inline]
+    pub fn push(&mut self, prefix_bytes: usize, suffix: &[u8], data_bytes: usize) -> &mut [u8] {
         let key_words = if prefix_bytes > 0 { 4 } else { 2 };
         let node_bytes = key_words + suffix.len() + data_bytes;
         let start = self.size.header_bytes() + self.data_end;
@@ -70,7 +71,8 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// Adds a branch entry, which is short: it is put together first and written at once.
-    pub(crate) fn push_child(&mut self, prefix_bytes: usize, suffix: &[u8], child: PageNumber) {
+    #[inline]
+    pub fn push_child(&mut self, prefix_bytes: usize, suffix: &[u8], child: PageNumber) {
         let mut node = [0; CHILD_NODE_BYTES_MAX];
         let is_compressed = prefix_bytes > 0;
         let flags = u16::from(if is_compressed { node_flags::COMPRESSED } else { 0 }) << 13;
@@ -98,7 +100,7 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// Adds a node as [`node_bytes`] made it.
-    pub(crate) fn push_stored(&mut self, (flags, node): (u8, Vec<u8>)) {
+    pub fn push_stored(&mut self, (flags, node): (u8, Vec<u8>)) {
         let start = self.size.header_bytes() + self.data_end;
         self.bytes[start..start + node.len()].copy_from_slice(&node);
         let in_tag = if self.size.is_large() {
@@ -109,6 +111,7 @@ impl<'a> PageBuilder<'a> {
         self.add_tag(node.len(), in_tag);
     }
 
+    #[inline]
     fn add_tag(&mut self, node_bytes: usize, flag_bits: u16) {
         self.tags += 1;
         let slot = self.size.bytes() - TAG_BYTES * self.tags;
@@ -121,7 +124,7 @@ impl<'a> PageBuilder<'a> {
     ///
     /// # Panics
     /// When more was pushed than a page holds.
-    pub(crate) fn finish(mut self, dbtime: u64, previous: PageNumber, next: PageNumber) {
+    pub fn finish(mut self, dbtime: u64, previous: PageNumber, next: PageNumber) {
         let area_bytes = self.size.bytes() - self.size.header_bytes();
         let free_bytes = area_bytes
             .checked_sub(self.data_end + self.tags * TAG_BYTES)
@@ -136,6 +139,7 @@ impl<'a> PageBuilder<'a> {
         page.set_siblings(previous, next);
     }
 
+    #[inline]
     fn put_u16(&mut self, offset: usize, value: u16) {
         self.bytes[offset..offset + 2].copy_from_slice(&value.to_le_bytes());
     }
@@ -143,13 +147,7 @@ impl<'a> PageBuilder<'a> {
 
 /// The flags and bytes of a node as [`PageMut::insert`] would store it on a page with this external header. On large pages the
 /// flags are part of the bytes.
-pub(crate) fn node_bytes(
-    size: PageSize,
-    external: &[u8],
-    is_root: bool,
-    key: &[u8],
-    data: &[u8],
-) -> (u8, Vec<u8>) {
+pub fn node_bytes(size: PageSize, external: &[u8], is_root: bool, key: &[u8], data: &[u8]) -> (u8, Vec<u8>) {
     let cost_bytes = PageMut::node_cost_bytes(external, is_root, key, data) - TAG_BYTES;
     let shared = key.iter().zip(external).take_while(|(left, right)| left == right);
     // The cost tells whether the prefix is worth compressing, so that this rule is stated once.
@@ -171,13 +169,13 @@ pub(crate) fn node_bytes(
 
 impl PageView<'_> {
     /// Offset from the end of the header, length, and the flags kept in the tag of a small page.
-    pub(crate) fn node_place(&self, line: usize) -> Option<(usize, usize, u8)> {
+    pub fn node_place(&self, line: usize) -> Option<(usize, usize, u8)> {
         (line < self.lines()).then(|| self.tag(line + 1).ok()).flatten()
     }
 }
 
 /// Puts nodes of a formatted page at given places, in line order, and sets the counts.
-pub(crate) fn place_nodes(bytes: &mut [u8], size: PageSize, external_bytes: usize, nodes: &[PlacedNode<'_>]) {
+pub fn place_nodes(bytes: &mut [u8], size: PageSize, external_bytes: usize, nodes: &[PlacedNode<'_>]) {
     let put_u16 = |bytes: &mut [u8], at: usize, value: usize| {
         bytes[at..at + 2].copy_from_slice(&(value as u16).to_le_bytes());
     };
@@ -203,7 +201,7 @@ pub(crate) fn place_nodes(bytes: &mut [u8], size: PageSize, external_bytes: usiz
 }
 
 /// A node with its place on a page.
-pub(crate) struct PlacedNode<'a> {
+pub struct PlacedNode<'a> {
     /// From the end of the page header.
     pub offset: usize,
     /// Flags kept in the tag of a small page.
@@ -213,6 +211,6 @@ pub(crate) struct PlacedNode<'a> {
 }
 
 /// Sets the flags word as it is, flush type included.
-pub(crate) fn set_all_flags(bytes: &mut [u8], flags: u32) {
+pub fn set_all_flags(bytes: &mut [u8], flags: u32) {
     bytes[field::FLAGS..field::FLAGS + 4].copy_from_slice(&flags.to_le_bytes());
 }

@@ -51,7 +51,7 @@ impl<'a> PageMut<'a> {
     }
 
     /// What [`PageMut::format`] does to both ends of the page: header, external header and first tag. The area between keeps what it holds.
-    pub(crate) fn format_ends(&mut self, page: PageNumber, object: u32, flags: u32, external: &[u8]) {
+    pub fn format_ends(&mut self, page: PageNumber, object: u32, flags: u32, external: &[u8]) {
         let flush_type = self.view().flags() & page_flags::FLUSH_TYPE_MASK;
         self.bytes[..self.size.header_bytes()].fill(0);
         self.put_u32(field::OBJECT, object);

@@ -12,12 +12,12 @@ use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::header::GenerationHeader;
 use plimsoll_engine::log::record::{ImageRecord, LogRecord, PageEdits, RowRecord, StructureRecord};
 use plimsoll_engine::page::PageView;
-use plimsoll_engine::prepare::{Extent, LongValues, Plan, PreparedDatabase};
 use plimsoll_engine::reader::decompress;
 use plimsoll_engine::{
     DatabaseHeader, FileType, LogTime, PageSize, Record, RecordLayout, Signature, StoredValue, Table,
     block_checksum, classify, header_checksum, mend, set_checksum,
 };
+use plimsoll_prepare::{Extent, LongValues, Plan, PreparedDatabase};
 
 const DATABASE_HEADER: u8 = 0;
 const LOG_HEADER: u8 = 1;

@@ -2,8 +2,8 @@
 
 use plimsoll_engine::deep::{DeepOptions, DeepReport, Finding, verify_deep};
 use plimsoll_engine::page::{PageMut, PageView, page_flags};
-use plimsoll_engine::prepare::{Extent, LongValues, Plan, PreparedDatabase};
 use plimsoll_engine::{PageSize, set_checksum};
+use plimsoll_prepare::{Extent, LongValues, Plan, PreparedDatabase};
 
 use crate::golden;
 

@@ -16,14 +16,14 @@ use plimsoll_engine::instance::{Instance, InstanceOptions, RecoveryReport};
 use plimsoll_engine::jobs::backup::Backup;
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::names::LogNames;
-use plimsoll_engine::prepare::{
-    Extent, Plan, PrepareError, PreparedDatabase, RecordShape, Secondary, Sharing, TABLE_NAME, WriteOptions,
-    write_database,
-};
 use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_engine::verify::{Depth, HeaderCheck, VerifyOptions, verify};
 use plimsoll_io::{Context, InstanceId, NANOS_PER_SECOND, Purpose, Random};
+use plimsoll_prepare::{
+    Extent, Plan, PrepareError, PreparedDatabase, RecordShape, Secondary, Sharing, TABLE_NAME, WriteOptions,
+    write_database,
+};
 use plimsoll_workload::{
     Commit as WantedCommit, Kind, Operation, Placement, Population, Result as OperationResult,
 };

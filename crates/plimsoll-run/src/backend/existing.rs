@@ -7,8 +7,8 @@ use std::path::Path;
 
 use plimsoll_engine::database::peek_header;
 use plimsoll_engine::error::EngineError;
-use plimsoll_engine::prepare::PreparedDatabase;
 use plimsoll_io::{Context, DiskErrorKind, OpenMode, is_zero};
+use plimsoll_prepare::PreparedDatabase;
 
 use crate::RunError;
 use crate::events::Level;

@@ -11,11 +11,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use plimsoll_engine::prepare::PreparedContent;
 use plimsoll_io::{
     Clock, Disk, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, OperationKind, Purpose, Random,
     Recorded, Tracking,
 };
+use plimsoll_prepare::PreparedContent;
 use plimsoll_run::{
     DatabaseState, Ending, Output, RunOutcome, RunSpec, StopSignal, execute, prepared_database,
 };

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use plimsoll_bench::field::{CHECKPOINT_DEPTH_BYTES, Field, prepared_2010, record_tree};
 use plimsoll_bench::load::{Load, Pace, finish};
-use plimsoll_engine::prepare::{WriteOptions, write_database};
 use plimsoll_io::{Clock, Executor, Files, Handle, NANOS_PER_SECOND, RealDisk, RealDiskOptions};
+use plimsoll_prepare::{WriteOptions, write_database};
 
 use crate::{Contest, Tally};
 

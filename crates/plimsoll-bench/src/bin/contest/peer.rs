@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_bench::field::prepared_2010;
-use plimsoll_engine::prepare::PreparedDatabase;
 use plimsoll_io::Random;
+use plimsoll_prepare::PreparedDatabase;
 use plimsoll_workload::{Kind, Operation, Population, Previous, Result as Ending, Session};
 
 use crate::{Contest, Tally};

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use plimsoll_engine::page::{PageMut, PageView, page_flags};
-use plimsoll_engine::prepare::{Extent, LongValues, PageDelta, Plan, PreparedDatabase};
 use plimsoll_engine::{PageSize, set_checksum};
 use plimsoll_io::{Delta, Random};
+use plimsoll_prepare::{Extent, LongValues, PageDelta, Plan, PreparedDatabase};
 
 fn database(size: PageSize, records: u64) -> Arc<PreparedDatabase> {
     let plan = Plan {

@@ -1,6 +1,6 @@
 //! What a prepared database should be, and why a wish can be impossible.
 
-use crate::PageSize;
+use plimsoll_engine::PageSize;
 
 /// Record numbers, also of records inserted later, stay below this.
 pub const RECORD_NUMBER_MAX: u64 = 1 << 40;

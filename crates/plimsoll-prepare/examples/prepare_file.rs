@@ -8,10 +8,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_engine::PageSize;
-use plimsoll_engine::prepare::{
+use plimsoll_io::{Caching, Clock, Disk, Executor, Files, RealDisk, RealDiskOptions};
+use plimsoll_prepare::{
     Extent, LongValues, Plan, PreparedDatabase, WriteOptions, WriteReport, write_database,
 };
-use plimsoll_io::{Caching, Clock, Disk, Executor, Files, RealDisk, RealDiskOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);

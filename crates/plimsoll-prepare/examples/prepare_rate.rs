@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use plimsoll_engine::PageSize;
-use plimsoll_engine::prepare::{Extent, LongValues, Plan, PreparedDatabase};
+use plimsoll_prepare::{Extent, LongValues, Plan, PreparedDatabase};
 
 fn main() {
     if cfg!(debug_assertions) {

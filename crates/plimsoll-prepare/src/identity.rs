@@ -1,10 +1,13 @@
 //! Who a prepared database is: header, signature and times from the plan, and the schema of its table.
 
 use super::filler::{derive, word};
+use super::layout::Layout;
 use super::plan::{Extent, Plan, Secondary};
 use super::{INDEX_NAME, PRIMARY_NAME, PreparedDatabase, TABLE_NAME};
-use crate::schema::{Column, ColumnType, Table, column_flags};
-use crate::{DatabaseHeader, LogTime, Signature};
+use plimsoll_engine::catalog::{Place, PlacedTable, system_tables};
+use plimsoll_engine::{
+    Column, ColumnType, DatabaseHeader, LogTime, PageNumber, Signature, Table, column_flags,
+};
 
 const NANOS_PER_MILLISECOND: u64 = 1_000_000;
 /// 2010-01-01: prepared databases are dated from here on, ...
@@ -83,4 +86,22 @@ pub(super) fn schema(plan: &Plan) -> Table {
         Secondary::Absent => table,
     };
     table.build().expect("the declaration is fixed and valid")
+}
+
+/// Tables as the catalog lists them.
+pub(super) fn tables(plan: &Plan, layout: &Layout) -> Vec<PlacedTable> {
+    let place = Place {
+        object: layout.table.object,
+        root: layout.table.root,
+    };
+    let secondary_roots: Vec<PageNumber> = layout.index.iter().map(|index| index.root).collect();
+    let mut tables = system_tables().to_vec();
+    tables.push(PlacedTable::new(
+        schema(plan),
+        place,
+        &secondary_roots,
+        Some(layout.values.root),
+        layout.table.owned_pages,
+    ));
+    tables
 }

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 
 use super::ghosts::Ghost;
 use super::numbers::{push_bytes, push_difference, push_number, take_bytes, take_difference, take_number};
-use crate::page::{PageMut, PageView, PlacedNode, node_bytes, page_flags, place_nodes, set_all_flags};
-use crate::prepare::PreparedDatabase;
-use crate::prepare::layout::number_of_key;
-use crate::{PageNumber, PageSize};
+use crate::PreparedDatabase;
+use crate::layout::number_of_key;
+use plimsoll_engine::page::{PageMut, PageView, page_flags};
+use plimsoll_engine::whole_pages::{PlacedNode, node_bytes, place_nodes, set_all_flags};
+use plimsoll_engine::{PageNumber, PageSize};
 
 /// The header fields of a page that the script cannot compute, and its external header.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,9 +16,9 @@ use std::borrow::Cow;
 
 use super::compose::{Composer, Content};
 use super::numbers::{push_bytes, push_difference, push_number, take_bytes, take_difference, take_number};
-use crate::page::PageView;
-use crate::prepare::layout::number_of_key;
-use crate::prepare::value::{identify_chunk, write_chunk};
+use crate::layout::number_of_key;
+use crate::value::{identify_chunk, write_chunk};
+use plimsoll_engine::page::PageView;
 
 /// One line of the page, or one prepared line that is not on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ fn identify(composer: &Composer<'_>, key: &[u8], data: &[u8]) -> Option<Step> {
 
 fn chunk_node(composer: &Composer<'_>, step: &Chunk) -> (Vec<u8>, Vec<u8>) {
     let database = composer.database;
-    let chunk_bytes = crate::prepare::value::chunk_bytes(database.page_size()) as u64;
+    let chunk_bytes = crate::value::chunk_bytes(database.page_size()) as u64;
     let mut key = (step.value as u32).to_be_bytes().to_vec();
     key.extend(((step.chunk * chunk_bytes) as u32).to_be_bytes());
     let mut data = vec![0; step.bytes];

@@ -16,7 +16,6 @@ mod permutation;
 mod plan;
 mod record;
 mod sparse;
-pub(crate) mod system;
 mod tree;
 mod vacancy;
 mod value;
@@ -36,11 +35,9 @@ pub use self::plan::{
 pub use self::record::{RecordColumns, column};
 pub use self::sparse::PreparedContent;
 pub use self::writer::{PrepareError, WriteOptions, WriteReport, write_database};
-use crate::catalog::system::USER_PAGE_MIN;
-use crate::checksum::set_checksum;
-use crate::known_page::KnownPage;
-use crate::page::PREPARED_FLUSH_TYPE;
-use crate::{DatabaseHeader, PageNumber, PageSize, Table};
+use plimsoll_engine::catalog::system::USER_PAGE_MIN;
+use plimsoll_engine::whole_pages::{FRESH_DBTIME_FIRST, KnownPage, PREPARED_FLUSH_TYPE, SystemPages};
+use plimsoll_engine::{DatabaseHeader, PageNumber, PageSize, Table, set_checksum};
 
 /// Name of the prepared table.
 pub const TABLE_NAME: &str = "PlimsollMail";
@@ -48,8 +45,6 @@ pub const TABLE_NAME: &str = "PlimsollMail";
 pub const PRIMARY_NAME: &str = "ByNumber";
 /// Name of its secondary index.
 pub const INDEX_NAME: &str = "ByScatter";
-/// Database time of page 0, were there one; every page is a little younger than the one before.
-const DBTIME_FIRST: u64 = 0x40;
 
 /// A database that exists as a rule. Cheap to clone into every writer.
 #[derive(Clone, Debug)]
@@ -60,7 +55,7 @@ pub struct PreparedDatabase {
     value_form: Option<ValueForm>,
     value_key: u64,
     vacancy_key: u64,
-    system: system::System,
+    system: SystemPages,
 }
 
 impl PreparedDatabase {
@@ -77,7 +72,12 @@ impl PreparedDatabase {
         let value_form = plan
             .long_values
             .map(|long_values| ValueForm::new(plan.page_size, long_values));
-        let system = system::System::new(&plan, &layout);
+        let system = SystemPages::new(
+            plan.page_size,
+            layout.pages,
+            &identity::tables(&plan, &layout),
+            &[],
+        );
         Ok(Self {
             form,
             value_form,
@@ -232,7 +232,7 @@ impl PreparedDatabase {
     }
 
     fn dbtime(&self, page: PageNumber) -> u64 {
-        DBTIME_FIRST + u64::from(page)
+        FRESH_DBTIME_FIRST + u64::from(page)
     }
 
     fn random_percent(&self) -> usize {

@@ -11,9 +11,9 @@
 use super::plan::{Extent, LongValues, PAGES_MAX, Plan, PlanError, RECORD_NUMBER_MAX, Secondary};
 use super::record::RecordForm;
 use super::value::ValueForm;
-use crate::catalog::system::USER_OBJECT_MIN;
-use crate::page::page_flags;
-use crate::{PageNumber, PageSize};
+use plimsoll_engine::catalog::system::USER_OBJECT_MIN;
+use plimsoll_engine::page::page_flags;
+use plimsoll_engine::{PageNumber, PageSize};
 
 /// Leading bytes shared by all keys of a record number: the segment mark and the top three bytes.
 pub(super) const KEY_PREFIX_BYTES: usize = 4;

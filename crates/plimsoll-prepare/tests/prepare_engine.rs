@@ -1,6 +1,7 @@
 //! The engine on a prepared database: regular trees nobody ever inserted into must take inserts, replacements and deletes
 //! like any other, and afterwards still be a database; and what the sparse disk keeps of it must stay small.
 
+#[path = "../../plimsoll-engine/tests/support/mod.rs"]
 mod support;
 
 use std::collections::BTreeMap;
@@ -13,9 +14,9 @@ use plimsoll_engine::deep::{DeepOptions, DeepReport, verify_deep};
 use plimsoll_engine::error::PageDamage;
 use plimsoll_engine::jobs::maintenance::{MaintenanceOptions, MaintenanceProgress, maintain};
 use plimsoll_engine::page::page_flags;
-use plimsoll_engine::prepare::{Extent, PageDelta, Plan, PreparedContent, PreparedDatabase};
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{Clock, Delta, MemoryOptions, Random};
+use plimsoll_prepare::{Extent, PageDelta, Plan, PreparedContent, PreparedDatabase};
 use support::*;
 
 /// Table and index of a prepared database, by the documented page map.

@@ -4,7 +4,7 @@
 //! family; constants chosen here). It need not resist an attacker, only a storage array's compression and deduplication.
 //! The same arithmetic is repeated in the Python reader tests, so it can never change under existing databases.
 
-use crate::checksum::with_best_kernel;
+use plimsoll_engine::whole_pages::with_best_kernel;
 
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 const MASK: u64 = 0xD6E8_FEB8_6659_FD93;

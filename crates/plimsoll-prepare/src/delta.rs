@@ -28,11 +28,10 @@ use self::compose::{Composer, Heading};
 use self::ghosts::Ghost;
 use self::numbers::{push_number, take_number};
 use super::PreparedDatabase;
-use crate::checksum::{SLOTS, page_checksums, set_checksum, stored_checksums};
-use crate::known_page::KnownPage;
-use crate::page::PageView;
-use crate::page_class::is_sound_under;
-use crate::{PageNumber, PageSize};
+use plimsoll_engine::page::PageView;
+use plimsoll_engine::whole_pages::{KnownPage, SLOTS, is_sound_under};
+use plimsoll_engine::{PageNumber, PageSize};
+use plimsoll_engine::{page_checksums, set_checksum, stored_checksums};
 
 const PLAIN: u8 = 0;
 const SCRIPTED: u8 = 1;

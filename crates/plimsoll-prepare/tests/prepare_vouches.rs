@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use plimsoll_io::{Content, Delta, Random, Vouch};
 
-use super::KnownPage;
-use crate::page::{PageMut, PageView, page_flags};
-use crate::page_class::{PageClass, classify};
-use crate::prepare::{Extent, LongValues, PageDelta, Plan, PreparedContent, PreparedDatabase};
-use crate::{PageNumber, PageSize, set_checksum};
+use plimsoll_engine::page::{PageMut, PageView, page_flags};
+use plimsoll_engine::whole_pages::KnownPage;
+use plimsoll_engine::{PageClass, PageNumber, PageSize, classify, set_checksum};
+use plimsoll_prepare::{Extent, LongValues, PageDelta, Plan, PreparedContent, PreparedDatabase};
 
 /// What looking at a page in this place finds, if it is something that can be vouched for.
 fn looked_at(bytes: &[u8], size: PageSize, page: PageNumber) -> Option<KnownPage> {

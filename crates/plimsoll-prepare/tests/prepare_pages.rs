@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_engine::page::{PageMut, PageView, page_flags};
-use plimsoll_engine::prepare::{Extent, LongValues, Plan, PlanError, PreparedDatabase, Secondary, Sharing};
 use plimsoll_engine::{PageClass, PageSize, classify};
+use plimsoll_prepare::{Extent, LongValues, Plan, PlanError, PreparedDatabase, Secondary, Sharing};
 
 const TABLE_OBJECT: u32 = 8;
 

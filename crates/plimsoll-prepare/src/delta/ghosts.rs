@@ -5,8 +5,8 @@ use super::compose::{Composer, Content};
 use super::numbers::{push_difference, push_number, take_difference, take_number};
 use plimsoll_io::first_difference;
 
-use crate::page::PageView;
-use crate::prepare::PreparedDatabase;
+use crate::PreparedDatabase;
+use plimsoll_engine::page::PageView;
 
 /// A record lying in free space, from the end of the page header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::prepare::{
-    Extent, LongValues, Plan, PrepareError, PreparedContent, PreparedDatabase, WriteOptions, WriteReport,
-    write_database,
-};
 use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
 use plimsoll_engine::{DatabaseHeader, NewValue, PageSize, RecordLayout, encode_record};
 use plimsoll_io::{
     Clock, Context, DiskErrorKind, Durability, Executor, Files, Loss, MemoryDisk, MemoryOptions, OpenMode,
     Purpose, Random,
+};
+use plimsoll_prepare::{
+    Extent, LongValues, Plan, PrepareError, PreparedContent, PreparedDatabase, WriteOptions, WriteReport,
+    write_database,
 };
 
 const PATH: &str = "/db/one.edb";

@@ -3,25 +3,12 @@
 use super::PreparedDatabase;
 use super::layout::{Below, KEY_PREFIX_BYTES, Leaves, Role, Tree, number_key, value_count};
 use super::value::{ValueForm, id_of, write_chunk};
-use crate::PageNumber;
-use crate::page::{PageBuilder, page_flags};
+use plimsoll_engine::PageNumber;
+use plimsoll_engine::page::page_flags;
+use plimsoll_engine::whole_pages::{PageBuilder, space_header};
 
-/// Flag of a space header: the tree owns extents listed in its own space trees.
-const MULTIPLE_EXTENTS: u32 = 1;
 /// Pages a tree is said to have got when it was made.
 const PRIMARY_PAGES: u32 = 64;
-
-/// The external header of a root whose owned-extent tree is the next page.
-pub(super) fn space_header(owned_pages: u32, parent: PageNumber, root: PageNumber) -> [u8; 16] {
-    let mut header = [0; 16];
-    for (place, word) in [owned_pages, parent, MULTIPLE_EXTENTS, root + 1]
-        .into_iter()
-        .enumerate()
-    {
-        header[place * 4..place * 4 + 4].copy_from_slice(&word.to_le_bytes());
-    }
-    header
-}
 
 /// Writes page `page` of `tree`, checksum excluded.
 pub(super) fn write(

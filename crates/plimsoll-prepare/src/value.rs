@@ -12,7 +12,7 @@
 use super::filler::{derive, fill};
 use super::layout::node_space_bytes;
 use super::plan::LongValues;
-use crate::PageSize;
+use plimsoll_engine::PageSize;
 
 const TAG_BYTES: usize = 4;
 /// Tag, suffix length, 4-byte key, 8 bytes of data.

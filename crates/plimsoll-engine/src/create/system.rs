@@ -4,11 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::layout::Layout;
-use super::plan::Plan;
-use super::tree::space_header;
-use super::{DBTIME_FIRST, identity};
-use crate::catalog::{Place, PlacedTable, catalog_rows, locale_rows, object_rows, system, system_tables};
+use crate::catalog::{PlacedTable, catalog_rows, locale_rows, object_rows, system};
 use crate::page::{PageBuilder, PageMut, node_bytes, page_flags};
 use crate::{PageNumber, PageSize, set_checksum};
 
@@ -26,43 +22,34 @@ const SHADOW_SPARE_FIRST: PageNumber = 27;
 /// Key and data.
 type Entry = (Vec<u8>, Vec<u8>);
 
-/// The finished pages, from page 1 on.
+/// Database time of page 0 of a fresh database, were there one; every page is a little younger than the one before.
+pub const FRESH_DBTIME_FIRST: u64 = 0x40;
+/// Flag of a space header: the tree owns extents listed in its own space trees.
+const MULTIPLE_EXTENTS: u32 = 1;
+
+/// The external header of a root whose owned-extent tree is the next page.
+pub fn space_header(owned_pages: u32, parent: PageNumber, root: PageNumber) -> [u8; 16] {
+    let mut header = [0; 16];
+    for (place, word) in [owned_pages, parent, MULTIPLE_EXTENTS, root + 1]
+        .into_iter()
+        .enumerate()
+    {
+        header[place * 4..place * 4 + 4].copy_from_slice(&word.to_le_bytes());
+    }
+    header
+}
+
+/// The pages of a fresh database that lie before its first user table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct System {
+pub struct SystemPages {
+    /// The finished pages, from page 1 on.
     pub pages: Vec<Vec<u8>>,
 }
 
-/// Tables as the catalog lists them.
-fn placed_tables(plan: &Plan, layout: &Layout) -> Vec<PlacedTable> {
-    let place = Place {
-        object: layout.table.object,
-        root: layout.table.root,
-    };
-    let secondary_roots: Vec<PageNumber> = layout.index.iter().map(|index| index.root).collect();
-    let mut tables = system_tables().to_vec();
-    tables.push(PlacedTable::new(
-        identity::schema(plan),
-        place,
-        &secondary_roots,
-        Some(layout.values.root),
-        layout.table.owned_pages,
-    ));
-    tables
-}
-
-impl System {
-    pub(super) fn new(plan: &Plan, layout: &Layout) -> Self {
-        Self::of_tables(plan.page_size, layout.pages, &placed_tables(plan, layout), &[])
-    }
-
+impl SystemPages {
     /// The system pages of a database of `pages` pages whose catalog lists these tables and whose root has these extents (last page, pages)
     /// available.
-    pub(crate) fn of_tables(
-        size: PageSize,
-        pages: u32,
-        tables: &[PlacedTable],
-        available: &[(PageNumber, u32)],
-    ) -> Self {
+    pub fn new(size: PageSize, pages: u32, tables: &[PlacedTable], available: &[(PageNumber, u32)]) -> Self {
         let mut loader = Loader {
             size,
             pages: BTreeMap::new(),
@@ -317,7 +304,7 @@ impl Loader {
                 data,
             ));
         }
-        builder.finish(DBTIME_FIRST + u64::from(number), siblings.0, siblings.1);
+        builder.finish(FRESH_DBTIME_FIRST + u64::from(number), siblings.0, siblings.1);
         set_checksum(&mut bytes, number);
         self.pages.insert(number, bytes);
     }
