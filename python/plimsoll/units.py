@@ -15,6 +15,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
+from plimsoll.errors import InvalidValueError
+
 BYTES_PER_KB = 1024
 BYTES_PER_MB = 1024**2
 BYTES_PER_GB = 1024**3
@@ -27,7 +29,7 @@ SECONDS_PER_DAY = 86_400
 SIZE_NOTE = "Sizes are 1024-based: 1 KB = 1024 bytes, 1 MB = 1024 KB, 1 GB = 1024 MB. Drive capacities are decimal."
 
 
-class UnitError(ValueError):
+class UnitError(InvalidValueError):
     """Text that does not name a value of the wanted kind.
 
     Attributes:

@@ -10,7 +10,7 @@ from plimsoll.inputs.expression import (
     EXPRESSION_CHARACTERS_MAX,
     ExpressionError,
     Fact,
-    UnknownNameError,
+    UnknownFactError,
     evaluate,
     names_in,
     parse_expression,
@@ -83,7 +83,7 @@ def test_an_unknown_name_matters_only_where_it_decides() -> None:
     """What is not stated must not hide what is: one false part settles an `and`, one true part an `or`."""
     assert evaluate(parse_expression("known and unknown"), {"known": False}) is False
     assert evaluate(parse_expression("unknown or known"), {"known": True}) is True
-    with pytest.raises(UnknownNameError, match=r"`unknown\.part`"):
+    with pytest.raises(UnknownFactError, match=r"`unknown\.part`"):
         evaluate(parse_expression("known and unknown.part"), {"known": True})
 
 

@@ -140,13 +140,13 @@ def test_JST_08_new_databases_take_only_the_place_of_ours(tmp_path: Path) -> Non
     assert found.bytes_to_prepare == 128 << 20
     (tmp_path / "other" / "one").mkdir(parents=True)
     (tmp_path / "other" / "one" / "letters.txt").write_text("dear")
-    with pytest.raises(preflight.PremisesError, match="was not made by Plimsoll"):
+    with pytest.raises(preflight.PreflightError, match="was not made by Plimsoll"):
         preflight.inspect(run_of(tmp_path / "other"), source)
 
 
 def test_JST_08_existing_databases_are_not_made(tmp_path: Path) -> None:
     """A misspelt path must not fill a disk with new databases."""
-    with pytest.raises(preflight.PremisesError, match="should exist and does not"):
+    with pytest.raises(preflight.PreflightError, match="should exist and does not"):
         preflight.inspect(run_of(tmp_path), {"kind": "existing", "from": None})
 
 
@@ -234,5 +234,5 @@ def test_a_set_within_what_is_made_anew_is_refused(saved: Path, tmp_path: Path) 
     run = run_of(tmp_path / "disk")
     source = {"kind": "restored", "from": str(tmp_path / "disk" / "one" / "set")}
     (tmp_path / "disk" / "one" / ownership.MARKER).write_bytes((saved / "disk" / "one" / ownership.MARKER).read_bytes())
-    with pytest.raises(preflight.PremisesError, match="which is made anew"):
+    with pytest.raises(preflight.PreflightError, match="which is made anew"):
         preflight.inspect(run, source)

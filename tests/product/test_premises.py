@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plimsoll.databases import ownership, preflight
-from plimsoll.databases.preflight import PremisesError
+from plimsoll.databases.preflight import PreflightError
 from plimsoll.files.folder import FolderError, new_folder
 from plimsoll.plan.complete import plan_of_options
 
@@ -35,7 +35,7 @@ def closed(run: dict[str, Any], records: int) -> None:
 
 
 def problems(run: dict[str, Any]) -> str:
-    with pytest.raises(PremisesError) as caught:
+    with pytest.raises(PreflightError) as caught:
         preflight.inspect(run)
     return "\n".join(caught.value.problems)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from plimsoll.advice.rules import SCOPES, SEVERITIES, Check, Rule, Severity
-from plimsoll.inputs.expression import ExpressionError, Fact, UnknownNameError, evaluate, names_in
+from plimsoll.inputs.expression import ExpressionError, Fact, UnknownFactError, evaluate, names_in
 
 #: Stated with every result, as every paper states it of its own figures.
 LIMITS_OF_THE_RESULT = (
@@ -168,7 +168,7 @@ def _apply(rule: Rule, check: Check, subject: Subject, outcome: _Outcome, keys_b
             outcome.suggested = True
             return
         holds = bool(evaluate(check.check_tree, subject.facts))
-    except UnknownNameError:
+    except UnknownFactError:
         missing = dict.fromkeys(keys_behind.get(name, name) for name in _missing(check, subject))
         outcome.reasons.setdefault("not stated: " + ", ".join(missing), []).append(subject.name)
         return

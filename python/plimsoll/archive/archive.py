@@ -21,6 +21,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from plimsoll.errors import RefusedError
 from plimsoll.files.folder import replacing
 
 MANIFEST = "MANIFEST.sha256"
@@ -33,12 +34,8 @@ HEADERS_BYTES_MAX, MANIFEST_BYTES_MAX = 4 << 20, 64 << 20
 _CHUNK = 1 << 20
 
 
-class PackError(Exception):
+class PackError(RefusedError):
     """A folder that cannot be packed, or an archive that cannot be trusted; one line for each problem."""
-
-    def __init__(self, problems: list[str]) -> None:
-        self.problems = problems
-        super().__init__("\n".join(problems))
 
 
 @dataclass(frozen=True)

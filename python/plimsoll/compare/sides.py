@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 
 from plimsoll.compare.blocks import Moment
+from plimsoll.errors import RefusedError
 from plimsoll.files import folder, parquet
 
 #: What a summary must have to be compared; found in every version that wrote one.
@@ -30,12 +31,8 @@ _EXPECTED = {
 Sums = tuple[float, int, int, int]
 
 
-class ComparisonError(Exception):
+class ComparisonError(RefusedError):
     """Sides that cannot be compared; one line for each thing that is wrong."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = list(problems)
-        super().__init__("\n".join(problems))
 
 
 @dataclass(frozen=True)

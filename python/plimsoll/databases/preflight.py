@@ -18,6 +18,7 @@ from typing import Any
 
 from plimsoll.databases import ownership, saved_sets
 from plimsoll.databases.ownership import CLOSED, IN_USE, MARKER, Marker
+from plimsoll.errors import RefusedError
 from plimsoll.files.folder import FolderError
 from plimsoll.host import block_devices, open_file_limit
 from plimsoll.host.probe import StorageError, describe, nearest_existing
@@ -38,15 +39,17 @@ LOCK_PATIENCE_S = 1.0
 DEVICE_FILE_SYSTEM = "devtmpfs"
 
 
-class PremisesError(Exception):
-    """Everything that speaks against working in these places; `problems` holds one sentence each.
+class PreflightError(RefusedError):
+    """A run that cannot start.
 
-    `forecast` is what the run would take, where nothing but space is missing.
+    Attributes:
+        problems: every reason, one sentence each.
+        forecast: what the run would take, where nothing but space is missing.
     """
 
     def __init__(self, problems: list[str], forecast: Forecast | None = None) -> None:
-        self.problems, self.forecast = problems, forecast
-        super().__init__("\n".join(problems))
+        super().__init__(problems)
+        self.forecast = forecast
 
 
 @dataclass
@@ -87,7 +90,7 @@ def inspect(run: dict[str, Any], source: dict[str, Any] | None = None) -> Foreca
         source: where databases come from, as a plan has it: `kind` and `from`; those that are there or new ones if left out.
 
     Raises:
-        PremisesError: with everything that stands in the way.
+        PreflightError: with everything that stands in the way.
     """
     problems: list[str] = []
     forecast = Forecast()
@@ -121,7 +124,7 @@ def inspect(run: dict[str, Any], source: dict[str, Any] | None = None) -> Foreca
     lacking = _too_little_space(run, forecast)
     forecast.warnings = list(dict.fromkeys(forecast.warnings))
     if problems or lacking:
-        raise PremisesError(list(dict.fromkeys([*problems, *lacking])), None if problems else forecast)
+        raise PreflightError(list(dict.fromkeys([*problems, *lacking])), None if problems else forecast)
     return forecast
 
 

@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from plimsoll.errors import PlimsollError
 from plimsoll.files.sanitize import parse_json
 
 PLAN = "plan.json"
@@ -67,7 +68,7 @@ JSON_BYTES_MAX = 256 << 20
 _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-class FolderError(Exception):
+class FolderError(PlimsollError):
     """A run folder that cannot be used; the message says why and what to do."""
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import _native
+from plimsoll.errors import PlimsollError
 
 
-class StorageError(Exception):
+class StorageError(PlimsollError):
     """A path about which nothing can be found out."""
 
 

@@ -3,7 +3,7 @@
 Rules and claims are data, so what they compute is text: `host.storage_nics >= 2 and host.mtu_bytes in [9000, 9014]`. The
 text is parsed by the standard library into a tree, every node of which must be on the short list below, and the tree is
 walked here; nothing is compiled or called but the functions named in `FUNCTIONS`. Names with dots are looked up in a
-table of facts. A name the table does not have raises `UnknownNameError`, which callers turn into "could not be evaluated".
+table of facts. A name the table does not have raises `UnknownFactError`, which callers turn into "could not be evaluated".
 Limits: 500 characters; no powers, no indexing, no repetition of texts, so a hostile file cannot use much memory or time.
 """
 
@@ -14,6 +14,8 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from plimsoll.errors import InvalidValueError
 
 Fact = float | int | str | bool | list[Any]
 
@@ -48,11 +50,11 @@ _COMPARISON: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 }
 
 
-class ExpressionError(ValueError):
+class ExpressionError(InvalidValueError):
     """The text is not an expression of this language, or cannot be worked out with the given facts."""
 
 
-class UnknownNameError(ExpressionError):
+class UnknownFactError(ExpressionError):
     """A name has no value in the facts.
 
     Attributes:
@@ -108,7 +110,7 @@ def evaluate(tree: ast.expr, facts: Mapping[str, Fact]) -> Any:
         facts: values by dotted name.
 
     Raises:
-        UnknownNameError: the outcome depends on a name that has no value. `a and b` with `a` false does not depend on `b`.
+        UnknownFactError: the outcome depends on a name that has no value. `a and b` with `a` false does not depend on `b`.
         ExpressionError: the values do not fit the operation, or a division by zero.
 
     >>> evaluate(parse_expression("size_gb <= 2048 and parity in ['odd', 'even']"), {"size_gb": 959, "parity": "odd"})
@@ -167,7 +169,7 @@ def _value(node: ast.expr, facts: Mapping[str, Fact]) -> Any:
             if name in ("true", "false"):
                 return name == "true"
             if name not in facts:
-                raise UnknownNameError(name)
+                raise UnknownFactError(name)
             return facts[name]
         case ast.Call(func=ast.Name(id=name), args=arguments):
             return FUNCTIONS[name](*(_value(argument, facts) for argument in arguments))
@@ -189,12 +191,12 @@ def _value(node: ast.expr, facts: Mapping[str, Fact]) -> Any:
 def _logic(op: ast.boolop, values: list[ast.expr], facts: Mapping[str, Fact]) -> bool:
     """`and`/`or` where an unknown name does not matter if another part decides."""
     is_and = isinstance(op, ast.And)
-    unknown: UnknownNameError | None = None
+    unknown: UnknownFactError | None = None
     for part in values:
         try:
             if bool(_value(part, facts)) is not is_and:
                 return not is_and
-        except UnknownNameError as error:
+        except UnknownFactError as error:
             unknown = unknown or error
     if unknown:
         raise unknown

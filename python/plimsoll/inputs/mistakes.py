@@ -11,6 +11,8 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from plimsoll.errors import PlimsollError
+
 #: Longer sentences repeat what was written, and nobody reads it twice.
 CHARACTERS_MAX = 600
 
@@ -54,7 +56,7 @@ def shown(text: str) -> str:
     )
 
 
-class InputError(ValueError):
+class InputError(PlimsollError, ValueError):
     """Every mistake found in one input.
 
     Attributes:

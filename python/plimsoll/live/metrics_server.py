@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from plimsoll.errors import InvalidValueError
 from plimsoll.live.openmetrics import CONTENT_TYPE
 
 HOST, PORT = "127.0.0.1", 17611
@@ -33,7 +34,7 @@ POLL_S = 0.05
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*):)?(?P<port>[0-9]{1,5})")
 
 
-class AddressError(ValueError):
+class AddressError(InvalidValueError):
     """An address at which nothing can be offered; the message says why and what to write."""
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from plimsoll.compare.differences import is_imported, is_modelled
 from plimsoll.compare.sides import ComparisonError, RunRead, read_run
+from plimsoll.errors import RefusedError
 from plimsoll.files import folder
 from plimsoll.multihost.overlap import Span, window_of
 from plimsoll.pages.tables import size_shown
@@ -22,12 +23,8 @@ from plimsoll.plan.load import described
 UNNAMED = "local"
 
 
-class CombineError(Exception):
+class CombineError(RefusedError):
     """Runs that cannot be added up; one line for each reason."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = list(problems)
-        super().__init__("\n".join(problems))
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,13 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+from plimsoll.errors import PlimsollError
 from plimsoll.files import folder
 
 JOINING = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 
 
-class ScriptError(OSError):
+class ScriptError(PlimsollError, OSError):
     """The libraries cannot be joined here."""
 
 

@@ -90,7 +90,7 @@ def forecast(
     plan["run"]["destroy_serials"] = destroy_serials or []
     try:
         expected = preflight.inspect(plan["run"], plan.get("source"))
-    except preflight.PremisesError as error:
+    except preflight.PreflightError as error:
         if dry_run and error.forecast is not None:
             print("\n".join(outlook.as_lines(plan, error.forecast)), flush=True)
         stop_with(EXIT_USAGE, *error.problems)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from plimsoll.errors import InvalidValueError
 from plimsoll.inputs.mistakes import nearest_names
 
 COMPARISONS = ("<=", ">=", "<", ">")
@@ -69,7 +70,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-class LimitError(ValueError):
+class LimitError(InvalidValueError):
     """An expression that is no limit; the message says what is wrong, the hint what to write instead."""
 
     def __init__(self, message: str, hint: str) -> None:

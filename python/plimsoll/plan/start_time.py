@@ -10,6 +10,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from plimsoll.errors import InvalidValueError
+
 PHASE_NAME = "start together"
 MEASURED_UNDER_LOAD = ("search", "measure", "generate_logs")
 #: Further ahead than this is a slip of the pen.
@@ -17,7 +19,7 @@ AHEAD_MAX = timedelta(days=7)
 EXAMPLE = "write a moment in UTC like 2026-01-31T18:30:00Z, or 18:30 for the next time it is half past six"
 
 
-class MomentError(ValueError):
+class MomentError(InvalidValueError):
     """A moment that nobody can wait for; the message says why and what to write."""
 
 

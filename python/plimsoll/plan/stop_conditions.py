@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from plimsoll.errors import InvalidValueError
+
 #: What can be named, and the metric of the samples it stands for. The short forms are what administrators write.
 TRANSFERS = ("database_read", "database_write", "log_write", "log_replication", "maintenance", "checksum", "prepare")
 SHORT_NAMES = {"db_read": "database_read", "db_write": "database_write"}
@@ -27,7 +29,7 @@ _SECONDS = {None: 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 EXAMPLE = "write it like 'db_read_latency_ms_p99>50 for 30s'"
 
 
-class ConditionError(ValueError):
+class ConditionError(InvalidValueError):
     """A condition that says nothing, with a hint.
 
     Attributes:

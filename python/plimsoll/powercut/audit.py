@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.databases import ownership
+from plimsoll.errors import PowercutError
 from plimsoll.powercut import workspace
 from plimsoll.powercut.judge import judge
 from plimsoll.powercut.witness import WitnessError
@@ -31,7 +32,7 @@ LOST_BLOCKS = frozenset({errno.EIO, errno.ENODATA, errno.EILSEQ, errno.EREMOTEIO
 _SYSTEM_ERROR = re.compile(r"\(errno ([0-9]+)\)")
 
 
-class AuditError(Exception):
+class AuditError(PowercutError):
     """An audit that cannot be made; the message says why and what to do."""
 
 

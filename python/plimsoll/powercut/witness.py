@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from plimsoll.errors import PowercutError
 from plimsoll.files.sanitize import parse_json
 from plimsoll.live.metrics_server import AddressError, is_loopback, parse_address
 
@@ -43,7 +44,7 @@ _RECEIVED_BYTES_MAX = 1 << 20
 Say = Callable[[str], None]
 
 
-class WitnessError(Exception):
+class WitnessError(PowercutError):
     """A witness that cannot do its work, or a machine under test that cannot reach it; the message says why."""
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.databases import ownership
+from plimsoll.errors import PowercutError
 from plimsoll.files.folder import FolderError, read_json, replacing
 from plimsoll.host.identity import identity_from, identity_of
 from plimsoll.host.probe import StorageError, describe
@@ -36,7 +37,7 @@ UNWITNESSED_MAX = 4096
 LOG_RESERVE_BYTES = 32 << 20
 
 
-class PlaceError(Exception):
+class PlaceError(PowercutError):
     """A place that is not fit, or somebody's; the message says why and what to do."""
 
 

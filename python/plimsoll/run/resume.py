@@ -34,7 +34,7 @@ ERRORS = ("io_error", "hung_io", "bad_pages")
 REMAINDER_S_MIN = 1.0
 
 
-class ResumeError(Exception):
+class ResumeError(folder.FolderError):
     """Why a run cannot go on; the message says what to do."""
 
 

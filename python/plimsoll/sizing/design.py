@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
+from plimsoll.errors import InvalidValueError
 from plimsoll.sizing.backup import backup_hours, backup_window, replay_hours
 from plimsoll.sizing.capacity import UsersRow, binary_gb, users_by_mailbox_size
 from plimsoll.sizing.database_copies import Failover, HostFit, Placement, failover, place_copies
@@ -55,7 +56,7 @@ ROUNDING = 1e-9
 COMPARED_EDITIONS = ("exchange_2010", "exchange_2013", "exchange_2016", "exchange_2019")
 
 
-class OversizedDesignError(ValueError):
+class OversizedDesignError(InvalidValueError):
     """So many databases that the answers must be mistaken."""
 
     def __init__(self, database_count: float) -> None:

@@ -13,6 +13,7 @@ import tempfile
 from html import escape
 from pathlib import Path
 
+from plimsoll.errors import PlimsollError
 from plimsoll.pages.tables import Table
 from plimsoll.solution.document import Document, Drawing, Heading, Lines, Paragraph
 
@@ -114,7 +115,7 @@ def _number(table: Table, place: int) -> str:
     return ' class="number"' if table.is_numeric(place) else ""
 
 
-class PrintError(Exception):
+class PrintError(PlimsollError):
     """The page could not be printed; the message says what to do."""
 
 

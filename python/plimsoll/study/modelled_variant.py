@@ -22,6 +22,7 @@ from plimsoll.arrays.plan_target import collected_array
 from plimsoll.arrays.pools import free_gb, has_log_pool
 from plimsoll.arrays.presets import CHANGES, changed_array, wanted_array
 from plimsoll.compare.figures import LESS, MORE, NEITHER, Figure
+from plimsoll.errors import PlimsollError
 from plimsoll.inputs.schema import Collector, Field, Flag, Number, Table, Text
 from plimsoll.inputs.toml_lines import LocatedFile
 from plimsoll.settings import QUALIFYING_CAPACITY_SHARE
@@ -105,7 +106,7 @@ STEP, TRIES_MAX, SESSIONS_MIN = 1.3, 24, 1
 NS_PER_S = 10**9
 
 
-class LightError(Exception):
+class LightError(PlimsollError):
     """A light load that cannot be simulated, with the reason."""
 
 

@@ -6,11 +6,12 @@ Everything is data (`data/limits.toml`, `data/doubts.toml`); only fields of the 
 from __future__ import annotations
 
 from plimsoll import settings
+from plimsoll.errors import InvalidValueError
 from plimsoll.inputs.mistakes import nearest_names
 from plimsoll.plan.limits import FIELDS, LimitError, known_fields, parse_limit, unit_of
 
 
-class UnknownNameError(ValueError):
+class UnknownNameError(InvalidValueError):
     """A name nothing is known of; the message has a hint."""
 
 
