@@ -21,6 +21,7 @@ happened, what was given and what to do. Anything else that comes out of a call 
         PackError               a folder that cannot be packed, an archive that cannot be trusted
         PreflightError          a run that cannot start
       FolderError               a run folder, or databases on disk, that cannot be used
+        DocumentError           a file of a run folder that is not what it should be, with every mistake
         RunFolderLostError      it could not be written any more, and the run was stopped
         ResumeError             a run that cannot be resumed
       StorageError              a path whose storage cannot be described

@@ -1,0 +1,311 @@
+"""Typed documents: a JSON object as a frozen class, read with every mistake reported, written with the keys it has.
+
+A document class states its keys as annotated attributes. Reading refuses unknown keys, missing keys and values of a
+wrong type, and reports all of them with their paths. An attribute with a default may be left out of a file, as files of
+earlier versions do; what was not given is not written either, so a file that is read and written keeps its keys.
+
+Why not a library: `docs/decisions/typed-documents.md`. Limits: no methods that change a document, no inheritance
+between documents, and only the types that JSON has (see `_checker`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self, TypeVar, Union, dataclass_transform, get_args, get_origin
+
+from plimsoll.files import folder
+
+#: So many mistakes of one file are shown; who wrote a file of another kind sees as much from them as from all.
+MISTAKES_SHOWN_MAX = 20
+
+
+class DocumentError(folder.FolderError):
+    """A document that is not what it should be; `mistakes` holds every one, each with its path."""
+
+    def __init__(self, name: str, mistakes: Sequence[str]) -> None:
+        self.mistakes = tuple(mistakes)
+        shown = "; ".join(mistakes[:MISTAKES_SHOWN_MAX])
+        rest = len(mistakes) - MISTAKES_SHOWN_MAX
+        super().__init__(f"{name} is not valid: {shown}{f'; and {rest} more mistakes' if rest > 0 else ''}")
+
+
+class _Absent:
+    """The value of an attribute that is left out."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+#: Given in the place of a value, it leaves the key out of the document.
+ABSENT: Any = _Absent()
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Document:
+    """The base of all documents.
+
+    >>> class Place(Document):
+    ...     name: str
+    ...     size_bytes: int | None = None
+    >>> place = Place.from_plain({"name": "one"})
+    >>> place.size_bytes, place.plain(), place.replace(size_bytes=3).plain()
+    (None, {'name': 'one'}, {'name': 'one', 'size_bytes': 3})
+    >>> Place.from_plain({"nam": "one", "size_bytes": "3"})
+    Traceback (most recent call last):
+    plimsoll.documents.document.DocumentError: Place is not valid: `nam` is not a known key; `name` is missing; `size_bytes` is "3", but must be a whole number or null
+    """
+
+    _names: ClassVar[tuple[str, ...]] = ()
+    _required: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        own = [name for name in inspect.get_annotations(cls) if not name.startswith("_")]
+        cls._names = (*cls._names, *own)
+        cls._required = cls._required | frozenset(name for name in own if name not in cls.__dict__)
+
+    def __init__(self, **values: Any) -> None:
+        known = self.__dict__
+        for name, value in values.items():
+            if name not in self._names:
+                raise TypeError(f"{type(self).__name__} has no attribute {name}")
+            if value is not ABSENT:
+                known[name] = tuple(value) if type(value) is list else value
+        missing = self._required - known.keys()
+        if missing:
+            raise TypeError(f"{type(self).__name__} lacks {', '.join(sorted(missing))}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is never changed; make another one with replace({name}=...)")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.__dict__ == self.__dict__
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.__dict__.items())})"
+
+    def replace(self, **changes: Any) -> Self:
+        """The same document with some attributes changed; ABSENT leaves one out."""
+        return type(self)(**{**self.__dict__, **changes})
+
+    def plain(self) -> dict[str, Any]:
+        """The document as plain data, with the keys that it was given."""
+        return {name: plain(self.__dict__[name]) for name in self._names if name in self.__dict__}
+
+    def given(self) -> Mapping[str, Any]:
+        """What was given, by key, with documents in it as they are."""
+        return {name: self.__dict__[name] for name in self._names if name in self.__dict__}
+
+    @classmethod
+    def from_plain(cls, value: object, name: str = "") -> Self:
+        """A document from plain data.
+
+        Raises:
+            DocumentError: with every mistake.
+        """
+        mistakes: list[str] = []
+        found = _checker(cls)(value, "", mistakes)
+        if mistakes:
+            raise DocumentError(name or cls.__name__, mistakes)
+        document: Self = found
+        return document
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """A document from a JSON file.
+
+        Raises:
+            FolderError: the file is missing or damaged.
+            DocumentError: it holds something else; the message names every mistake.
+        """
+        return cls.from_plain(folder.read_json(path), str(path))
+
+
+def plain(value: Any) -> Any:
+    """Documents, and what holds them, as plain data."""
+    if isinstance(value, Document):
+        return value.plain()
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    return value
+
+
+Check = Callable[[Any, str, list[str]], Any]
+_NONE = type(None)
+_SCALARS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+    str: ("a text", lambda value: isinstance(value, str)),
+    bool: ("true or false", lambda value: isinstance(value, bool)),
+    int: ("a whole number", lambda value: isinstance(value, int) and not isinstance(value, bool)),
+    float: ("a number", lambda value: isinstance(value, (int, float)) and not isinstance(value, bool)),
+    _NONE: ("null", lambda value: value is None),
+}
+
+
+def hints_of(cls: Any) -> dict[str, Any]:
+    """The types of a document's attributes, by name."""
+    return _hints(cls)
+
+
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    found = typing.get_type_hints(cls)
+    return {name: found[name] for name in cls._names}
+
+
+def _checker(kind: Any) -> Check:
+    """What checks a value of a type, notes its mistakes and answers the value as it is kept."""
+    return _made_checker(kind)
+
+
+@cache
+def _made_checker(kind: Any) -> Check:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is Any or kind is object:
+        return lambda value, path, mistakes: value
+    if isinstance(kind, type) and issubclass(kind, Document):
+        return _document_checker(kind)
+    if origin is Literal or kind in _SCALARS:
+        return _alternatives((kind,))
+    if origin in (Union, types.UnionType):
+        return _alternatives(arguments)
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return _tuple_checker(arguments)
+    if origin in (Sequence, tuple):
+        return _sequence_checker(arguments[0])
+    if origin in (Mapping, dict):
+        return _mapping_checker(arguments[1])
+    raise TypeError(f"no document has attributes of type {kind}")
+
+
+def _document_checker(cls: type[Document]) -> Check:
+    def check(value: Any, path: str, mistakes: list[str]) -> Any:
+        if not isinstance(value, dict):
+            mistakes.append(f"{_at(path)} is {_shown(value)}, but must be an object")
+            return None
+        noted = len(mistakes)
+        hints = hints_of(cls)
+        mistakes += [f"{_at(_below(path, str(key)))} is not a known key" for key in value if key not in hints]
+        mistakes += [
+            f"{_at(_below(path, key))} is missing" for key in cls._names if key in cls._required - value.keys()
+        ]
+        found = {
+            key: _checker(kind)(value[key], _below(path, key), mistakes) for key, kind in hints.items() if key in value
+        }
+        return cls(**found) if len(mistakes) == noted else None
+
+    return check
+
+
+def _sequence_checker(item: Any) -> Check:
+    check_item = _checker(item)
+
+    def check(value: Any, path: str, mistakes: list[str]) -> Any:
+        if not isinstance(value, list):
+            mistakes.append(f"{_at(path)} is {_shown(value)}, but must be a list")
+            return ()
+        return tuple(check_item(each, f"{path}[{number}]", mistakes) for number, each in enumerate(value))
+
+    return check
+
+
+def _tuple_checker(items: tuple[Any, ...]) -> Check:
+    def check(value: Any, path: str, mistakes: list[str]) -> Any:
+        if not isinstance(value, list) or len(value) != len(items):
+            mistakes.append(f"{_at(path)} is {_shown(value)}, but must be a list of {len(items)}")
+            return ()
+        each = enumerate(zip(value, items, strict=True))
+        return tuple(_checker(kind)(part, f"{path}[{number}]", mistakes) for number, (part, kind) in each)
+
+    return check
+
+
+def _mapping_checker(item: Any) -> Check:
+    check_item = _checker(item)
+
+    def check(value: Any, path: str, mistakes: list[str]) -> Any:
+        if not isinstance(value, dict):
+            mistakes.append(f"{_at(path)} is {_shown(value)}, but must be an object")
+            return {}
+        return {key: check_item(each, _below(path, str(key)), mistakes) for key, each in value.items()}
+
+    return check
+
+
+def _alternatives(kinds: tuple[Any, ...]) -> Check:
+    """A value of one of several types: scalars by what they are, documents by the keys they share with the value."""
+    scalars = [_SCALARS[kind] for kind in kinds if kind in _SCALARS]
+    choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
+    documents = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Document)]
+    others = [kind for kind in kinds if get_origin(kind) in (Sequence, tuple, Mapping, dict)]
+    words = [f'"{choice}"' if isinstance(choice, str) else str(choice) for choice in choices]
+    words += [word for word, _ in scalars] + ["an object"] * bool(documents)
+    words += ["an object" if get_origin(kind) in (Mapping, dict) else "a list" for kind in others]
+    expected = " or ".join(dict.fromkeys(words))
+
+    def check(value: Any, path: str, mistakes: list[str]) -> Any:
+        if any(value == choice and type(value) is type(choice) for choice in choices):
+            return value
+        if any(fits(value) for _, fits in scalars):
+            return value
+        if documents and isinstance(value, dict):
+            best = documents[0] if len(documents) == 1 else max(documents, key=lambda cls: _likeness(cls, value))
+            return _checker(best)(value, path, mistakes)
+        for kind in others:
+            if isinstance(value, dict if get_origin(kind) in (Mapping, dict) else list):
+                return _checker(kind)(value, path, mistakes)
+        mistakes.append(f"{_at(path)} is {_shown(value)}, but must be {expected}")
+        return None
+
+    return check
+
+
+def _likeness(cls: type[Document], value: Mapping[str, Any]) -> tuple[bool, int]:
+    """How well an object fits a document: by its word for the kind first, then by keys that are shared and keys that are not."""
+    tags = [(name, kind) for name, kind in hints_of(cls).items() if get_origin(kind) is Literal]
+    named = all(value.get(name) in get_args(kind) for name, kind in tags if name == "kind")
+    shared = sum(key in cls._names for key in value)
+    return named, 2 * shared - len(value) - len(cls._required - value.keys())
+
+
+def _below(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _at(path: str) -> str:
+    return f"`{path}`" if path else "the content"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "a list"
+    words: dict[Any, str] = {None: "null", True: "true", False: "false"}
+    shown = (
+        words[value]
+        if value is None or isinstance(value, bool)
+        else f'"{value}"'
+        if isinstance(value, str)
+        else str(value)
+    )
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+D = TypeVar("D", bound=Document)
+
+
+def all_from_plain(kind: type[D], values: Sequence[object], name: str) -> tuple[D, ...]:
+    """A list of documents from plain data.
+
+    Raises:
+        DocumentError: with every mistake.
+    """
+    mistakes: list[str] = []
+    found: tuple[D, ...] = _sequence_checker(kind)(list(values), "", mistakes)
+    if mistakes:
+        raise DocumentError(name, mistakes)
+    return found

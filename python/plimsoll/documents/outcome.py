@@ -1,0 +1,373 @@
+"""The outcome of a run: what the Rust side returns, key by key as in `crates/plimsoll-run/src/outcome.rs`.
+
+`outcome.json` holds it without `figures`, which become `histograms.parquet`. Outcomes of version 0.1 lack the keys that
+have a default here. Positions count from 0; a database is counted from 1 within its instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from plimsoll.documents.document import Document
+
+Ending = Literal["complete", "interrupted", "failed"]
+Decision = Literal["passed", "failed", "unsure"]
+
+
+class ErrorReport(Document):
+    """What ended a run: its family (config, disk, corruption, stopped, other) and what to do."""
+
+    family: str
+    text: str
+
+
+class Anchor(Document):
+    """Two readings of one moment."""
+
+    monotonic_ns: int
+    utc_ns: int
+    host_offset_ns: int
+
+
+class InstanceDevices(Document):
+    """Which block devices carry an instance."""
+
+    instance: str
+    databases: str | None
+    log: str | None
+
+
+class DatabaseState(Document):
+    """A database at the end of a phase."""
+
+    path: str
+    size_bytes: int
+    records_ever: int
+
+
+class ChecksumResult(Document):
+    """A checksum pass over one database."""
+
+    instance: int
+    database: int
+    path: str
+    pages_seen: int
+    bad: int
+    correctable: int
+    wrong_page_number: int
+    uninitialized: int
+    reasons: Sequence[str] = ()
+    seconds: float
+    mib_per_s: float
+
+
+class BackupResult(Document):
+    """A database that was read front to back."""
+
+    instance: int
+    database: int
+    path: str
+    pages_count: int
+    bytes: int
+    correctable: int = 0
+    headers_bad: int = 0
+    generation_first: int
+    generation_last: int
+    seconds: float
+    mib_per_s: float
+
+
+class RecoveryResult(Document):
+    """A log that was replayed."""
+
+    instance: int
+    seconds: float
+    logs_count: int
+    generation_first: int
+    generation_last: int
+    log_bytes: int
+    changes_made: int
+    changes_found: int
+    rolled_back: int
+
+
+class Calibration(Document):
+    """The rate that was fixed for a load that aims at database I/O."""
+
+    workload: str
+    target_iops: float
+    io_per_transaction: float
+    transactions_per_s: float
+    windows_count: int
+    agreed: bool
+
+
+class SearchFigure(Document):
+    """One criterion at one place, at one rate that was tried."""
+
+    criterion: str
+    instance: int
+    database: int
+    measured: float
+    low: float | None
+    high: float | None
+    limit: float
+    decision: Decision
+
+
+class MeanAndTail(Document):
+    """A latency in milliseconds."""
+
+    mean: float
+    p99: float
+
+
+class SearchStep(Document):
+    """One rate that was tried."""
+
+    transactions_per_s: float
+    done_per_s: float
+    start_ns: int
+    end_ns: int
+    seconds: float
+    batches_count: int
+    database_iops: float
+    database_reads_per_s: float
+    database_writes_per_s: float
+    log_writes_per_s: float
+    database_read_ms: MeanAndTail
+    log_write_ms: MeanAndTail
+    response_ms: MeanAndTail
+    executor_busy: float
+    arrival_lag_ms_p99: float
+    pool_waits_count: int
+    generator_limited: bool
+    decision: Decision
+    limited_by: str | None
+    figures: Sequence[SearchFigure]
+
+
+class SearchResult(Document):
+    """What a search found."""
+
+    workload: str
+    end: Literal["narrow", "time_over", "nothing_passes"]
+    passed_per_s: float | None
+    passed_iops: float | None
+    confirmed: bool
+    failed_per_s: float | None
+    limited_by: str | None
+    confidence_percent: int
+    tolerance_percent: float
+    steps: Sequence[SearchStep]
+
+
+class Steadiness(Document):
+    """How far rounds lie apart, and how much the line through them slopes."""
+
+    range_percent: float
+    slope_percent: float
+
+
+class PreconditionResult(Document):
+    """Whether the storage became steady."""
+
+    rounds_iops: Sequence[float]
+    round_s: float
+    window_rounds: int
+    last_window: Steadiness | None
+    range_percent_max: float
+    slope_percent_max: float
+    is_steady: bool
+
+
+class StationUse(Document):
+    """A station of a modelled array."""
+
+    per_second: float
+    present_mean: float
+    stay_ms_mean: float
+
+
+class StageUse(Document):
+    """How busy a stage of a modelled array was; one with a station also says who was there and how long."""
+
+    stage: str
+    utilisation: float
+    neighbour_utilisation: float = 0.0
+    per_second: float | None = None
+    present_mean: float | None = None
+    stay_ms_mean: float | None = None
+
+
+class VolumeReport(Document):
+    """What the host did on a volume of a modelled array."""
+
+    name: str
+    read_count: int
+    write_count: int
+    read_bytes: int
+    write_bytes: int
+    read_latency_ms: float
+    write_latency_ms: float
+    lost_count: int = 0
+
+
+class NeighbourReport(Document):
+    """What a neighbour did on a modelled array."""
+
+    name: str
+    volume: str
+    wanted_per_second: float
+    left_out_count: int
+    read_count: int
+    write_count: int
+    read_bytes: int
+    write_bytes: int
+    read_latency_ms: float
+    write_latency_ms: float
+    lost_count: int = 0
+
+
+class MemberReport(Document):
+    """What a member of a modelled array did."""
+
+    read_count: int
+    write_count: int
+    read_bytes: int
+    write_bytes: int
+    read_latency_ms: float
+    write_latency_ms: float
+    lost_count: int = 0
+    read_hit_count: int
+    write_stall_count: int
+    destaged_row_count: int
+    full_stripe_count: int
+    dirty_bytes: int
+    dirty: StationUse
+
+
+class DriveReport(Document):
+    """What a drive of a modelled array did."""
+
+    member: int
+    operations: Sequence[tuple[str, int]]
+    utilisation: float
+    response_ms: float
+    present_mean: float
+
+
+class LinkReport(Document):
+    """How busy a link of a modelled array was."""
+
+    to_array_utilisation: float
+    to_host_utilisation: float
+    request_count: int
+
+
+class CapReport(Document):
+    """What the limits of a modelled cloud volume let through."""
+
+    utilisation: float
+    base_per_second: float
+    credit_count: float
+    credit_count_max: float
+
+
+class RebuildReport(Document):
+    """A rebuild on a modelled array."""
+
+    started_s: float
+    duration_s: float
+    share: float
+
+
+class ArrayReport(Document):
+    """What a modelled array counted in a phase."""
+
+    interval_ns: int
+    volumes: Sequence[VolumeReport]
+    neighbours: Sequence[NeighbourReport] = ()
+    members: Sequence[MemberReport]
+    drives: Sequence[DriveReport]
+    links: Sequence[LinkReport]
+    cap: CapReport | None = None
+    rebuilds: Sequence[RebuildReport] = ()
+    stages: Sequence[StageUse] = ()
+
+
+class PhaseOutcome(Document):
+    """A phase that was begun, and what it found."""
+
+    name: str
+    kind: str
+    start_ns: int
+    end_ns: int
+    complete: bool
+    databases: Sequence[Sequence[DatabaseState]]
+    checksums: Sequence[ChecksumResult] = ()
+    backups: Sequence[BackupResult] = ()
+    recoveries: Sequence[RecoveryResult] = ()
+    calibrations: Sequence[Calibration] = ()
+    search: SearchResult | None = None
+    precondition: PreconditionResult | None = None
+    array: ArrayReport | None = None
+
+
+class IoStamps(Document):
+    """The times of one transfer."""
+
+    purpose: str
+    asked_ns: int
+    submitted_ns: int
+    completed_ns: int
+
+
+class Stall(Document):
+    """One of the longest transactions of a phase."""
+
+    phase: int
+    instance: int
+    database: int
+    operation: str
+    begun_ns: int
+    commit_begun_ns: int
+    finished_ns: int
+    page_io: IoStamps | None
+    log_io: IoStamps | None
+
+
+class PhaseFigures(Document):
+    """One distribution of a phase; a bucket is its upper bound in ns and its count."""
+
+    phase: int
+    instance: int
+    database: int
+    workload: int
+    metric: str
+    count: int
+    errors: int
+    bytes: int
+    latency_ns_sum: int
+    latency_ns_min: int
+    latency_ns_max: int
+    buckets: Sequence[tuple[int, int]]
+
+
+class Outcome(Document):
+    """How a run ended: everything that is not a sample or an event."""
+
+    schema_version: Literal[1]
+    ending: Ending
+    error: ErrorReport | None
+    debug_build: bool
+    virtual_time: bool
+    io_method: str
+    io_remarks: Sequence[str]
+    io_choices: Sequence[str] = ()
+    anchors: Sequence[Anchor]
+    devices: Sequence[InstanceDevices] = ()
+    phases: Sequence[PhaseOutcome]
+    stalls: Sequence[Stall] = ()
+    figures: Sequence[PhaseFigures] = ()

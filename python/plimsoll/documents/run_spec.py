@@ -1,0 +1,301 @@
+"""The run spec: exactly what the Rust side is given, key by key as in `crates/plimsoll-run/src/spec.rs`.
+
+It is also the `run` part of `plan.json`. Where a default stands, plans of version 0.1 may lack the key, and Rust takes it
+as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from plimsoll.documents.array_spec import ArraySpec, TimedFault
+from plimsoll.documents.document import Document
+
+BackendKind = Literal["engine", "raw_files"]
+Spacing = Literal["poisson", "regular"]
+
+
+class HostSpec(Document):
+    """A machine."""
+
+    name: str
+
+
+class TargetSpec(Document):
+    """Storage under test."""
+
+    name: str
+    host: str
+    path: str
+
+
+class MaintenanceSpec(Document):
+    """Background database maintenance."""
+
+    throttle_ms: int
+    read_bytes: int
+
+
+class SharingSpec(Document):
+    """Content that several databases have in common."""
+
+    seed: int
+    leaves_per_million: int
+
+
+class DatabaseSpec(Document):
+    """One database: a file in its instance's directory, or a whole block device by its absolute path."""
+
+    file_name: str
+    size_bytes: int
+    seed: int
+    record_bytes: int
+    vacancy_percent: int | None = None
+    compressible_percent: int
+    sharing: SharingSpec | None = None
+    existing_records: int | None = None
+
+
+class InstanceSpec(Document):
+    """One log stream, one cache, one or more databases."""
+
+    name: str
+    target: str
+    backend: BackendKind
+    directory: str
+    log_directory: str
+    unfinished: bool = False
+    weight: float | None = None
+    page_bytes: int
+    databases: Sequence[DatabaseSpec]
+    cache_bytes_min: int
+    cache_bytes_max: int
+    checkpoint_depth_bytes: int
+    circular_log: bool
+    hold_checkpoint: bool | None = None
+    log_framing: str
+    page_images: bool
+    copies_count: int
+    maintenance: MaintenanceSpec | None = None
+    log_buffer_bytes: int
+    version_store_bytes_max: int
+    extension_pages: int
+    waypoint_generations: int
+    writes_outstanding_max: int
+
+
+class MixSpec(Document):
+    """Shares of operations."""
+
+    insert_percent: int
+    delete_percent: int
+    replace_percent: int
+    read_percent: int
+    lazy_commit_percent: int
+
+
+class LocalitySpec(Document):
+    """Where sessions work and where new records go."""
+
+    folder_records: int
+    batch_operations: int
+    replies: bool
+    hot_percent: int | None = None
+    hot_access_percent: int | None = None
+
+
+class SessionsLoad(Document):
+    """Sessions that each do one transaction after the other; for each database, or shared by all."""
+
+    sessions: int
+    shared: bool
+
+
+class RateLoad(Document):
+    """Arrivals at a stated rate."""
+
+    transactions_per_s: float
+    spacing: Spacing
+    sessions_max: int
+
+
+class TargetIopsLoad(Document):
+    """Arrivals at the rate that makes so much database I/O."""
+
+    target_iops: float
+    spacing: Spacing
+    sessions_max: int
+    io_per_transaction_assumed: float
+    calibrate_s: float
+
+
+class Criterion(Document):
+    """A limit on one figure of every place that has it."""
+
+    name: str
+    metric: str
+    statistic: Literal["mean", "p99", "per_s"]
+    limit: float
+
+
+class SearchLoad(Document):
+    """Arrivals at the highest rate that keeps its criteria; a summary leaves these out."""
+
+    search: Literal["max"]
+    sessions: int
+    shared: bool
+    spacing: Spacing
+    sessions_max: int
+    step_s: float
+    settle_s: float
+    tolerance_percent: float
+    criteria: Sequence[Criterion]
+    throughput_percent: float | None = None
+
+
+LoadSpec = SessionsLoad | RateLoad | TargetIopsLoad | SearchLoad
+
+
+class WorkloadSpec(Document):
+    """Load on some instances."""
+
+    name: str
+    instances: Sequence[str]
+    mix: MixSpec
+    locality: LocalitySpec | None = None
+    load: LoadSpec
+    sluggish: float
+
+
+class Prepare(Document):
+    """Makes the databases that do not exist yet and opens all of them."""
+
+    kind: Literal["prepare"]
+
+
+class WarmUp(Document):
+    """Waits until every cache holds this share of its limit."""
+
+    kind: Literal["warm_up"]
+    cache_percent: int
+    timeout_s: float
+
+
+class Precondition(Document):
+    """Loads in rounds until the database IOPS keep steady."""
+
+    kind: Literal["precondition"]
+    range_percent: float
+    slope_percent: float
+    round_s: float
+    rounds_max: int
+    window_rounds: int
+
+
+class Soak(Document):
+    """Loads without being measured, for so long and then until a moment in UTC, where one is given."""
+
+    kind: Literal["soak"]
+    duration_s: float
+    until_utc_s: float | None = None
+
+
+class Measure(Document):
+    """Loads and measures."""
+
+    kind: Literal["measure"]
+    duration_s: float
+
+
+class Search(Document):
+    """Looks for the highest rate that keeps the limits of its workload."""
+
+    kind: Literal["search"]
+    duration_s: float
+
+
+class Backup(Document):
+    """Reads every page of the open databases front to back."""
+
+    kind: Literal["backup"]
+    read_bytes: int
+    reads_in_flight: int
+
+
+class GenerateLogs(Document):
+    """Loads until every instance has written so many generations of its log."""
+
+    kind: Literal["generate_logs"]
+    logs_count: int
+    timeout_s: float
+
+
+class Recover(Document):
+    """Drops the open instances as a crash would and opens them again."""
+
+    kind: Literal["recover"]
+
+
+class Stop(Document):
+    """Closes the databases cleanly."""
+
+    kind: Literal["stop"]
+
+
+class Checksum(Document):
+    """Reads every page and verifies its checksum."""
+
+    kind: Literal["checksum"]
+    read_bytes: int
+    reads_in_flight: int
+
+
+PhaseAction = (
+    Prepare | WarmUp | Precondition | Soak | Measure | Search | Backup | GenerateLogs | Recover | Stop | Checksum
+)
+
+
+class PhaseSpec(Document):
+    """One step of the run, and the workloads that run during it."""
+
+    name: str
+    action: PhaseAction
+    workloads: Sequence[str]
+
+
+class PlaceSpec(Document):
+    """Which volume of a modelled array holds a directory."""
+
+    directory: str
+    volume: int
+
+
+class ModelledSpec(Document):
+    """A modelled array in the place of real storage."""
+
+    array: ArraySpec
+    places: Sequence[PlaceSpec]
+    processor_count: int
+    transaction_processor_ns: int
+    faults_while_measuring: Sequence[TimedFault]
+
+
+class RunSpec(Document):
+    """A whole run."""
+
+    schema_version: Literal[1]
+    seed: int
+    sample_interval_ms: int
+    hung_after_ms: int
+    io_method: str
+    durable_writes: str | None = None
+    max_iops: float | None = None
+    max_mib_per_s: float | None = None
+    destroy_serials: Sequence[str] = ()
+    modelled: ModelledSpec | None = None
+    hosts: Sequence[HostSpec]
+    targets: Sequence[TargetSpec]
+    instances: Sequence[InstanceSpec]
+    workloads: Sequence[WorkloadSpec]
+    phases: Sequence[PhaseSpec]
