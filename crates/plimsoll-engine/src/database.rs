@@ -165,7 +165,8 @@ impl Database {
             pages_in_use: Cell::new(pages_owned),
             flush_map: RefCell::new(flush_map),
             flush_map_file,
-            unsynced: Cell::new(false),
+            // What an earlier process wrote may be in a volatile cache, where it reads as if it were on the disk.
+            unsynced: Cell::new(true),
             writes: RefCell::default(),
             statistics: Cell::new(PageStatistics {
                 flush_map_pages_damaged: damaged,

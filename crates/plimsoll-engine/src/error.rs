@@ -147,6 +147,9 @@ pub enum EngineError {
         /// The first error.
         cause: Box<EngineError>,
     },
+    /// The instance is closing or closed.
+    #[error("the instance is closing and begins nothing any more; open it again to go on")]
+    Closing,
     /// The log is damaged (-501).
     #[error("log file {path} is corrupt at offset {offset} (-501): {why}", path = path.display())]
     LogCorrupt {

@@ -182,7 +182,7 @@ async fn nothing_to_replay(
     generations: &[GenerationFile],
 ) -> Result<Replayed> {
     let last = match generations.last() {
-        Some(file) => Some(reader.read_generation(&file.path).await?),
+        Some(file) => Some(reader.read_durably(&file.path).await?),
         None => None,
     };
     let limits = options.cache_limits(databases[0].size().bytes());

@@ -63,6 +63,7 @@ impl Recovery {
         );
         let generations = reader.generations().await?;
         let start = redo_start(&files, &options, &databases, &generations).await?;
+        make_found_durable(&files, &options, &databases).await?;
         let dirty = databases.iter().find(|database| needs_recovery(database));
         let signature = dirty.map_or_else(Signature::default, |database| database.header().log_signature);
         let limits = options.cache_limits(databases[0].size().bytes());
@@ -106,7 +107,7 @@ impl Recovery {
         let Some(file) = self.file_of_next().await? else {
             return Ok(false);
         };
-        let generation: Generation = self.reader.read_generation(&file.path).await?;
+        let generation: Generation = self.reader.read_durably(&file.path).await?;
         self.feed(generation).await?;
         Ok(true)
     }
@@ -170,8 +171,7 @@ impl Recovery {
 
     fn start_reading(&self, file: &GenerationFile) -> JoinHandle<Result<Generation>> {
         let (reader, path) = (self.reader.clone(), file.path.clone());
-        self.handle
-            .spawn(async move { reader.read_generation(&path).await })
+        self.handle.spawn(async move { reader.read_durably(&path).await })
     }
 
     /// Lets [`Recovery::activate`] leave out commits that were acknowledged: those in generations that are lost, or that were not fed.
@@ -297,6 +297,24 @@ impl Recovery {
         )
         .await
     }
+}
+
+/// What was found may be in a volatile cache only: a process that died had written it and not waited until it was stable. Redo leaves alone what it
+/// finds done, and the header allows pages to be written, so a power cut must not take any of that back.
+async fn make_found_durable(
+    files: &Files,
+    options: &InstanceOptions,
+    databases: &[Rc<Database>],
+) -> Result<()> {
+    for database in databases.iter().filter(|database| needs_recovery(database)) {
+        database.sync().await?;
+    }
+    let metadata = Context {
+        purpose: Purpose::Metadata,
+        ..options.context
+    };
+    files.sync_directory(options.log.directory(), metadata).await?;
+    Ok(())
 }
 
 /// Headers and checkpoint file say where redo goes on.

@@ -208,6 +208,22 @@ impl LogReader {
         result
     }
 
+    /// Reads and checks one generation, and makes durable what was read: its writer may have died before it was. Whoever changes files after
+    /// what a log says reads it with this.
+    pub async fn read_durably(&self, path: &Path) -> Result<Generation> {
+        let metadata = Context {
+            purpose: Purpose::Metadata,
+            ..self.context
+        };
+        let file = self.files.open(path, OpenMode::Read, metadata).await?;
+        let mut result = self.read_open_generation(&file).await;
+        if let Err(error) = file.sync(self.context).await {
+            result = result.and(Err(error.into()));
+        }
+        file.close(metadata).await?;
+        result
+    }
+
     async fn read_open_generation(&self, file: &File) -> Result<Generation> {
         let header = self.header_of(file).await?;
         let reads: Vec<_> = (HEADER_BYTES..GENERATION_BYTES as usize)

@@ -41,6 +41,8 @@ pub enum Sync {
     FlushMapCreated,
     /// The directory sync of a new flush map.
     FlushMapName,
+    /// The sync of a generation that recovery, or a new generation, builds on.
+    LogRead,
     /// The durable writes of the checkpoint file.
     CheckpointBlocks,
     /// The sync of a new checkpoint file.
@@ -50,7 +52,7 @@ pub enum Sync {
 }
 
 impl Sync {
-    pub const ALL: [Sync; 17] = [
+    pub const ALL: [Sync; 18] = [
         Sync::LogWrite,
         Sync::GenerationHeader,
         Sync::GenerationFormat,
@@ -65,6 +67,7 @@ impl Sync {
         Sync::FlushMapSaved,
         Sync::FlushMapCreated,
         Sync::FlushMapName,
+        Sync::LogRead,
         Sync::CheckpointBlocks,
         Sync::CheckpointCreated,
         Sync::CheckpointName,
@@ -166,6 +169,7 @@ impl Forgetful {
         let (created, extended) = (take(&self.created), take(&self.extended));
         match ending(&self.path_of(file)) {
             "log" if purpose == Purpose::LogFormat => Some(Sync::GenerationFormat),
+            "log" if purpose == Purpose::LogRead => Some(Sync::LogRead),
             "edb" if created || purpose == Purpose::Prepare => Some(Sync::DatabaseCreated),
             "edb" if extended => Some(Sync::DatabaseLength),
             "edb" => Some(Sync::DatabasePages),

@@ -35,6 +35,13 @@ impl MemoryDisk {
         }
     }
 
+    /// The process that uses the disk dies, and the power stays. What it had asked for is carried out all the same, before its files are
+    /// closed; a durable write in flight reaches the volatile cache and is not waited for any longer.
+    pub fn process_died(&self) {
+        let now = self.clock.now();
+        self.state.borrow_mut().queue.abandon(now);
+    }
+
     /// Calls `look` at the moment of every cut that was planned or injected, and lets it say whether the power is cut. It can make an image
     /// and plan the next cut, so that one run is cut at many moments: what a cut finds depends only on what happened before it.
     pub fn look_at_cuts(&self, look: impl FnMut(&MemoryDisk) -> AfterLook + 'static) {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::faults::Effect;
-use crate::{Action, Completion, Nanos, Purpose};
+use crate::{Action, Completion, Durability, Nanos, Purpose};
 
 pub(crate) struct Queued {
     /// `Nanos::MAX` never comes: the operation hangs.
@@ -22,6 +22,16 @@ pub(crate) struct Queued {
 impl Queued {
     fn key(&self) -> (Nanos, u64) {
         (self.due, self.sequence)
+    }
+
+    fn abandoned(mut self, now: Nanos) -> Queued {
+        if self.due < Nanos::MAX {
+            self.due = self.due.min(now);
+        }
+        if let Action::Write { durability, .. } = &mut self.action {
+            *durability = Durability::Volatile;
+        }
+        self
     }
 }
 
@@ -96,6 +106,14 @@ impl Queue {
 
     pub(crate) fn len(&self) -> usize {
         self.in_turn.len() + self.out_of_turn.len()
+    }
+
+    /// Makes everything in flight due now, and every write an ordinary one, which a power cut may undo until a sync.
+    pub(crate) fn abandon(&mut self, now: Nanos) {
+        let out_of_turn = std::mem::take(&mut self.out_of_turn).into_iter();
+        self.out_of_turn = out_of_turn.map(|queued| queued.abandoned(now)).collect();
+        let in_turn = std::mem::take(&mut self.in_turn).into_iter();
+        self.in_turn = in_turn.map(|queued| queued.abandoned(now)).collect();
     }
 
     /// Everything in flight in the order it was submitted.
