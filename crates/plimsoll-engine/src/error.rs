@@ -238,3 +238,18 @@ impl EngineError {
         }
     }
 }
+
+impl EngineError {
+    /// Whether what is on the storage is not what was written.
+    pub fn is_corruption(&self) -> bool {
+        matches!(
+            self,
+            EngineError::DamagedPage { .. }
+                | EngineError::DamagedPages { .. }
+                | EngineError::BadHeader { .. }
+                | EngineError::LogCorrupt { .. }
+                | EngineError::LogMissing { .. }
+                | EngineError::CommittedLogMissing { .. }
+        )
+    }
+}

@@ -61,6 +61,14 @@ impl DiskErrorKind {
     pub fn accuses_storage(self) -> bool {
         !matches!(self, DiskErrorKind::Locked | DiskErrorKind::Full)
     }
+
+    /// The family of errors it belongs to: "disk" where it is the storage's fault, "config" where something else was asked for.
+    pub fn family(self) -> &'static str {
+        match self.accuses_storage() {
+            true => "disk",
+            false => "config",
+        }
+    }
 }
 
 impl DiskError {

@@ -5,8 +5,9 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 
-use plimsoll_run::{
-    RunError, StopSignal, TextCounts, TextFormat, WhenDirty, edb_repair_live, edb_tables_live, edb_text_live,
+use plimsoll_io::StopSignal;
+use plimsoll_tools::{
+    TextCounts, TextFormat, ToolError, WhenDirty, edb_repair_live, edb_tables_live, edb_text_live,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -54,7 +55,7 @@ pub fn edb_repair(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 pub struct TableText {
     stop: StopSignal,
     pieces: Mutex<Receiver<Vec<u8>>>,
-    thread: Mutex<Option<JoinHandle<Result<TextCounts, RunError>>>>,
+    thread: Mutex<Option<JoinHandle<Result<TextCounts, ToolError>>>>,
     counts: Mutex<TextCounts>,
 }
 

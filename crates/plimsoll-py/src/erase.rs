@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use plimsoll_run::erase_device_live;
+use plimsoll_tools::erase_device_live;
 use pyo3::prelude::*;
 
 use crate::errors::raise;

@@ -7,7 +7,11 @@
 //! └── CorruptionError   what is on the storage is not what was written
 //! ```
 
+use std::fmt::Display;
+
+use plimsoll_powercut::PowercutError;
 use plimsoll_run::RunError;
+use plimsoll_tools::ToolError;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
@@ -36,8 +40,32 @@ pyo3::create_exception!(
     "What is on the storage is not what was written."
 );
 
-/// The exception for an error of a run.
-pub fn raise(error: &RunError) -> PyErr {
+/// An error that says which family it belongs to.
+pub trait Failure: Display {
+    /// "config", "disk", "corruption", "stopped" or "other".
+    fn family(&self) -> &'static str;
+}
+
+impl Failure for RunError {
+    fn family(&self) -> &'static str {
+        self.family()
+    }
+}
+
+impl Failure for PowercutError {
+    fn family(&self) -> &'static str {
+        self.family()
+    }
+}
+
+impl Failure for ToolError {
+    fn family(&self) -> &'static str {
+        self.family()
+    }
+}
+
+/// The exception for an error of the Rust side.
+pub fn raise(error: &impl Failure) -> PyErr {
     let text = error.to_string();
     match error.family() {
         "config" => ConfigError::new_err(text),

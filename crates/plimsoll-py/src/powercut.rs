@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_run::{
-    Acknowledged, PowercutOutcome, PowercutSpec, RehearsalSpec, RunError, StopSignal, Survey, Witness,
+use plimsoll_io::StopSignal;
+use plimsoll_powercut::{
+    Acknowledged, PowercutError, PowercutOutcome, PowercutSpec, RehearsalSpec, Survey, Witness,
     powercut_live, rehearse as rehearse_run, survey_live,
 };
 use pyo3::prelude::*;
@@ -30,7 +31,7 @@ pub struct Powercut {
     stop: StopSignal,
     confirmed: Arc<AtomicU64>,
     acknowledged: Mutex<Receiver<Acknowledged>>,
-    thread: Mutex<Option<JoinHandle<Result<PowercutOutcome, RunError>>>>,
+    thread: Mutex<Option<JoinHandle<Result<PowercutOutcome, PowercutError>>>>,
 }
 
 #[pymethods]
@@ -141,7 +142,10 @@ pub fn rehearse(py: Python<'_>, spec_json: &str) -> PyResult<String> {
 }
 
 /// Waits for a thread, looking for signals meanwhile.
-fn joined<T>(py: Python<'_>, thread: JoinHandle<Result<T, RunError>>) -> PyResult<Result<T, RunError>> {
+fn joined<T>(
+    py: Python<'_>,
+    thread: JoinHandle<Result<T, PowercutError>>,
+) -> PyResult<Result<T, PowercutError>> {
     while !thread.is_finished() {
         py.detach(|| std::thread::sleep(WAKE_EVERY));
         py.check_signals()?;

@@ -1,6 +1,7 @@
 //! One point of a sweep over real storage, for a calibration.
 
-use plimsoll_run::{StopSignal, SweepPoint, sweep_live};
+use plimsoll_io::StopSignal;
+use plimsoll_tools::{SweepPoint, sweep_live};
 use pyo3::prelude::*;
 
 use crate::errors::{ConfigError, PlimsollError};

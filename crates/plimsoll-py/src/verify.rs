@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use plimsoll_run::{Depth, StopSignal, VerifyRequest, verify_live};
+use plimsoll_io::StopSignal;
+use plimsoll_tools::{Depth, VerifyRequest, verify_live};
 use pyo3::prelude::*;
 
 use crate::errors::{ConfigError, PlimsollError};

@@ -2,7 +2,8 @@
 
 use std::thread::JoinHandle;
 
-use plimsoll_run::{RunError, StopSignal};
+use plimsoll_io::StopSignal;
+use plimsoll_tools::ToolError;
 use pyo3::prelude::*;
 
 use crate::errors::{PlimsollError, raise};
@@ -10,7 +11,7 @@ use crate::errors::{PlimsollError, raise};
 /// What the thread returned. A signal stops it and is raised.
 pub fn wait_for<T>(
     py: Python<'_>,
-    thread: JoinHandle<Result<T, RunError>>,
+    thread: JoinHandle<Result<T, ToolError>>,
     stop: &StopSignal,
     what: &str,
 ) -> PyResult<T> {

@@ -1,7 +1,5 @@
 //! Why a run could not be carried out. A disk that is slow or wrong is not an error of the run: it is its result.
 
-use plimsoll_engine::FormatError;
-use plimsoll_engine::reader::ReadError;
 use plimsoll_io::{DiskError, Stalled};
 
 /// What stopped a run.
@@ -93,15 +91,6 @@ pub enum RunError {
     /// The engine gave up for a reason that is neither of the above.
     #[error("the engine stopped: {0}")]
     Engine(String),
-    /// A database of any origin cannot be read or mended.
-    #[error(transparent)]
-    Database(#[from] ReadError),
-    /// The database has no such table.
-    #[error("the database has no table {table:?}; `plimsoll edb ls` lists those it has")]
-    NoSuchTable {
-        /// What was asked for.
-        table: String,
-    },
     /// Nothing can ever happen again.
     #[error(transparent)]
     Stalled(#[from] Stalled),
@@ -114,10 +103,8 @@ impl RunError {
             RunError::Spec(_)
             | RunError::NotOpen { .. }
             | RunError::NotCalibrated { .. }
-            | RunError::NoSuchTable { .. }
             | RunError::NotAnEngine { .. } => "config",
-            RunError::Database(error) => family_of(error),
-            RunError::Disk(error) => family_of_disk(error),
+            RunError::Disk(error) => error.kind.family(),
             RunError::Corruption(_) => "corruption",
             RunError::Stopped | RunError::Stuck => "stopped",
             RunError::NothingArrives { .. } | RunError::NoDatabaseIo { .. } => "other",
@@ -126,27 +113,5 @@ impl RunError {
             | RunError::Engine(_)
             | RunError::Stalled(_) => "other",
         }
-    }
-}
-
-fn family_of_disk(error: &DiskError) -> &'static str {
-    if error.kind.accuses_storage() {
-        "disk"
-    } else {
-        "config"
-    }
-}
-
-/// What is no database was named by mistake; what is a damaged one is damaged.
-fn family_of(error: &ReadError) -> &'static str {
-    match error {
-        ReadError::Disk(error) => family_of_disk(error),
-        ReadError::Dirty { .. } | ReadError::Inherits { .. } => "config",
-        ReadError::Format { fault, .. } => match fault {
-            FormatError::HeaderShort { .. } | FormatError::NotEse { .. } | FormatError::FileType { .. } => {
-                "config"
-            }
-            _ => "corruption",
-        },
     }
 }

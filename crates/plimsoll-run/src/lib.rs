@@ -4,8 +4,6 @@
 //! it is given.
 
 mod backend;
-mod edb_live;
-mod erase_live;
 mod error;
 mod error_watch;
 mod events;
@@ -16,7 +14,6 @@ mod modelled;
 mod outcome;
 mod patience;
 mod phase;
-mod powercut;
 mod processors;
 mod recorder;
 mod run;
@@ -28,14 +25,8 @@ mod stage;
 mod stalls;
 mod step;
 mod storage;
-mod sweep;
-mod verify_live;
 
 pub use backend::prepared_database;
-pub use edb_live::{
-    EdbFile, EdbTable, TextCounts, TextFormat, WhenDirty, edb_repair_live, edb_tables_live, edb_text_live,
-};
-pub use erase_live::erase_device_live;
 pub use error::RunError;
 pub use events::{Event, Level};
 pub use host::InstanceDevices;
@@ -46,15 +37,10 @@ pub use outcome::{
     PhaseOutcome, PreconditionResult, RecoveryResult, RunOutcome, SearchEnd, SearchResult, SearchStep,
 };
 pub use phase::steadiness;
-pub use powercut::{
-    Acknowledged, Behaviour, CommitFound, Kind, MarkFound, PowercutOutcome, PowercutSpec, Rehearsal,
-    RehearsalSpec, Survey, SurveyError, SurveyRecovery, Witness, powercut_live, rehearse, survey_live,
-};
+pub use plimsoll_io::StopSignal;
 pub use recorder::{Key, PhaseFigures, Recorder};
 pub use run::execute;
-pub use setting::{Output, StopSignal};
+pub use setting::Output;
 pub use silence::SilentRun;
 pub use spec::{InstanceSpec, ModelledSpec, PlaceSpec, RunSpec, SPEC_SCHEMA_VERSION};
 pub use stalls::{IoStamps, Stall};
-pub use sweep::{SweepAction, SweepFigures, SweepPoint, sweep_live, sweep_on};
-pub use verify_live::{Depth, VerifyRequest, verify_live};

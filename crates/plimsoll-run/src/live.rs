@@ -2,17 +2,14 @@
 
 use std::rc::Rc;
 
-use plimsoll_io::{Caching, Clock, DurableBy, Method, MethodChoice, RealDisk, RealDiskOptions};
+use plimsoll_io::{Caching, Clock, DurableBy, MethodChoice, RealDisk, RealDiskOptions, StopSignal};
 
 use crate::RunError;
 use crate::modelled::execute_modelled;
 use crate::outcome::RunOutcome;
 use crate::run::execute;
-use crate::setting::{Output, StopSignal};
+use crate::setting::Output;
 use crate::spec::RunSpec;
-
-/// The ways of doing I/O that a spec can name, beside "auto".
-const METHODS: [Method; 3] = [Method::IoUring, Method::Libaio, Method::Threads];
 
 /// How writes are made durable, by the name a spec gives it.
 fn durable_by(name: Option<&str>) -> Result<DurableBy, RunError> {
@@ -26,30 +23,6 @@ fn durable_by(name: Option<&str>) -> Result<DurableBy, RunError> {
     }
 }
 
-/// How a named method is opened. Buffered I/O takes the place of direct I/O where the file system refuses it, with a remark:
-/// a result that says so is worth more than none.
-pub(crate) fn options_for(name: &str, destroy_serials: &[String]) -> Result<RealDiskOptions, RunError> {
-    let method = match name {
-        "auto" => MethodChoice::Auto,
-        _ => {
-            let found = METHODS.into_iter().find(|method| method.name() == name);
-            let known: Vec<&str> = METHODS.iter().map(|method| method.name()).collect();
-            MethodChoice::Only(found.ok_or_else(|| {
-                RunError::Spec(format!(
-                    "io_method is {name}; write auto or one of {}",
-                    known.join(", ")
-                ))
-            })?)
-        }
-    };
-    Ok(RealDiskOptions {
-        method,
-        caching: Caching::AllowBuffered,
-        destroy_serials: destroy_serials.to_vec(),
-        ..RealDiskOptions::default()
-    })
-}
-
 /// Carries out a run on real storage, or on the array the spec describes; blocks the calling thread until it is over.
 ///
 /// # Errors
@@ -60,8 +33,12 @@ pub fn execute_live(mut spec: RunSpec, output: Output, stop: StopSignal) -> Resu
     }
     let clock = Rc::new(Clock::real());
     let options = RealDiskOptions {
+        method: MethodChoice::named(&spec.io_method).map_err(RunError::Spec)?,
+        // Where a file system refuses direct I/O it is done buffered, with a remark: a result that says so is worth more than none.
+        caching: Caching::AllowBuffered,
         durable_by: durable_by(spec.durable_writes.as_deref())?,
-        ..options_for(&spec.io_method, &spec.destroy_serials)?
+        destroy_serials: spec.destroy_serials.clone(),
+        ..RealDiskOptions::default()
     };
     let disk = RealDisk::open(options, clock.clone())?;
     Ok(execute(spec, clock, disk, output, stop))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_array::spec::TimedFault;
 use plimsoll_array::{Array, ArrayReport, ModelledDisk, check};
-use plimsoll_io::{Clock, Coding, MemoryDisk, MemoryOptions, Random};
+use plimsoll_io::{Clock, Coding, MemoryDisk, MemoryOptions, Random, StopSignal};
 use plimsoll_prepare::PreparedContent;
 
 use crate::RunError;
@@ -17,7 +17,7 @@ use crate::backend::prepared_database;
 use crate::outcome::RunOutcome;
 use crate::processors::Processors;
 use crate::run::execute_on;
-use crate::setting::{Output, StopSignal};
+use crate::setting::Output;
 use crate::spec::{BackendKind, ModelledSpec, PhaseAction, RunSpec};
 use crate::storage::{PhaseWatch, Storage};
 

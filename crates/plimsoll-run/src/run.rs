@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Clock, CompletedIo, Disk, Executor, Files, NANOS_PER_MILLISECOND, Observer, Recorded, ThrottleLimits,
-    Throttled,
+    Clock, CompletedIo, Disk, Executor, Files, NANOS_PER_MILLISECOND, Observer, Recorded, StopSignal,
+    ThrottleLimits, Throttled,
 };
 
 use crate::RunError;
@@ -19,7 +19,7 @@ use crate::phase;
 use crate::processors::Processors;
 use crate::recorder::{PhaseFigures, Recorder};
 use crate::sampler::Sampler;
-use crate::setting::{Output, Setting, StopSignal};
+use crate::setting::{Output, Setting};
 use crate::spec::{PhaseAction, PhaseSpec, RunSpec};
 use crate::stage::Stage;
 use crate::stalls::{Stall, StallBook};

@@ -1,11 +1,9 @@
 //! What every part of a run is handed: where to work, what time it is, whom to tell and whether to stop.
 
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-use plimsoll_io::{Clock, Disk, Files, Handle, NANOS_PER_MILLISECOND, Nanos, Recorded};
+use plimsoll_io::{Clock, Disk, Files, Handle, NANOS_PER_MILLISECOND, Nanos, Recorded, StopSignal};
 use plimsoll_measure::Row;
 
 use crate::RunError;
@@ -16,36 +14,6 @@ use crate::stalls::StallBook;
 
 /// How often a waiting phase looks whether it should stop.
 const LOOK_EVERY_NS: Nanos = 50 * NANOS_PER_MILLISECOND;
-
-/// Asks a run to stop, from any thread.
-#[derive(Clone, Debug, Default)]
-pub struct StopSignal {
-    wanted: Arc<AtomicBool>,
-    asked_count: Arc<AtomicU64>,
-}
-
-impl StopSignal {
-    /// Asks for a clean stop.
-    pub fn stop(&self) {
-        self.wanted.store(true, Ordering::Release);
-    }
-
-    /// Whether somebody asked. Only the run itself asks this: it is its sign of life.
-    pub fn is_wanted(&self) -> bool {
-        self.asked_count.fetch_add(1, Ordering::Relaxed);
-        self.was_asked()
-    }
-
-    /// Whether somebody asked, for those who are not the run.
-    pub(crate) fn was_asked(&self) -> bool {
-        self.wanted.load(Ordering::Acquire)
-    }
-
-    /// How often the run has looked; it does so many times a second.
-    pub(crate) fn signs_of_life(&self) -> u64 {
-        self.asked_count.load(Ordering::Relaxed)
-    }
-}
 
 /// Where a run sends what it sees. Nobody listening is no error: the run goes on.
 #[derive(Clone, Debug)]

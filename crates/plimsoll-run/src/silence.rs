@@ -6,14 +6,13 @@
 
 use std::time::Duration;
 
-use plimsoll_io::Clock;
+use plimsoll_io::{Clock, StopSignal};
 
 use crate::RunError;
 use crate::events::{Event, Level};
 use crate::outcome::{
     Anchor, Ending, ErrorReport, OUTCOME_SCHEMA_VERSION, PhaseOutcome, PhaseResult, RunOutcome,
 };
-use crate::setting::StopSignal;
 use crate::spec::RunSpec;
 
 /// Somebody who asked for a stop waits for a sign of life for this long at most.
@@ -49,7 +48,7 @@ impl SilentRun {
             is_virtual: spec.modelled.is_some(),
             anchors: vec![clock.anchor().into()],
             phases: Vec::new(),
-            signs: stop.signs_of_life(),
+            signs: stop.heartbeat_count(),
             silent: Duration::ZERO,
             is_told: false,
             clock,
@@ -88,7 +87,7 @@ impl SilentRun {
     /// Counts a time in which nothing came; what there is to say about it, once. Time is that of whoever waits, so that a process that is stopped as a
     /// whole is not taken for one that hangs.
     pub fn wait(&mut self, waited: Duration) -> Option<Event> {
-        let signs = self.stop.signs_of_life();
+        let signs = self.stop.heartbeat_count();
         if self.is_virtual || signs != self.signs {
             (self.signs, self.silent, self.is_told) = (signs, Duration::ZERO, false);
             return None;

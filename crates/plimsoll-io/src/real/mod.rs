@@ -48,6 +48,23 @@ pub enum MethodChoice {
     Only(Method),
 }
 
+impl MethodChoice {
+    /// The choice of this name: "auto" or a method.
+    ///
+    /// # Errors
+    /// A sentence that lists the names there are.
+    pub fn named(name: &str) -> Result<MethodChoice, String> {
+        if name == "auto" {
+            return Ok(MethodChoice::Auto);
+        }
+        let found = RealDisk::METHODS.into_iter().find(|method| method.name() == name);
+        found.map(MethodChoice::Only).ok_or_else(|| {
+            let known = RealDisk::METHODS.map(Method::name);
+            format!("io_method is {name}; write auto or one of {}", known.join(", "))
+        })
+    }
+}
+
 /// How a durable write is made durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DurableBy {

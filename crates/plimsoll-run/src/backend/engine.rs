@@ -514,12 +514,7 @@ fn options_of(number: u16, spec: &InstanceSpec) -> Result<InstanceOptions, RunEr
 pub fn run_error(error: EngineError) -> RunError {
     match error {
         EngineError::Disk(error) => RunError::Disk(error),
-        EngineError::DamagedPage { .. }
-        | EngineError::DamagedPages { .. }
-        | EngineError::BadHeader { .. }
-        | EngineError::LogCorrupt { .. }
-        | EngineError::LogMissing { .. }
-        | EngineError::CommittedLogMissing { .. } => RunError::Corruption(error.to_string()),
+        error if error.is_corruption() => RunError::Corruption(error.to_string()),
         EngineError::Poisoned { cause } => run_error(*cause),
         EngineError::BadOption { .. } => RunError::Spec(error.to_string()),
         other => RunError::Engine(other.to_string()),

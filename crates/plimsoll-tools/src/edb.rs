@@ -4,25 +4,20 @@
 //! Everything about the file is untrusted: memory stays bounded by a few pages and pieces of text besides the catalog, and damage is an
 //! error that names its place.
 
-use std::future::Future;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::mpsc::SyncSender;
 
 use plimsoll_engine::catalog::PlacedTable;
 use plimsoll_engine::reader::{DatabaseReader, ReadError, write_table};
 pub use plimsoll_engine::reader::{TextCounts, TextFormat, WhenDirty};
 use plimsoll_engine::repair::{RepairReport, repair};
-use plimsoll_io::{
-    Caching, Clock, Executor, Files, Handle, NANOS_PER_MILLISECOND, RealDisk, RealDiskOptions,
-};
+use plimsoll_io::StopSignal;
 use serde::Serialize;
 
-use crate::RunError;
-use crate::setting::StopSignal;
+use crate::error::ToolError;
+use crate::job::run_until_stop;
 
-const LOOK_EVERY_NS: u64 = 50 * NANOS_PER_MILLISECOND;
 /// Flag of the tables that every database has.
 const SYSTEM_TABLE: u32 = 0x8000_0000;
 
@@ -99,9 +94,9 @@ pub fn edb_tables_live(
     when_dirty: WhenDirty,
     counts_rows: bool,
     stop: &StopSignal,
-) -> Result<EdbFile, RunError> {
+) -> Result<EdbFile, ToolError> {
     let path = path.to_owned();
-    reading(stop, move |files, handle| async move {
+    run_until_stop(stop, move |files, handle| async move {
         let reader = DatabaseReader::open(&files, &handle, path, when_dirty).await?;
         let mut tables = Vec::new();
         for placed in reader.tables() {
@@ -148,19 +143,19 @@ pub fn edb_text_live(
     format: TextFormat,
     pieces: SyncSender<Vec<u8>>,
     stop: &StopSignal,
-) -> Result<TextCounts, RunError> {
+) -> Result<TextCounts, ToolError> {
     let stopped = stop.clone();
-    reading(stop, move |files, handle| async move {
+    run_until_stop(stop, move |files, handle| async move {
         let reader = DatabaseReader::open(&files, &handle, path, when_dirty).await?;
         let Some(placed) = reader.table(&table) else {
-            return Err(RunError::NoSuchTable { table });
+            return Err(ToolError::NoSuchTable { table });
         };
         let mut sink = |piece| match pieces.send(piece) {
             Ok(()) if !stopped.is_wanted() => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
         };
         let written = write_table(&reader, placed, format, &mut sink).await?;
-        written.ok_or(RunError::Stopped)
+        written.ok_or(ToolError::Stopped)
     })
 }
 
@@ -168,34 +163,9 @@ pub fn edb_text_live(
 ///
 /// # Errors
 /// When the file cannot be read or written, is in use, is no database, was not shut down cleanly, or the stop was wanted.
-pub fn edb_repair_live(path: &Path, stop: &StopSignal) -> Result<RepairReport, RunError> {
+pub fn edb_repair_live(path: &Path, stop: &StopSignal) -> Result<RepairReport, ToolError> {
     let path = path.to_owned();
-    reading(stop, move |files, handle| async move {
+    run_until_stop(stop, move |files, handle| async move {
         Ok(repair(&files, &handle, &path).await?)
     })
-}
-
-/// Runs `work` on the disks of this machine, buffered where they take nothing else.
-fn reading<T: 'static, F: Future<Output = Result<T, RunError>> + 'static>(
-    stop: &StopSignal,
-    work: impl FnOnce(Files, Handle) -> F + 'static,
-) -> Result<T, RunError> {
-    let clock = Rc::new(Clock::real());
-    let options = RealDiskOptions {
-        caching: Caching::AllowBuffered,
-        ..RealDiskOptions::default()
-    };
-    let disk = RealDisk::open(options, clock.clone())?;
-    let executor = Executor::new(clock, disk.clone());
-    let (handle, files, stop) = (executor.handle(), Files::new(disk), stop.clone());
-    executor.run(async move {
-        let task = handle.spawn(work(files, handle.clone()));
-        while !task.is_finished() {
-            if stop.is_wanted() {
-                return Err(RunError::Stopped);
-            }
-            handle.sleep(LOOK_EVERY_NS).await;
-        }
-        task.await
-    })?
 }

@@ -5,15 +5,17 @@ use std::rc::Rc;
 
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_io::{Durability, File, Files, Handle, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
+use plimsoll_io::{
+    Durability, File, Files, Handle, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, StopSignal,
+};
+use serde::Serialize;
 
-use super::begin::{create, mark_context};
-use super::mark::{Label, MARK_BYTES, encode};
-use super::rows::{Row, Tables};
-use super::{Acknowledged, Kind, PowercutOutcome, PowercutSpec, Until, Witness};
-use crate::RunError;
-use crate::backend::run_error;
-use crate::setting::StopSignal;
+use crate::begin::{create, mark_context};
+use crate::error::PowercutError;
+use crate::mark::{Label, MARK_BYTES, encode};
+use crate::rows::{Row, Tables};
+use crate::spec::PowercutSpec;
+use crate::witness::{Acknowledged, Kind, Witness};
 
 /// How long a session waits before it looks again whether the witness has caught up.
 const WITNESS_WAIT_NS: Nanos = NANOS_PER_MILLISECOND;
@@ -32,7 +34,33 @@ struct World {
     until: Until,
     acknowledged: Cell<u64>,
     outcome: RefCell<PowercutOutcome>,
-    failure: RefCell<Option<RunError>>,
+    failure: RefCell<Option<PowercutError>>,
+}
+
+/// How the work ended, if it did.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PowercutOutcome {
+    /// Commits acknowledged.
+    pub commits: u64,
+    /// Marks acknowledged.
+    pub marks: u64,
+    /// What a reader must know of how I/O was done.
+    pub remarks: Vec<String>,
+    /// The way of doing I/O.
+    pub method: String,
+}
+
+/// The two wishes every task looks at.
+#[derive(Clone)]
+struct Until {
+    stop: StopSignal,
+    deadline: u64,
+}
+
+impl Until {
+    fn is_over(&self, now: u64) -> bool {
+        self.stop.is_wanted() || now >= self.deadline
+    }
 }
 
 /// Makes the files and works on them until the time is over, somebody asks to stop or the storage fails.
@@ -45,7 +73,7 @@ pub async fn work(
     spec: PowercutSpec,
     witness: Witness,
     stop: StopSignal,
-) -> Result<PowercutOutcome, RunError> {
+) -> Result<PowercutOutcome, PowercutError> {
     spec.check()?;
     let (instance, tables, marks) = create(&files, &handle, &spec).await?;
     let lasting = spec
@@ -79,7 +107,7 @@ pub async fn work(
     let mut outcome = world.outcome.take();
     let failure = world.failure.take();
     drop(world);
-    let closed = instance.close().await.map_err(run_error);
+    let closed = instance.close().await.map_err(PowercutError::from);
     let marks_closed = marks.close(mark_context()).await;
     if let Some(failure) = failure {
         return Err(failure);
@@ -97,7 +125,7 @@ impl World {
     }
 
     /// Keeps the first error; the others follow from it.
-    fn note(&self, result: Result<(), RunError>) {
+    fn note(&self, result: Result<(), PowercutError>) {
         if let Err(error) = result {
             self.failure.borrow_mut().get_or_insert(error);
         }
@@ -132,7 +160,7 @@ impl World {
         });
     }
 
-    async fn commit_on(&self, session: u32) -> Result<(), RunError> {
+    async fn commit_on(&self, session: u32) -> Result<(), PowercutError> {
         let mut sequence = 0;
         while self.may_go_on().await {
             sequence += 1;
@@ -143,11 +171,8 @@ impl World {
                 started: self.acknowledged.get(),
             };
             let transaction = self.instance.begin();
-            self.tables
-                .write(&transaction, &self.spec, row)
-                .await
-                .map_err(run_error)?;
-            transaction.commit(Commit::Durable).await.map_err(run_error)?;
+            self.tables.write(&transaction, &self.spec, row).await?;
+            transaction.commit(Commit::Durable).await?;
             self.acknowledge(Kind::Commit, session, sequence, row.started);
         }
         Ok(())
@@ -170,7 +195,7 @@ impl World {
     }
 
     /// Even lanes ask for each write to be durable, odd ones write and sync: both are promises of their own.
-    async fn mark_on(&self, lane: u32) -> Result<(), RunError> {
+    async fn mark_on(&self, lane: u32) -> Result<(), PowercutError> {
         let mut sequence = 0;
         let mut buffer = self.marks.allocate(MARK_BYTES);
         let durability = [Durability::Durable, Durability::Volatile][lane as usize % 2];

@@ -11,13 +11,12 @@ use std::time::Duration;
 
 use plimsoll_io::{
     Caching, Clock, Context, Disk, Durability, Executor, File, Files, Handle, NANOS_PER_SECOND, Nanos,
-    OpenMode, Purpose, Random, RealDisk, RealDiskOptions,
+    OpenMode, Purpose, Random, RealDisk, RealDiskOptions, StopSignal,
 };
 use plimsoll_measure::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::RunError;
-use crate::setting::StopSignal;
+use crate::error::ToolError;
 
 /// Shares of the time for which counts are told apart, to see a cache fill.
 const SLICES: usize = 10;
@@ -87,7 +86,7 @@ pub struct SweepFigures {
 ///
 /// # Errors
 /// What the disk reports, or the wish to stop.
-pub fn sweep_live(point: &SweepPoint, stop: &StopSignal) -> Result<SweepFigures, RunError> {
+pub fn sweep_live(point: &SweepPoint, stop: &StopSignal) -> Result<SweepFigures, ToolError> {
     let clock = Rc::new(Clock::real());
     let options = RealDiskOptions {
         caching: Caching::AllowBuffered,
@@ -132,9 +131,9 @@ pub fn sweep_on(
     disk: Rc<dyn Disk>,
     point: &SweepPoint,
     stop: &StopSignal,
-) -> Result<SweepFigures, RunError> {
+) -> Result<SweepFigures, ToolError> {
     if point.block_bytes == 0 || point.depth == 0 || point.span_bytes < point.block_bytes {
-        return Err(RunError::Spec(
+        return Err(ToolError::Spec(
             "a sweep needs a block, a depth and a span of at least a block".into(),
         ));
     }
@@ -162,7 +161,7 @@ async fn measure(
     handle: Handle,
     point: SweepPoint,
     stop: StopSignal,
-) -> Result<SweepFigures, RunError> {
+) -> Result<SweepFigures, ToolError> {
     let context = Context::of(Purpose::Prepare);
     let mode = match point.action {
         SweepAction::Fill => OpenMode::Create,
@@ -201,13 +200,13 @@ async fn measure(
     }
     file.close(context).await?;
     if stop.is_wanted() {
-        return Err(RunError::Stopped);
+        return Err(ToolError::Stopped);
     }
     Ok(shared.figures(ended))
 }
 
 impl Shared {
-    async fn work(self: Rc<Self>, number: u32) -> Result<(), RunError> {
+    async fn work(self: Rc<Self>, number: u32) -> Result<(), ToolError> {
         let mut random = Random::from_seed(self.point.seed).child(&format!("worker {number}"));
         let mut buffer = self.file.allocate(self.point.block_bytes as usize);
         random.fill(&mut buffer);

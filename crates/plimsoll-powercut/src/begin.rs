@@ -9,11 +9,10 @@ use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::{LogTime, PageSize, Signature};
 use plimsoll_io::{Context, Durability, File, Files, Handle, InstanceId, OpenMode, Purpose, Random};
 
-use super::mark::{Label, MARK_BYTES, encode};
-use super::rows::Tables;
-use super::{LOG_BASE, PowercutSpec};
-use crate::RunError;
-use crate::backend::run_error;
+use crate::error::PowercutError;
+use crate::mark::{Label, MARK_BYTES, encode};
+use crate::rows::Tables;
+use crate::spec::{LOG_BASE, PowercutSpec};
 
 /// Label of the engine's I/O.
 fn context() -> Context {
@@ -31,9 +30,9 @@ pub fn mark_context() -> Context {
     }
 }
 
-fn page_size(spec: &PowercutSpec) -> Result<PageSize, RunError> {
+fn page_size(spec: &PowercutSpec) -> Result<PageSize, PowercutError> {
     PageSize::from_bytes(spec.page_bytes)
-        .ok_or_else(|| RunError::Spec("page_bytes must be 4096, 8192, 16384 or 32768".into()))
+        .ok_or_else(|| PowercutError::Spec("page_bytes must be 4096, 8192, 16384 or 32768".into()))
 }
 
 /// Page images are on: whatever tears, nothing acknowledged may be lost. The log goes round, its segments are whole sectors of any
@@ -63,18 +62,16 @@ pub async fn create(
     files: &Files,
     handle: &Handle,
     spec: &PowercutSpec,
-) -> Result<(Rc<Instance>, Tables, File), RunError> {
+) -> Result<(Rc<Instance>, Tables, File), PowercutError> {
     let size = page_size(spec)?;
     let marks = create_marks(files, spec).await?;
     let signature = Signature::new(
         spec.run as u32,
         LogTime::from_utc_ns(handle.clock().anchor().utc_ns),
     );
-    create_database(files, &spec.database(), size, signature, context())
-        .await
-        .map_err(run_error)?;
+    create_database(files, &spec.database(), size, signature, context()).await?;
     let (instance, _) = open(files, handle, spec).await?;
-    let tables = Tables::create(&instance).await.map_err(run_error)?;
+    let tables = Tables::create(&instance).await?;
     Ok((instance, tables, marks))
 }
 
@@ -83,15 +80,15 @@ pub async fn open(
     files: &Files,
     handle: &Handle,
     spec: &PowercutSpec,
-) -> Result<(Rc<Instance>, RecoveryReport), RunError> {
+) -> Result<(Rc<Instance>, RecoveryReport), PowercutError> {
     let mut random = Random::from_seed(spec.run).child("instance");
     Instance::open(files.clone(), handle.clone(), options(spec), &mut random)
         .await
-        .map_err(run_error)
+        .map_err(PowercutError::from)
 }
 
 /// Every block is written once before the work begins, so that no later write has to allocate.
-async fn create_marks(files: &Files, spec: &PowercutSpec) -> Result<File, RunError> {
+async fn create_marks(files: &Files, spec: &PowercutSpec) -> Result<File, PowercutError> {
     let prepare = Context {
         purpose: Purpose::Prepare,
         ..context()

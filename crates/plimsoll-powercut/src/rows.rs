@@ -9,7 +9,7 @@ use plimsoll_engine::transaction::Transaction;
 use plimsoll_engine::{Column, ColumnType, Table};
 use plimsoll_io::Random;
 
-use super::PowercutSpec;
+use crate::spec::PowercutSpec;
 
 const COMMITS: &str = "Commits";
 const TWINS: &str = "Twins";

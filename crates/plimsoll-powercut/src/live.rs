@@ -2,21 +2,25 @@
 
 use std::rc::Rc;
 
-use plimsoll_io::{Clock, DurableBy, Executor, Files, RealDisk, RealDiskOptions};
+use plimsoll_io::{
+    Caching, Clock, DurableBy, Executor, Files, MethodChoice, RealDisk, RealDiskOptions, StopSignal,
+};
 
-use super::survey::{Survey, survey};
-use super::work::work;
-use super::{PowercutOutcome, PowercutSpec, Witness};
-use crate::RunError;
-use crate::live::options_for;
-use crate::setting::StopSignal;
+use crate::error::PowercutError;
+use crate::spec::PowercutSpec;
+use crate::survey::{Survey, survey};
+use crate::witness::Witness;
+use crate::work::PowercutOutcome;
+use crate::work::work;
 
-fn real(spec: &PowercutSpec) -> Result<(Executor, Files), RunError> {
+fn real(spec: &PowercutSpec) -> Result<(Executor, Files), PowercutError> {
     let clock = Rc::new(Clock::real());
     // Whether the flag of a write is kept is one of the questions, so it is not exchanged for whatever is faster.
     let options = RealDiskOptions {
         durable_by: DurableBy::Flag,
-        ..options_for(&spec.io_method, &[])?
+        method: MethodChoice::named(&spec.io_method).map_err(PowercutError::Spec)?,
+        caching: Caching::AllowBuffered,
+        ..RealDiskOptions::default()
     };
     let disk = RealDisk::open(options, clock.clone())?;
     Ok((Executor::new(clock, disk.clone()), Files::new(disk)))
@@ -30,7 +34,7 @@ pub fn powercut_live(
     spec: PowercutSpec,
     witness: Witness,
     stop: StopSignal,
-) -> Result<PowercutOutcome, RunError> {
+) -> Result<PowercutOutcome, PowercutError> {
     let (executor, files) = real(&spec)?;
     let task = work(files, executor.handle(), spec, witness, stop);
     executor.run(task)?
@@ -40,7 +44,7 @@ pub fn powercut_live(
 ///
 /// # Errors
 /// When I/O cannot be done at all; whatever is wrong with the files is part of the survey.
-pub fn survey_live(spec: PowercutSpec) -> Result<Survey, RunError> {
+pub fn survey_live(spec: PowercutSpec) -> Result<Survey, PowercutError> {
     spec.check()?;
     let (executor, files) = real(&spec)?;
     let task = survey(files, executor.handle(), spec);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_run::{Behaviour, Kind, PowercutSpec, Rehearsal, RehearsalSpec, rehearse};
+use plimsoll_powercut::{Behaviour, Kind, PowercutSpec, Rehearsal, RehearsalSpec, rehearse};
 
 /// Places of each ring of rows ...
 const ROWS: u64 = 64;

@@ -10,15 +10,15 @@ use std::sync::mpsc::channel;
 
 use plimsoll_io::{
     Clock, Disk, Effect, Executor, FaultRule, Files, Loss, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND,
-    OperationKind, Random, either,
+    OperationKind, Random, StopSignal, either,
 };
 use serde::{Deserialize, Serialize};
 
-use super::survey::{Survey, survey};
-use super::work::work;
-use super::{Acknowledged, PowercutSpec, Witness};
-use crate::RunError;
-use crate::setting::StopSignal;
+use crate::error::PowercutError;
+use crate::spec::PowercutSpec;
+use crate::survey::{Survey, survey};
+use crate::witness::{Acknowledged, Witness};
+use crate::work::work;
 
 /// Room for the directory names.
 const DIRECTORY: &str = "/rehearsal";
@@ -68,7 +68,7 @@ pub struct Rehearsal {
 ///
 /// # Errors
 /// A spec that cannot be carried out, or work that ended before the cut.
-pub fn rehearse(mut spec: RehearsalSpec) -> Result<Rehearsal, RunError> {
+pub fn rehearse(mut spec: RehearsalSpec) -> Result<Rehearsal, PowercutError> {
     spec.work.directory = PathBuf::from(DIRECTORY);
     spec.work.check()?;
     let mut random = Random::from_seed(spec.seed).child("rehearsal");
@@ -121,7 +121,7 @@ fn loss_of(behaviour: Behaviour) -> Loss {
     }
 }
 
-fn work_until_cut(disk: &Rc<MemoryDisk>, spec: &PowercutSpec) -> Result<Vec<Acknowledged>, RunError> {
+fn work_until_cut(disk: &Rc<MemoryDisk>, spec: &PowercutSpec) -> Result<Vec<Acknowledged>, PowercutError> {
     let (sender, acknowledged) = channel();
     let witness = Witness {
         acknowledged: sender,
@@ -143,7 +143,7 @@ fn work_until_cut(disk: &Rc<MemoryDisk>, spec: &PowercutSpec) -> Result<Vec<Ackn
     })?;
     match ended.take() {
         Some(Err(error)) => Err(error),
-        Some(Ok(_)) => Err(RunError::Spec(
+        Some(Ok(_)) => Err(PowercutError::Spec(
             "the work ended before the power was cut; leave seconds out".into(),
         )),
         None => Ok(acknowledged.try_iter().collect()),

@@ -8,12 +8,11 @@ use plimsoll_engine::instance::RecoveryReport;
 use plimsoll_io::{Files, Handle, OpenMode};
 use serde::Serialize;
 
-use super::PowercutSpec;
-use super::begin::{mark_context, open};
-use super::mark::{MARK_BYTES, decode};
-use super::rows::Tables;
-use crate::RunError;
-use crate::backend::run_error;
+use crate::begin::{mark_context, open};
+use crate::error::PowercutError;
+use crate::mark::{MARK_BYTES, decode};
+use crate::rows::Tables;
+use crate::spec::PowercutSpec;
 
 /// What recovery did.
 #[derive(Clone, Debug, Serialize)]
@@ -38,7 +37,7 @@ pub struct SurveyError {
 }
 
 impl SurveyError {
-    fn of(error: &RunError) -> Self {
+    fn of(error: &PowercutError) -> Self {
         Self {
             family: error.family(),
             text: error.to_string(),
@@ -111,7 +110,7 @@ async fn read_database(
     handle: &Handle,
     spec: &PowercutSpec,
     found: &mut Survey,
-) -> Result<(), RunError> {
+) -> Result<(), PowercutError> {
     let (instance, report) = open(files, handle, spec).await?;
     found.recovery = Some(recovery_of(&report));
     let read = async {
@@ -120,10 +119,10 @@ async fn read_database(
         let commits = tables.commits(&transaction, spec).await?;
         let twins = tables.twins(&transaction).await?;
         transaction.rollback().await?;
-        Ok((commits, twins))
+        Ok::<_, PowercutError>((commits, twins))
     };
-    let read = read.await.map_err(run_error);
-    let closed = instance.close().await.map_err(run_error);
+    let read = read.await;
+    let closed = instance.close().await.map_err(PowercutError::from);
     let (commits, twins) = read?;
     let mut twins: BTreeMap<(u32, u64), u64> = twins
         .iter()
@@ -160,7 +159,7 @@ fn recovery_of(report: &RecoveryReport) -> SurveyRecovery {
     }
 }
 
-async fn read_marks(files: &Files, spec: &PowercutSpec) -> Result<Vec<MarkFound>, RunError> {
+async fn read_marks(files: &Files, spec: &PowercutSpec) -> Result<Vec<MarkFound>, PowercutError> {
     let file = files.open(&spec.marks(), OpenMode::Read, mark_context()).await?;
     let lane_bytes = spec.slots * MARK_BYTES as u64;
     let mut found = Vec::new();

@@ -11,7 +11,7 @@ use plimsoll_io::{
     RealDiskOptions,
 };
 
-use crate::RunError;
+use crate::error::ToolError;
 
 /// Both headers of the largest page size and the first pages after them.
 const BLANKED_BYTES: usize = 1 << 20;
@@ -20,7 +20,7 @@ const BLANKED_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// What the disk reports, also when the device may not be written.
-pub fn erase_device_live(device: &Path, destroy_serials: Vec<String>) -> Result<(), RunError> {
+pub fn erase_device_live(device: &Path, destroy_serials: Vec<String>) -> Result<(), ToolError> {
     let clock = Rc::new(Clock::real());
     let options = RealDiskOptions {
         destroy_serials,
