@@ -95,17 +95,17 @@ damage: ## 100,000 damages to pages and thousands to every other kind of file, w
 	$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(DAMAGES)
 
 powercuts: $(VENV)/.native $(VENV)/.dev ## cut the power of volatile disks under ext4 and xfs, and audit: CUTS=n (300), SEED=n; wants root
-	$(BIN)/python tests/powercuts/campaign.py $(or $(CUTS),300) $(SEED)
+	$(BIN)/python -m tests.powercut.campaign $(or $(CUTS),300) $(SEED)
 
 fuzz: $(VENV)/.native $(VENV)/.dev ## look for inputs that harm any reader, engine and Python: SECONDS=n each (60), SEED=n, KEEP=1; wants g++
-	$(BIN)/python tests/fuzz/guided.py $(or $(SECONDS),60) $(SEED) $(if $(filter 1,$(KEEP)),--keep)
-	$(BIN)/python tests/fuzz/fuzzing.py $(or $(SECONDS),60) $(SEED)
+	$(BIN)/python -m tests.fuzz.guided $(or $(SECONDS),60) $(SEED) $(if $(filter 1,$(KEEP)),--keep)
+	$(BIN)/python -m tests.fuzz.fuzzing $(or $(SECONDS),60) $(SEED)
 
 soak: $(VENV)/.native ## a stress run under DIR= whose memory, descriptors and files must stay flat: HOURS=h (1), KEEP=1
-	$(BIN)/python tests/soak/soaking.py $(DIR) $(or $(HOURS),1) $(if $(filter 1,$(KEEP)),--keep)
+	$(BIN)/python -m tests.soak.soaking $(DIR) $(or $(HOURS),1) $(if $(filter 1,$(KEEP)),--keep)
 
 planted: ## plant bugs in a copy of the engine: every one must be found; BUGS=word for some
-	$(PYTHON) tests/planted/run.py $(BUGS)
+	$(PYTHON) -m tests.planted.run $(BUGS)
 
 bench: ## measure the project's own speed into docs/benchmarks.md (long, wants fio and root); ONLY=section, QUICK=1 only tries it
 	$(PYTHON) bench/run.py $(if $(filter 1,$(QUICK)),--quick) $(if $(ONLY),--only $(ONLY))
@@ -114,7 +114,7 @@ wheel: $(VENV)/.native ## build an installable wheel into dist/
 	$(TOOLS)/bin/maturin build --release --locked --out dist
 
 golden: $(VENV)/.native $(VENV)/.dev ## write the golden files anew; look at the difference before committing
-	PLIMSOLL_WRITE_GOLDEN=1 $(BIN)/pytest -q tests/product tests/comparison -k golden
+	PLIMSOLL_WRITE_GOLDEN=1 $(BIN)/pytest -q tests/product tests/compare -k golden
 
 papers: $(VENV)/.native ## run the published results on the modelled arrays and write docs/papers.md anew
 	$(BIN)/python -m tools.papers_page docs/papers.md

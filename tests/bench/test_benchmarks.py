@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
 
 import pairs  # noqa: E402
 import reads  # noqa: E402

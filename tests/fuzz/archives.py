@@ -8,10 +8,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from injuries import damage
-from run_folders import GOLDEN
-
 from plimsoll.archive.archive import PackError, pack, unpack
+from tests.fuzz.injuries import damage
+from tests.fuzz.run_folders import GOLDEN
 
 BLOCK_BYTES = 512
 #: Type, size and name of a member's header, where damage goes further than in content: offset and length.

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-from archives import survives_archive
-from injuries import damage
-from power_cuts import survives_power_cut
-from run_folders import survives_run_folder
 
 from plimsoll.advice.rules import read_rules
 from plimsoll.advice.topology import read_topology
@@ -28,6 +22,10 @@ from plimsoll.sizing.cost_study import read_cost_study
 from plimsoll.sizing.requirements import read_requirements
 from plimsoll.solution.solution import read_solution
 from plimsoll.study.description import read_study
+from tests.fuzz.archives import survives_archive
+from tests.fuzz.injuries import damage
+from tests.fuzz.power_cuts import survives_power_cut
+from tests.fuzz.run_folders import survives_run_folder
 
 ROOT = Path(__file__).parents[2]
 #: One input may take this long: more is a way to keep somebody waiting.
@@ -76,8 +74,7 @@ def survives(name: str, seed: int) -> None:
     if name in FILES:
         _survives_file(name, chance)
     elif name in IMPORTS:
-        sys.path.insert(0, str(ROOT / "tests" / "imports"))
-        from test_damaged_imports import survives as survives_import
+        from tests.imports.test_damaged_imports import survives as survives_import
 
         survives_import(name, seed)
     elif name in FOLDERS:

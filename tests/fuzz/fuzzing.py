@@ -1,6 +1,6 @@
 """`make fuzz`: gives damaged inputs to every reader in Python for as long as told, in bounded memory; each reader gets as much time as the others.
 
-    python tests/fuzz/fuzzing.py SECONDS SEED
+    python -m tests.fuzz.fuzzing SECONDS SEED
 
 A failure prints the reader and the seed of the input: `survives(NAME, SEED)` makes it anew. At the end the processor time is printed.
 """
@@ -12,9 +12,8 @@ import sys
 import time
 from collections import Counter
 
-from decoders import NAMES, survives
-
 from plimsoll.pages.chart_script import script_bundle
+from tests.fuzz.decoders import NAMES, survives
 
 MEMORY_BYTES_MAX = 3 << 30
 

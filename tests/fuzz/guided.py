@@ -1,6 +1,6 @@
 """`make fuzz`: looks with libFuzzer for inputs that make the engine panic, hang or swell, target by target (`fuzz/targets`).
 
-    python tests/fuzz/guided.py SECONDS SEED [--keep] [--only TARGET]
+    python -m tests.fuzz.guided SECONDS SEED [--keep] [--only TARGET]
 
 It begins with the kept inputs (`corpus/TARGET.gz`) and with sound ones. An input that does harm is left in `fuzz/artifacts/TARGET`, and the search
 ends; `fuzz/target/.../TARGET FILE` gives it once more. `--keep` packs the fewest inputs that reach all that was reached. What was built is

@@ -10,15 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from injuries import damage, exchanged
-from run_folders import outcome
-
 from plimsoll import _native
 from plimsoll.cli import EXIT_INTERNAL
 from plimsoll.databases.ownership import MARKER
 from plimsoll.powercut import workspace
 from plimsoll.powercut.client import LETTERS
 from plimsoll.powercut.witness import WitnessLog
+from tests.fuzz.injuries import damage, exchanged
+from tests.fuzz.run_folders import outcome
 
 COMMITS_MIN = 50
 

@@ -12,9 +12,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from injuries import damage, exchanged
-
 from plimsoll.cli import EXIT_INTERNAL, run_program
+from tests.fuzz.injuries import damage, exchanged
 
 ROOT = Path(__file__).parents[2]
 GOLDEN, SOLUTION = ROOT / "tests" / "golden" / "run", ROOT / "examples" / "esrp" / "solution.toml"

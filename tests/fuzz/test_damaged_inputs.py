@@ -8,16 +8,16 @@ import sys
 from pathlib import Path
 from unittest.mock import ANY
 
-import power_cuts
 import pytest
-from decoders import FILES, IMPORTS, NAMES, corpus, survives
-from run_folders import COMMANDS, read_with, sound
 
 from plimsoll.cli import EXIT_USAGE, run_program
 from plimsoll.databases.ownership import MARKER
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.powercut.workspace import NAME
 from plimsoll.study.description import read_study
+from tests.fuzz import power_cuts
+from tests.fuzz.decoders import FILES, IMPORTS, NAMES, corpus, survives
+from tests.fuzz.run_folders import COMMANDS, read_with, sound
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in IMPORTS])
@@ -29,7 +29,7 @@ def test_a_damaged_input_is_read_or_refused(name: str) -> None:
 
 def test_the_search_itself_goes_on_in_bounded_memory(tmp_path: Path) -> None:
     """As `make fuzz` does on a machine where nothing has been drawn yet."""
-    command = [sys.executable, str(Path(__file__).with_name("fuzzing.py")), "1", "1"]
+    command = [sys.executable, "-m", "tests.fuzz.fuzzing", "1", "1"]
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=200)
     assert ended.returncode == 0, ended.stderr

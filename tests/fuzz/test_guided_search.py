@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import guided
 import pytest
+
+from tests.fuzz import guided
 
 
 def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, says: str, code: int) -> None:

@@ -4,10 +4,10 @@ import copy
 from typing import Any
 
 import pytest
-from published import REPORTS, appendix_c
 
 from plimsoll.imports.consistency_checks import CONTRADICTION, ODDITY, ROUNDING, Finding, check
 from plimsoll.imports.report_model import test_type as kind_of_test
+from tests.support.published import REPORTS, appendix_c
 
 
 def findings(report: dict[str, Any]) -> list[Finding]:

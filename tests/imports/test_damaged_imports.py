@@ -16,10 +16,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jetstress_files import config_2010, config_2013
-from paper_shape import BELOW, SPACE, paper
-from published import REPORTS
-from xml_results import result_xml
 
 from plimsoll.imports.detect import joined
 from plimsoll.imports.jetstress.config_read import import_config
@@ -30,6 +26,10 @@ from plimsoll.imports.report_model import sections_of
 from plimsoll.imports.to_run_folder import write_run_folder
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.inputs.safe_xml import parse_xml
+from tests.support.jetstress_files import config_2010, config_2013
+from tests.support.paper_shape import BELOW, SPACE, paper
+from tests.support.published import REPORTS
+from tests.support.xml_results import result_xml
 
 PAGES = {name: page_of("Report", sections_of(report())).encode() for name, report in REPORTS.items()}
 PAPER = paper([("C", REPORTS["appendix_c"](), BELOW), ("F", REPORTS["appendix_f_replay"](), SPACE)]).encode()

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from published import REPORTS, appendix_c, read
 from typer.testing import CliRunner
 
 from plimsoll.cli import app
 from plimsoll.imports.jetstress.report_html import page_of
 from plimsoll.imports.report_model import sections_of
+from tests.support.published import REPORTS, appendix_c, read
 
 
 def run(*arguments: str | Path) -> Any:

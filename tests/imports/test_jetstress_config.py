@@ -5,7 +5,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from jetstress_files import config_2010, config_2013
 
 from plimsoll.imports.jetstress.config_fields import fields_of
 from plimsoll.imports.jetstress.config_read import import_config
@@ -13,6 +12,7 @@ from plimsoll.imports.jetstress.config_write import export_config
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.inputs.safe_xml import parse_xml
 from plimsoll.plan.complete import read_plan
+from tests.support.jetstress_files import config_2010, config_2013
 
 PATHS = "ExchangeProfile/EseInstances/EseInstance[2]"
 

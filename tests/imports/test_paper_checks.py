@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paper_shape import BELOW, WHOLE, paper
-from published import PUBLISHED, REPORTS, read
 from typer.testing import CliRunner
 
 from plimsoll.cli import app
@@ -18,6 +16,8 @@ from plimsoll.imports.papers.claims import check_claims
 from plimsoll.imports.papers.tables import read_tables
 from plimsoll.imports.papers.text import read_paper
 from plimsoll.inputs.mistakes import InputError
+from tests.support.paper_shape import BELOW, WHOLE, paper
+from tests.support.published import PUBLISHED, REPORTS, read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

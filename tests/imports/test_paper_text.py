@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from paper_shape import BELOW, BLANKS, SEQUENCE, SPACE, WHOLE, paper, report_lines
-from published import REPORTS, differences
 
 from plimsoll.imports.papers.row_repair import Block, cells_of
 from plimsoll.imports.papers.text import read_paper
 from plimsoll.inputs.mistakes import InputError
+from tests.support.paper_shape import BELOW, BLANKS, SEQUENCE, SPACE, WHOLE, paper, report_lines
+from tests.support.published import REPORTS, differences
 
 WAYS = (WHOLE, BELOW, SEQUENCE, BLANKS, SPACE)
 

@@ -1,14 +1,14 @@
 """Result pages and files of the test tool: every figure of the published reports comes back as it was."""
 
 import pytest
-from published import REPORTS, appendix_c, differences
-from xml_results import result_xml
 
 from plimsoll.imports.detect import joined
 from plimsoll.imports.jetstress.report_html import page_of, read_html
 from plimsoll.imports.jetstress.report_xml import read_xml
 from plimsoll.imports.report_model import checksums_of, sections_of
 from plimsoll.inputs.mistakes import InputError
+from tests.support.published import REPORTS, appendix_c, differences
+from tests.support.xml_results import result_xml
 
 
 def page(report: dict[str, object]) -> bytes:

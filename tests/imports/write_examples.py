@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from published import REPORTS
-
 from plimsoll.imports.jetstress.report_html import page_of
 from plimsoll.imports.report_model import sections_of
+from tests.support.published import REPORTS
 
 NAMES = {
     "appendix_b": "stress",

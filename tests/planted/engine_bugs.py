@@ -1,6 +1,6 @@
 """Planted bugs of the engine at work: durability, checkpoints, recovery, transactions. See `run.py`."""
 
-from bug import Bug
+from tests.planted.bug import Bug
 
 BUGS = (
     Bug(

@@ -1,6 +1,6 @@
 """Planted bugs of what guards files: page checks, flush map, checkpoint file, prepared databases, verify, backup. See `run.py`."""
 
-from bug import Bug
+from tests.planted.bug import Bug
 
 BUGS = (
     Bug(

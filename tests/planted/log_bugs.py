@@ -1,6 +1,6 @@
 """Planted bugs of the log: framing, writer, reader, and what redo makes of it. See `run.py`."""
 
-from bug import Bug
+from tests.planted.bug import Bug
 
 BUGS = (
     Bug(

@@ -1,4 +1,4 @@
-"""Plants bugs in a copy of the engine and of what prepares databases for it, and looks which tests find them: `make planted`, or `tests/planted/run.py WORD...` for some of them.
+"""Plants bugs in a copy of the engine and of what prepares databases for it, and looks which tests find them: `make planted`, or `python -m tests.planted.run WORD...` for some of them.
 
 A bug nobody finds is a hole in the tests. All bugs are planted in one copy, each behind a name, so that the copy is built once; a run with
 `PLANTED=name` has that bug alone. The product's own sources know nothing of this.
@@ -18,11 +18,8 @@ import sys
 import time
 from pathlib import Path
 
-import engine_bugs
-import file_bugs
-import log_bugs
-import tree_bugs
-from bug import Bug
+from tests.planted import engine_bugs, file_bugs, log_bugs, tree_bugs
+from tests.planted.bug import Bug
 
 BUGS = (*engine_bugs.BUGS, *log_bugs.BUGS, *tree_bugs.BUGS, *file_bugs.BUGS)
 ROOT = Path(__file__).resolve().parents[2]

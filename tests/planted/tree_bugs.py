@@ -1,6 +1,6 @@
 """Planted bugs of what lies on the pages: trees, space, versions, cursors, tables and long values. See `run.py`."""
 
-from bug import Bug
+from tests.planted.bug import Bug
 
 BUGS = (
     Bug(

@@ -4,7 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from synthetic import finish, make_folder
+
+from tests.support.synthetic import finish, make_folder
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 

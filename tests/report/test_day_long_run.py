@@ -6,10 +6,9 @@ import sys
 import time
 from pathlib import Path
 
-from synthetic import make_folder
-
 from plimsoll.files import folder
 from plimsoll.pages.chart_script import script_bundle
+from tests.support.synthetic import make_folder
 
 SECONDS_MAX = 5.0
 BYTES_MAX = 10_000_000

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 from altair.utils.schemapi import SchemaValidationError
-from report_page import Page
-from synthetic import EMC, finish, make_folder, make_slow_folder, transfers
 
 from plimsoll import settings
 from plimsoll.files import folder
@@ -20,6 +18,8 @@ from plimsoll.host.environment import collect
 from plimsoll.pages.chart_script import script_bundle
 from plimsoll.report import engine_ratios, write_report
 from plimsoll.report.page import render
+from tests.support.report_page import Page
+from tests.support.synthetic import EMC, finish, make_folder, make_slow_folder, transfers
 
 MIB = 1048576
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import duckdb
 import pytest
-from report_page import Page
 
 from plimsoll.files import folder
 from plimsoll.report.sections import IO_COLUMNS
+from tests.support.report_page import Page
 
 DATABASES = ("instance1/database001", "instance2/database001")
 #: What the published Total table says: reads/s and mean bytes of the database, reads/s and mean bytes of the log.

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic import finish, make_slow_folder
 
 from plimsoll.files import folder
+from tests.support.synthetic import finish, make_slow_folder
 
 BROWSER = shutil.which("chromium")
 CHARTS = 11

@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sizing_designs import make, several
 
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.sizing.database_copies import Machine, balanced_server_iops, failover, fit_after_host_loss, place_copies
 from plimsoll.sizing.design import size
+from tests.support.sizing_designs import make, several
 
 
 @st.composite

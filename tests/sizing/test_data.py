@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sizing_designs import make
 
 from plimsoll.sizing.design import COMPARED_EDITIONS, size
 from plimsoll.sizing.guidance import BASES, cite, editions, profiles, read_data
 from plimsoll.sizing.output_json import as_plain_data
 from plimsoll.sizing.requirement_fields import EDITIONS, QUANTITIES
 from plimsoll.units import unit_of_name
+from tests.support.sizing_designs import make
 from tools.sizing_reference import rewritten
 
 GUIDANCE = read_data("guidance.toml")

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sizing_designs import make, several
-from test_properties import RANGES, RESERVES
 
 from plimsoll.inputs.schema import Number
 from plimsoll.sizing import requirement_fields as fields
 from plimsoll.sizing.design import Sizing, size
+from tests.sizing.test_properties import RANGES, RESERVES
+from tests.support.sizing_designs import make, several
 
 LOAD = {"per_second": 800, "database_ios_each": 4, "data_size_gb": 500, "log_size_each_kb": 6}
 IOPS = ("database_iops", "log_iops", "server_database_iops", "outstanding_io_count")

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from sizing_designs import make
 
 from plimsoll.sizing.design import size
 from plimsoll.sizing.guidance import Guidance
 from plimsoll.sizing.network import Interfaces, network_rules, path_bandwidth, single_points_of_failure
+from tests.support.sizing_designs import make
 
 
 def verdict(name: str, design: Interfaces) -> bool | None:

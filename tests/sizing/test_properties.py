@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sizing_designs import make, several
 
 from plimsoll.sizing.design import Sizing, size
 from plimsoll.sizing.requirements import Requirements
+from tests.support.sizing_designs import make, several
 
 # Where a figure depends on an input, it must not fall when the input rises.
 GROWS_WITH: dict[str, tuple[str, ...]] = {

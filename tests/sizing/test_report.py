@@ -3,11 +3,10 @@
 import re
 from html.parser import HTMLParser
 
-from sizing_designs import make
-
 from plimsoll.sizing.design import size
 from plimsoll.sizing.output_html import as_html
 from plimsoll.sizing.output_text import Terminal, as_text
+from tests.support.sizing_designs import make
 
 
 class Page(HTMLParser):

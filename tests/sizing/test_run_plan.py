@@ -4,11 +4,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from sizing_designs import make
 
 from plimsoll.plan.complete import read_plan
 from plimsoll.sizing.design import size
 from plimsoll.sizing.run_plan import as_plan
+from tests.support.sizing_designs import make
 
 
 def test_the_plan_tests_one_server_in_the_worst_case() -> None:

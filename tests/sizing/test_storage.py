@@ -1,10 +1,10 @@
 """The provisioning plan: volumes, formatting, pools, controllers and paths, and the drive class it proposes."""
 
 import pytest
-from sizing_designs import make
 
 from plimsoll.sizing.design import size
 from plimsoll.sizing.storage import DRIVE_CLASSES, is_aligned, propose_drives
+from tests.support.sizing_designs import make
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from sizing_designs import USERS, make
 
 from plimsoll.sizing.design import Sizing, size
 from plimsoll.sizing.output_xlsx import as_workbook, spreadsheet_formula
 from plimsoll.sizing.requirements import Requirements
 from plimsoll.sizing.traced import ceil, derive, floor, given, if_at_most, maximum, minimum, round_half_up
+from tests.support.sizing_designs import USERS, make
 
 SOFFICE = shutil.which("soffice")
 needs_office = pytest.mark.skipif(

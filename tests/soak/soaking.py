@@ -1,6 +1,6 @@
 """`make soak HOURS=h`: a stress run watched from outside, and a judgement whether what it uses stays flat.
 
-    python tests/soak/soaking.py DIRECTORY HOURS [--keep]
+    python -m tests.soak.soaking DIRECTORY HOURS [--keep]
 
 Readings go to DIRECTORY/readings.csv while the run goes on. Exits with 1 when something grew, or the run ended badly.
 """
@@ -17,7 +17,7 @@ import time
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from flat import MIB, Reading, judged, not_flat
+from tests.soak.flat import MIB, Reading, judged, not_flat
 
 #: Readings of a run, however long it is.
 READINGS = 400

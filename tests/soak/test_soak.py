@@ -7,10 +7,10 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from flat import MIB, Allowance, Reading, judged, not_flat
-from soaking import soak
 
 from plimsoll.files import folder
+from tests.soak.flat import MIB, Allowance, Reading, judged, not_flat
+from tests.soak.soaking import soak
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 FLAT = [

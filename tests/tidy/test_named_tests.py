@@ -1,16 +1,15 @@
 """Tests that are named elsewhere: in the Makefile's lists, in the list of planted bugs, in the table of promises."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.planted.run import BUGS, planted_texts
+
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "crates" / "plimsoll-engine" / "tests"
 TESTS_OF_PREPARE = ROOT / "crates" / "plimsoll-prepare" / "tests"
-sys.path.insert(0, str(ROOT / "tests" / "planted"))
-from run import BUGS, planted_texts  # noqa: E402
 
 
 def rust_tests(program: str) -> set[str]:

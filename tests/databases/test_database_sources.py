@@ -1,0 +1,238 @@
+"""Where databases come from: new, there already, or restored from a saved set; and nothing of anybody else is ever touched."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll.databases import ownership, preflight, saved_sets
+from plimsoll.files import folder
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import plan_of_options
+from tests.support.places import file_system, plimsoll
+
+PLAN = """
+kind = "plan"
+schema_version = 1
+name = "small"
+{more}
+[[target]]
+name = "disk"
+path = "{path}"
+[[instance]]
+name = "one"
+database_size_mib = 64
+cache_mib_max = 8
+[[phase]]
+kind = "prepare"
+[[phase]]
+kind = "generate_logs"
+logs = 2
+[[phase]]
+kind = "stop"
+[[phase]]
+kind = "checksum"
+"""
+
+
+def plan_file(home: Path, path: Path, more: str = "") -> Path:
+    file = home / "plan.toml"
+    file.write_text(PLAN.format(path=path, more=more))
+    return file
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A set saved from a plan, and the databases it came from."""
+    home = tmp_path_factory.mktemp("sources")
+    result = plimsoll(
+        "prepare", plan_file(home, home / "disk"), "--save", home / "set", "--out", home / "made", cwd=home
+    )
+    assert result.returncode == 0, result.stderr
+    return home
+
+
+def test_BKP_01_a_restored_database_equals_its_source(saved: Path) -> None:
+    """Each run of a series begins from the same bytes, whatever the run before has written; and only after a yes."""
+    database = saved / "disk/one/database001.edb"
+    before = digest(database)
+    file = plan_file(saved, saved / "disk", f'restore_from = "{saved / "set"}"')
+    asked = plimsoll("run", file, cwd=saved)
+    assert asked.returncode == 2
+    assert "it deletes the databases in" in asked.stderr
+    first = plimsoll("run", file, "--yes", "--out", saved / "first", cwd=saved)
+    assert first.returncode in (0, 1, 3), first.stderr
+    assert digest(database) != before, "the load has changed it"
+    sizes = []
+    for name in ("second", "third"):
+        again = plimsoll("run", file, "--yes", "--out", saved / name, cwd=saved)
+        assert "one will be restored from" in again.stderr
+        summary = json.loads((saved / name / folder.SUMMARY).read_text())
+        assert summary["ending"] == "complete", summary["error"]
+        assert summary["total"]["pages_damaged"] == 0
+        sizes.append(summary["databases"][0]["initial_bytes"])
+    assert sizes[0] == sizes[1]
+    assert digest(saved / "set/one/databases/database001.edb") == before
+
+
+def test_BKP_03_a_set_is_restored_elsewhere(saved: Path) -> None:
+    """A recovery database: another place, opened and loaded like any other."""
+    file = plan_file(saved, saved / "elsewhere", f'restore_from = "{saved / "set"}"')
+    result = plimsoll("run", file, "--yes", "--out", saved / "other", cwd=saved)
+    assert result.returncode in (0, 1, 3), result.stderr
+    assert json.loads((saved / "other" / folder.SUMMARY).read_text())["ending"] == "complete"
+    assert (saved / "elsewhere/one/database001.edb").exists()
+
+
+def test_a_damaged_set_is_refused_before_anything_is_measured(saved: Path) -> None:
+    """One bit of the set, and the place it was to go to."""
+    file = saved / "set/one/databases/database001.edb"
+    sound = file.read_bytes()
+    file.write_bytes(sound[:100_000] + bytes([sound[100_000] ^ 1]) + sound[100_001:])
+    plan = plan_file(saved, saved / "nowhere", f'restore_from = "{saved / "set"}"')
+    result = plimsoll("run", plan, "--yes", cwd=saved)
+    file.write_bytes(sound)
+    assert result.returncode == 2
+    assert "is not what was saved" in result.stderr
+
+
+def test_nothing_is_overwritten_by_saving(saved: Path) -> None:
+    """A set is not replaced, and neither is a folder of somebody else; both are said before hours of preparation."""
+    for place in ("set", "disk"):
+        result = plimsoll("prepare", plan_file(saved, saved / "fresh"), "--save", saved / place, cwd=saved)
+        assert result.returncode == 2
+        assert "is not empty" in result.stderr
+    assert not (saved / "fresh").exists()
+
+
+def test_a_set_that_does_not_fit_leaves_nothing(saved: Path, tmp_path: Path) -> None:
+    """Half of a set would only stand in the way of the next."""
+    with file_system(tmp_path, 32) as small:
+        result = plimsoll("prepare", plan_file(saved, saved / "disk"), "--save", small / "set", cwd=saved)
+        assert result.returncode == 2, result.stderr
+        assert "no space left" in result.stderr
+        assert list((small / "set").iterdir()) == []
+
+
+def run_of(path: Path, **instance: Any) -> dict[str, Any]:
+    options = {
+        "target": [{"name": "disk", "path": str(path)}],
+        "instance": [{"name": "one", "database_size_mib": 64, **instance}],
+    }
+    run: dict[str, Any] = plan_of_options(options)["run"]
+    return run
+
+
+def test_JST_08_new_databases_take_only_the_place_of_ours(tmp_path: Path) -> None:
+    """Whoever asks for new ones has named ours; a directory without our marker is somebody else's whatever is asked."""
+    source = {"kind": "new", "from": None}
+    run = run_of(tmp_path)
+    preflight.take(run)
+    found = preflight.inspect(run_of(tmp_path, database_size_mib=128), source)
+    assert found.deleted == [str(tmp_path / "one")]
+    assert found.bytes_to_prepare == 128 << 20
+    (tmp_path / "other" / "one").mkdir(parents=True)
+    (tmp_path / "other" / "one" / "letters.txt").write_text("dear")
+    with pytest.raises(preflight.PreflightError, match="was not made by Plimsoll"):
+        preflight.inspect(run_of(tmp_path / "other"), source)
+
+
+def test_JST_08_existing_databases_are_not_made(tmp_path: Path) -> None:
+    """A misspelt path must not fill a disk with new databases."""
+    with pytest.raises(preflight.PreflightError, match="should exist and does not"):
+        preflight.inspect(run_of(tmp_path), {"kind": "existing", "from": None})
+
+
+def test_a_plan_says_one_source(tmp_path: Path) -> None:
+    """Both mistakes at once."""
+    base: dict[str, Any] = {"target": [{"name": "disk", "path": str(tmp_path)}], "instance": [{"name": "one"}]}
+    for wrong, phrase in (
+        ({"source": "restored"}, "nothing says from where"),
+        ({"source": "new", "restore_from": "/x"}, "means nothing beside source new"),
+        ({"source": "nwe"}, "write one of"),
+    ):
+        with pytest.raises(InputError, match=phrase):
+            plan_of_options({**base, **wrong})
+
+
+def test_JST_07_checksum_alone_on_what_is_there(saved: Path) -> None:
+    """Sizes and seeds come from the markers; nothing is written, and one damaged page fails it."""
+    database = saved / "disk/one/database001.edb"
+    marker = saved / "disk/one/plimsoll-instance.json"
+    before = marker.read_text()
+    result = plimsoll("test", "checksum", saved / "disk", "--out", saved / "sums", cwd=saved)
+    assert result.returncode == 0, result.stderr
+    summary = json.loads((saved / "sums" / folder.SUMMARY).read_text())
+    assert summary["checksums"][0]["pages_seen"] == database.stat().st_size // 32768 - 2, "all but the two headers"
+    assert "pages verified at" in result.stdout
+    sound = database.read_bytes()
+    database.write_bytes(sound[:5_000_000] + bytes(4000) + sound[5_004_000:])
+    damaged = plimsoll("test", "checksum", saved / "disk/one", "--out", saved / "bad", cwd=saved)
+    database.write_bytes(sound)
+    assert damaged.returncode == 1, damaged.stdout
+    assert json.loads((saved / "bad" / folder.SUMMARY).read_text())["total"]["pages_damaged"] == 1
+    assert marker.read_text() == before
+    # What no page shows: a copy of the header, and what is behind the end of the file.
+    for name, changed, phrase in (
+        ("header", bytes(512) + sound[512:], "the first copy of its header is damaged"),
+        ("cut", sound[: len(sound) // 65536 * 32768], "pages are missing at its end"),
+    ):
+        database.write_bytes(changed)
+        damaged = plimsoll("test", "checksum", saved / "disk/one", "--out", saved / name, cwd=saved)
+        database.write_bytes(sound)
+        assert damaged.returncode == 1, damaged.stdout
+        assert phrase in damaged.stdout
+    nothing = plimsoll("test", "checksum", saved / "nothing", cwd=saved)
+    assert nothing.returncode == 2
+    assert "holds no databases of Plimsoll" in nothing.stderr
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"instances": None},
+        {"instances": {"one": None}},
+        {"instances": {"one": {"identity": {"databases": [1]}, "records": [], "files": []}}},
+        {
+            "instances": {
+                "one": {
+                    "identity": {"databases": []},
+                    "records": [],
+                    "files": [{"place": "x", "name": "a", "bytes": 1}],
+                }
+            }
+        },
+        {
+            "instances": {
+                "one": {
+                    "identity": {"databases": []},
+                    "records": [],
+                    "files": [{"place": "logs", "name": "../../evil", "bytes": 1}],
+                }
+            }
+        },
+    ],
+)
+def test_a_manifest_leads_nowhere_else(wrong: dict[str, Any], tmp_path: Path) -> None:
+    """Saved sets are copied from machine to machine, and a name in them could be any path."""
+    manifest = {"kind": saved_sets.KIND, "schema_version": saved_sets.SCHEMA_VERSION} | wrong
+    (tmp_path / saved_sets.MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(folder.FolderError, match="damaged, or leads out"):
+        saved_sets.read_set(tmp_path)
+
+
+def test_a_set_within_what_is_made_anew_is_refused(saved: Path, tmp_path: Path) -> None:
+    """Restoring would delete what it restores from."""
+    shutil.copytree(saved / "set", tmp_path / "disk" / "one" / "set")
+    run = run_of(tmp_path / "disk")
+    source = {"kind": "restored", "from": str(tmp_path / "disk" / "one" / "set")}
+    (tmp_path / "disk" / "one" / ownership.MARKER).write_bytes((saved / "disk" / "one" / ownership.MARKER).read_bytes())
+    with pytest.raises(preflight.PreflightError, match="which is made anew"):
+        preflight.inspect(run, source)

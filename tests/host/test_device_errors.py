@@ -1,0 +1,66 @@
+"""Error counters of devices: one that grows fails the run, one that cannot be read is no absence of errors."""
+
+from pathlib import Path
+
+from plimsoll.files import folder
+from plimsoll.host.error_counters import compared, read_counters
+from plimsoll.results.summary import summarize
+from plimsoll.verdict import judge
+from tests.support.planted_run import ENVIRONMENT, run_folder
+
+
+def tree(root: Path, content: dict[str, str]) -> Path:
+    for name, text in content.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def test_JST_02_counters_are_read_where_the_kernel_keeps_them(tmp_path: Path) -> None:
+    """A SCSI disk, its file system, a software array over it, btrfs; and not the disk whose name only begins alike."""
+    root = tree(
+        tmp_path,
+        {
+            "block/sda/device/ioerr_cnt": "0x2\n",
+            "block/sdab/device/ioerr_cnt": "0x9\n",
+            "fs/ext4/sda1/errors_count": "0\n",
+            "fs/ext4/sdab1/errors_count": "7\n",
+            "block/md0/md/dev-sda2/errors": "1\n",
+            "fs/btrfs/abc/devinfo/1/error_stats": "write_errs 4\nread_errs 0\n",
+        },
+    )
+    assert read_counters(["sda", "md0"], root) == {
+        "block/sda/device/ioerr_cnt": 2,
+        "fs/ext4/sda1/errors_count": 0,
+        "block/md0/md/dev-sda2/errors": 1,
+        "fs/btrfs/abc/devinfo/1/error_stats:write_errs": 4,
+        "fs/btrfs/abc/devinfo/1/error_stats:read_errs": 0,
+    }
+
+
+def test_JST_02_a_counter_that_grew_fails_the_run(tmp_path: Path) -> None:
+    """Whatever the latencies were: a repeated command is how a disk announces its end."""
+    run = run_folder(tmp_path / "run", {}, test="stress", limits="lenient")
+    found = {}
+    for name, after in (("same", 2), ("grown", 3)):
+        folder.write_json(
+            run / folder.DEVICE_ERRORS,
+            compared({"block/sda/device/ioerr_cnt": 2}, {"block/sda/device/ioerr_cnt": after}),
+        )
+        found[name] = judge(folder.read_json(run / folder.PLAN), summarize(run), ENVIRONMENT)
+    assert found["same"]["result"] == "pass", found["same"]["reasons"]
+    assert found["grown"]["result"] == "fail"
+    check = next(check for check in found["grown"]["checks"] if check["name"] == "device_errors")
+    assert (check["status"], check["doubts"]) == ("fail", [])
+    assert "block/sda/device/ioerr_cnt: 1 more error (2 before, 3 after)" in check["reason"]
+
+
+def test_JST_02_a_stress_test_says_what_it_could_not_see(tmp_path: Path) -> None:
+    """No counters are no pass of the counters; and a stress test of ten seconds is a rehearsal of one of a day."""
+    run = run_folder(tmp_path / "run", {}, test="stress")
+    folder.write_json(run / folder.DEVICE_ERRORS, compared({}, {}))
+    found = judge(folder.read_json(run / folder.PLAN), summarize(run), ENVIRONMENT)
+    assert "device_errors" not in {check["name"] for check in found["checks"]}
+    reasons = " ".join(found["not_qualifying_because"])
+    assert "no device or file system under test has error counters" in reasons
+    assert "takes 24 hours" in reasons

@@ -1,0 +1,155 @@
+"""A run that a crash cut off goes on: on the same storage only, with its gap on record, and with what it may still claim."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll.files import folder
+from plimsoll.host.identity import Identity, identity_of
+from plimsoll.plan.complete import plan_of_options
+from plimsoll.run import resume
+from tests.faults.test_crashes import kill_when, performance
+from tests.support.places import PLIMSOLL, loop_device, mounted, plimsoll
+
+
+def content(home: Path, name: str) -> Any:
+    return json.loads((home / "killed" / name).read_text())
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run killed in the middle of its measured phase."""
+    home = tmp_path_factory.mktemp("resume")
+    command = [*PLIMSOLL, *performance(home, "--minutes", "0.1", "--out", str(home / "killed"))]
+    kill_when(command, home, "measure started", 2.5)
+    assert not (home / "killed" / folder.OUTCOME).exists()
+    shutil.copytree(home / "killed", home / "other")
+    return home
+
+
+@pytest.fixture(scope="module")
+def resumed(killed: Path) -> subprocess.CompletedProcess[str]:
+    """The run gone on with, whichever test asks first: they may run in any order, and in different processes."""
+    return plimsoll("resume", killed / "killed", cwd=killed)
+
+
+def test_JST_17_another_storage_is_refused(killed: Path) -> None:
+    """Databases restored to another array would be measured under the first one's name."""
+    environment = json.loads((killed / "other" / folder.ENVIRONMENT).read_text())
+    identity = environment["targets"][0]["identity"]
+    assert Identity(**identity).is_known(), "this machine says nothing of its storage"
+    identity |= {
+        "file_system_uuid": "11111111-2222-3333-4444-555555555555",
+        "device_serial": "of another",
+        "source": "b:/c",
+    }
+    folder.write_json(killed / "other" / folder.ENVIRONMENT, environment)
+    result = plimsoll("resume", killed / "other", cwd=killed)
+    assert result.returncode == 2
+    assert "is not the storage the run began on" in result.stderr
+    assert "11111111-2222-3333-4444-555555555555" in result.stderr
+    assert not (killed / "other" / "before-gap-1").exists(), "nothing was changed"
+
+
+def test_JST_17_a_killed_run_goes_on(killed: Path, resumed: subprocess.CompletedProcess[str]) -> None:
+    """Recovered, measured for the rest of its time, checked, judged, and with the gap in events and summary."""
+    assert resumed.returncode in (0, 1, 3), resumed.stderr
+    assert "will be recovered from its log" in resumed.stderr
+    summary = content(killed, folder.SUMMARY)
+    assert summary["ending"] == "complete", summary["error"]
+    (gap,) = summary["gaps"]
+    assert gap["phase"] == "measure"
+    assert 1.5 < gap["phase_seconds_before"] < 6.5
+    assert gap["seconds"] > 0
+    assert summary["window"]["seconds"] == pytest.approx(6 - gap["phase_seconds_before"], abs=0.5)
+    assert summary["total"]["pages_damaged"] == 0
+    events = folder.read_events(killed / "killed")
+    assert events[0]["kind"] == "gap"
+    assert any(event["kind"] == "recovered" for event in events)
+    before = folder.read_events(killed / "killed" / "before-gap-1")
+    assert any(event["kind"] == "prepared" for event in before), "what happened before is kept"
+    assert any("was cut off for" in reason for reason in content(killed, folder.VERDICT)["not_qualifying_because"])
+    assert "was cut off at" in (killed / "killed" / folder.REPORT).read_text()
+
+
+def test_a_run_that_ended_is_not_resumed(killed: Path, resumed: subprocess.CompletedProcess[str]) -> None:
+    """Neither is a folder without a run."""
+    assert resumed.returncode in (0, 1, 3), resumed.stderr
+    again = plimsoll("resume", killed / "killed", cwd=killed)
+    assert again.returncode == 2
+    assert "came to its end" in again.stderr
+    (killed / "empty").mkdir()
+    assert plimsoll("resume", killed / "empty", cwd=killed).returncode == 2
+
+
+PLAN = plan_of_options(
+    {
+        "target": [{"name": "disk", "path": "/data"}],
+        "instance": [{"name": "one"}],
+        "phase": [
+            {"kind": "prepare"},
+            {"kind": "warm_up"},
+            {"kind": "measure", "name": "morning", "duration_s": 100},
+            {"kind": "measure", "name": "evening", "duration_s": 100},
+            {"kind": "stop"},
+            {"kind": "checksum"},
+        ],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("completed", "phase", "again", "left"),
+    [
+        (["prepare"], "warm_up", False, ["prepare", "warm_up", "morning 100", "evening 100", "stop", "checksum"]),
+        (
+            ["prepare", "warm_up"],
+            "morning",
+            False,
+            ["prepare", "warm_up", "morning 70", "evening 100", "stop", "checksum"],
+        ),
+        (
+            ["prepare", "warm_up"],
+            "morning",
+            True,
+            ["prepare", "warm_up", "morning 100", "evening 100", "stop", "checksum"],
+        ),
+        (["prepare", "warm_up", "morning"], "evening", False, ["prepare", "warm_up", "evening 70", "stop", "checksum"]),
+        (["prepare", "warm_up", "morning", "evening", "stop"], "checksum", False, ["prepare", "stop", "checksum"]),
+    ],
+)
+def test_what_is_left_to_do(completed: list[str], phase: str, again: bool, left: list[str]) -> None:
+    """Databases are opened and caches warmed again; what was done is not done twice unless that is wanted."""
+    gap = {"completed": completed, "phase": phase, "phase_seconds_before": 30.0}
+    found = resume.remaining_phases(PLAN, gap, again=again)
+    shown = [
+        f"{item['name']} {item['action']['duration_s']:g}" if "duration_s" in item["action"] else item["name"]
+        for item in found
+    ]
+    assert shown == left
+    lost = resume.measured_lost(PLAN, gap, found)
+    assert lost == ("morning" in completed), "a rate that nobody measures again cannot be judged"
+
+
+def test_a_storage_is_found_where_it_is_mounted_now(tmp_path: Path) -> None:
+    """After a restart a file system may be mounted elsewhere: it is known by its UUID."""
+    with loop_device(tmp_path / "backing", 64) as device:
+        subprocess.run(["mkfs.ext4", "-q", device], check=True)
+        with mounted(device, tmp_path / "before") as place:
+            (place / "test").mkdir()
+            recorded = identity_of(place / "test")
+        plan = plan_of_options(
+            {"target": [{"name": "disk", "path": str(tmp_path / "before/test")}], "instance": [{"name": "one"}]}
+        )
+        environment = {"targets": [{"identity": recorded.as_data()}]}
+        with pytest.raises(resume.ResumeError, match="is not the storage"):
+            resume.find_storage(plan, environment)
+        with mounted(device, tmp_path / "after"):
+            remarks = resume.find_storage(plan, environment)
+            assert plan["run"]["targets"][0]["path"] == str(tmp_path / "after/test")
+            assert plan["run"]["instances"][0]["directory"] == str(tmp_path / "after/test/one")
+            assert "is now at" in remarks[0]

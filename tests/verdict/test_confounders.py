@@ -1,0 +1,112 @@
+"""Inconclusive only where the load generator's own delay could have changed a check: each cause planted, both directions.
+
+Every case is planted three times: into a run that fails a limit (then the verdict must be inconclusive), just below the
+cause's threshold into the same run (then it must be a fail), and into a run inside its limits (then it must be a pass).
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll import settings
+from tests.support.planted_run import MS, judged
+
+#: Reads of 25 ms instead of 5, of which the block layer saw only 15: the published limit of 20 ms is broken.
+SLOW_READS = {("database_read", 1): {"each_ns": 25 * MS}, ("device_read_time", 1): {"value": 100 * 15.0 * MS}}
+STALLING = {("page_fault_stall", 0): {"count": 2}}
+NEEDED = {"required_iops": 1000.0}
+RESPONSE = {"stated_limits": ["replace_response_ms_mean<10"]}
+
+Planted = dict[tuple[str, int], dict[str, float]]
+
+
+def level(metric: str, value: float) -> Planted:
+    return {(metric, 0): {"value": value}}
+
+
+def gap(p99_ns: float) -> Planted:
+    return {("reap_gap", 0): {"latency_ns_p99": p99_ns}}
+
+
+def lag(p99_ms: float) -> Planted:
+    return {("arrival_lag", 0): {"count": 100, "each_ns": p99_ms * MS}}
+
+
+#: name, what breaks a limit, further keys of the plan, the cause just beyond its threshold, just below it.
+CASES: list[tuple[str, Planted, dict[str, Any], Planted, Planted]] = [
+    ("executor_busy", SLOW_READS, {}, level("executor_busy", 0.91), level("executor_busy", 0.89)),
+    ("executor_busy", {}, NEEDED, level("executor_busy", 0.91), level("executor_busy", 0.89)),
+    ("reap_gap", SLOW_READS, {}, gap(1.3 * MS), gap(1.2 * MS)),
+    ("reap_gap", {}, NEEDED, gap(0.26 * MS), gap(0.24 * MS)),
+    ("arrival_lag", {}, RESPONSE, lag(0.56), lag(0.54)),
+    ("arrival_lag", {}, NEEDED, lag(501), lag(499)),
+    ("cpu_throttled", SLOW_READS, {}, level("cpu_throttled", 0.011), level("cpu_throttled", 0.009)),
+    ("cpu_stolen", SLOW_READS, {}, level("cpu_stolen", 0.051), level("cpu_stolen", 0.049)),
+    ("executor_wait", SLOW_READS, {}, level("executor_wait", 0.11), level("executor_wait", 0.09)),
+    (
+        "page_fault_stalls",
+        STALLING,
+        {},
+        {("device_busy", 1): {"value": 0.49}},
+        {("device_busy", 1): {"value": 0.51}},
+    ),
+]
+TITLES = [f"{name} {'with a rate' if plan else 'with a latency'}" for name, _, plan, _, _ in CASES]
+
+
+@pytest.mark.parametrize(("name", "broken", "plan", "beyond", "below"), CASES, ids=TITLES)
+def test_a_failed_check_is_doubted_beyond_the_threshold_only(
+    tmp_path: Path, name: str, broken: Planted, plan: dict[str, Any], beyond: Planted, below: Planted
+) -> None:
+    """The storage must not be blamed for the generator, nor excused by it."""
+    doubted = judged(tmp_path / "beyond", broken | beyond, **plan)
+    failed = [check for check in doubted["checks"] if check["status"] == "fail"]
+    assert doubted["result"] == "inconclusive"
+    assert [doubt["name"] for doubt in failed[0]["doubts"]] == [name]
+    certain = judged(tmp_path / "below", broken | below, **plan)
+    assert (certain["result"], certain["doubts"]) == ("fail", [])
+
+
+@pytest.mark.parametrize(("name", "broken", "plan", "beyond", "below"), CASES, ids=TITLES)
+def test_a_run_inside_its_limits_is_a_pass_however_late_the_generator_was(
+    tmp_path: Path, name: str, broken: Planted, plan: dict[str, Any], beyond: Planted, below: Planted
+) -> None:
+    """Delays only make figures worse, so figures within their limits are true."""
+    found = judged(tmp_path / "run", beyond)
+    assert (found["result"], found["doubts"]) == ("pass", [])
+
+
+def test_a_processor_bound_run_that_met_its_rate_is_a_true_pass(tmp_path: Path) -> None:
+    """The rate was reached: that the generator could do no more says nothing against the storage, but must be said."""
+    found = judged(tmp_path / "run", level("executor_busy", 0.99), required_iops=140.0)
+    assert (found["result"], found["doubts"]) == ("pass", [])
+    assert "at work 99%" in found["generator_limited"][0]
+    assert judged(tmp_path / "idle", {}, required_iops=140.0)["generator_limited"] == []
+
+
+def test_what_the_block_layer_counted_itself_is_not_doubted(tmp_path: Path) -> None:
+    """Reads of 22 ms inside the block layer are the storage's, whatever the generator added to them."""
+    busy = level("executor_busy", 0.99)
+    slow = {("database_read", 1): {"each_ns": 25 * MS}, ("device_read_time", 1): {"value": 100 * 22.0 * MS}}
+    assert judged(tmp_path / "ours", slow | busy)["result"] == "fail"
+    others = {("device_reads", 1): {"value": 150.0}, ("device_read_time", 1): {"value": 150 * 22.0 * MS}}
+    assert judged(tmp_path / "others", slow | busy | others)["result"] == "inconclusive"
+
+
+def test_one_certain_failure_outweighs_a_doubted_one(tmp_path: Path) -> None:
+    """Damage has nothing to do with timing; a doubted latency beside it changes nothing."""
+    hung = {("hung", 0): {"count": 1}}
+    found = judged(tmp_path / "run", SLOW_READS | level("executor_busy", 0.99) | hung)
+    assert found["result"] == "fail"
+
+
+def test_disk_latency_is_not_doubted_for_late_arrivals(tmp_path: Path) -> None:
+    """It counts from submission: an arrival that was late made no I/O slower."""
+    assert judged(tmp_path / "run", SLOW_READS | lag(400))["result"] == "fail"
+
+
+def test_every_doubt_can_be_explained_and_is_planted() -> None:
+    """A new doubt without a case here would be a new excuse that nobody tested."""
+    names = {row["name"] for row in settings.doubts()["doubt"]}
+    assert names == {name for name, *_ in CASES}
