@@ -102,7 +102,7 @@ BUGS = (
     ),
     Bug(
         "a failed rollback does not poison",
-        "transaction.rs",
+        "transaction/undo.rs",
         "self.store.log.fail(error);",
         "if !PLANTED { self.store.log.fail(error); }",
         "trust",
@@ -110,9 +110,9 @@ BUGS = (
     ),
     Bug(
         "half a rollback to a savepoint can be committed",
-        "transaction.rs",
-        "self.half_done.set(Some(since));",
-        "self.half_done.set(if PLANTED { before } else { Some(since) });",
+        "transaction/undo.rs",
+        "self.take_back(keep).await?;",
+        "if PLANTED { self.end_steps(&steps); }\n        self.take_back(keep).await?;",
         "trust",
         "undo::half_a_rollback_to_a_savepoint_cannot_be_committed",
     ),
@@ -247,7 +247,7 @@ BUGS = (
     ),
     Bug(
         "a page keeps a prefix that takes the room of its rows",
-        "transaction.rs",
+        "transaction/rows.rs",
         "if refit_prefix(",
         "if !PLANTED && refit_prefix(",
         "trust",
@@ -256,8 +256,8 @@ BUGS = (
     Bug(
         "an operation that ends well makes good an abandoned one",
         "transaction/steps.rs",
-        "self.half_done.set(before);",
-        "self.half_done.set(if PLANTED { None } else { before });",
+        "self.steps.borrow_mut().remove(&steps.number);",
+        "self.steps.borrow_mut().retain(|number, _| !PLANTED && *number != steps.number);",
         "table_steps",
         "an_operation_that_ends_well_does_not_make_good_an_abandoned_one",
     ),
@@ -316,7 +316,7 @@ BUGS = (
     ),
     Bug(
         "taking back does not ask whose data it changes",
-        "transaction.rs",
+        "transaction/undo.rs",
         "if let Some(why) = why {",
         "if let Some(why) = why.filter(|_| !PLANTED) {",
         "fuzz",

@@ -18,10 +18,10 @@ import sys
 import time
 from pathlib import Path
 
-from tests.planted import engine_bugs, file_bugs, log_bugs, tree_bugs
+from tests.planted import engine_bugs, file_bugs, log_bugs, row_bugs, tree_bugs
 from tests.planted.bug import Bug
 
-BUGS = (*engine_bugs.BUGS, *log_bugs.BUGS, *tree_bugs.BUGS, *file_bugs.BUGS)
+BUGS = (*engine_bugs.BUGS, *log_bugs.BUGS, *row_bugs.BUGS, *tree_bugs.BUGS, *file_bugs.BUGS)
 ROOT = Path(__file__).resolve().parents[2]
 COPY = ROOT / "target" / "planted"
 CRATES = ("plimsoll-engine", "plimsoll-prepare")
@@ -30,6 +30,7 @@ PROGRAMS = (
     "commit_meaning",
     "isolation",
     "table_steps",
+    "rows",
     "cursors",
     "long_value_pieces",
     "cache_habits",

@@ -134,7 +134,7 @@ BUGS = (
     ),
     Bug(
         "a row revived by its own deleter loses what it was",
-        "transaction.rs",
+        "transaction/rows.rs",
         "Ok(own.then(|| view.node(line).map(|node| node.data.to_vec())))",
         "Ok((own && !PLANTED).then(|| view.node(line).map(|node| node.data.to_vec())))",
         "trust",
@@ -159,8 +159,8 @@ BUGS = (
     Bug(
         "a moved row leaves its old entry in an index",
         "table/rows.rs",
-        "transaction.delete(tree, &old_keys[index]).await?;",
-        "if !PLANTED { transaction.delete(tree, &old_keys[index]).await?; }",
+        "work.delete(tree, &old_keys[index]).await?;",
+        "if !PLANTED { work.delete(tree, &old_keys[index]).await?; }",
         "mail_schema",
         "folders_and_messages_agree_with_their_model_on_every_page_size",
     ),
@@ -175,8 +175,8 @@ BUGS = (
     Bug(
         "a deleted row leaves its long value behind",
         "table/rows.rs",
-        "            if let Held::Separated(number) = held {\n                delete_long_value(self, transaction, *number).await?;",
-        "            if let Held::Separated(number) = held {\n                if PLANTED { continue; }\n                delete_long_value(self, transaction, *number).await?;",
+        "            if let Held::Separated(number) = held {\n                delete_long_value(self, work, *number).await?;",
+        "            if let Held::Separated(number) = held {\n                if PLANTED { continue; }\n                delete_long_value(self, work, *number).await?;",
         "mail_schema",
         "folders_and_messages_agree_with_their_model_on_every_page_size",
     ),

@@ -10,7 +10,7 @@ use crate::PageNumber;
 use crate::batch::{Batch, Step};
 use crate::btree::{Tree, descend, descend_first, descend_last};
 use crate::error::{PageDamage, Result};
-use crate::transaction::Transaction;
+use crate::transaction::{Transaction, Work};
 use crate::versions::RowKey;
 
 /// Which way a cursor goes.
@@ -89,6 +89,29 @@ const LEAVES_PER_LOOK: usize = 4;
 /// See the module text.
 pub struct Cursor<'a> {
     transaction: &'a Transaction,
+    walk: Walk,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor over the rows of a tree within `range`.
+    pub fn new(transaction: &'a Transaction, tree: Tree, range: KeyRange, direction: Direction) -> Self {
+        let walk = Walk::new(transaction.work(), tree, range, direction);
+        Self { transaction, walk }
+    }
+
+    /// The next row: key and data.
+    ///
+    /// # Errors
+    /// [`crate::error::EngineError::TransactionBusy`] while the transaction changes something, damaged pages, ...
+    pub async fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        let work = self.transaction.work();
+        let _reading = work.begin_read()?;
+        self.walk.next(work).await
+    }
+}
+
+/// A cursor that does not ask whether its transaction is busy: part of an operation that has.
+pub(crate) struct Walk {
     tree: Tree,
     range: KeyRange,
     direction: Direction,
@@ -100,26 +123,23 @@ pub struct Cursor<'a> {
     at_end: bool,
 }
 
-impl<'a> Cursor<'a> {
-    /// A cursor over the rows of a tree within `range`.
-    pub fn new(transaction: &'a Transaction, tree: Tree, range: KeyRange, direction: Direction) -> Self {
+impl Walk {
+    pub(crate) fn new(work: &Work, tree: Tree, range: KeyRange, direction: Direction) -> Self {
         Self {
-            transaction,
             tree,
             range,
             direction,
             ready: VecDeque::new(),
             given: None,
-            looked: transaction.work().progress(),
+            looked: work.progress(),
             at_end: false,
         }
     }
 
-    /// The next row: key and data.
-    pub async fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.forget_what_changed();
+    pub(crate) async fn next(&mut self, work: &Work) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.forget_what_changed(work);
         while self.ready.is_empty() && !self.at_end {
-            self.look_on().await?;
+            self.look_on(work).await?;
         }
         let row = self.ready.pop_front();
         if let Some((key, _)) = &row {
@@ -131,7 +151,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes back to the row given last if the transaction has changed anything ahead of it since it was looked at.
-    fn forget_what_changed(&mut self) {
+    fn forget_what_changed(&mut self, work: &Work) {
         let Some(given) = &self.given else {
             return;
         };
@@ -139,7 +159,6 @@ impl<'a> Cursor<'a> {
             Direction::Forward => key > &given[..],
             Direction::Backward => key < &given[..],
         };
-        let work = self.transaction.work();
         let changed = work.has_changed(self.looked, &self.tree, is_ahead);
         self.looked = work.progress();
         if !changed {
@@ -154,8 +173,7 @@ impl<'a> Cursor<'a> {
         self.at_end = false;
     }
 
-    async fn look_on(&mut self) -> Result<()> {
-        let work = self.transaction.work().clone();
+    async fn look_on(&mut self, work: &Work) -> Result<()> {
         let database = work.store.database(self.tree.database)?;
         let (tree, direction, range) = (self.tree, self.direction, self.range.clone());
         let (rows, last_seen, at_end) = work
@@ -185,7 +203,7 @@ impl<'a> Cursor<'a> {
             })
             .await?;
         self.ready = rows;
-        self.looked = self.transaction.work().progress();
+        self.looked = work.progress();
         self.at_end = at_end;
         if let Some(key) = last_seen {
             match self.direction {
@@ -194,15 +212,14 @@ impl<'a> Cursor<'a> {
             }
         } else if !at_end {
             // Several leaves without a node in range: look on from where the next leaf begins.
-            self.skip_empty_leaves().await?;
+            self.skip_empty_leaves(work).await?;
         }
         Ok(())
     }
 
     /// Walks over a run of empty leaves in one look, however long. Leaves of a damaged tree may lead around in circles, or to a key that the
     /// branches do not lead to.
-    async fn skip_empty_leaves(&mut self) -> Result<()> {
-        let work = self.transaction.work().clone();
+    async fn skip_empty_leaves(&mut self, work: &Work) -> Result<()> {
         let database = work.store.database(self.tree.database)?;
         let (tree, direction, range) = (self.tree, self.direction, self.range.clone());
         let pages = database.pages_in_use();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use plimsoll_io::DiskError;
 
 use crate::PageNumber;
-use crate::page::PageFault;
+use crate::page::{KEY_BYTES_MAX, PageFault};
 
 /// Result of an engine operation.
 pub type Result<T> = std::result::Result<T, EngineError>;
@@ -141,6 +141,22 @@ pub enum EngineError {
         /// Bytes.
         bytes: usize,
     },
+    /// The key is longer than a page can say.
+    #[error("a key of {bytes} bytes is too long: a page holds keys of at most {max} bytes", max = KEY_BYTES_MAX)]
+    KeyTooLong {
+        /// Bytes.
+        bytes: usize,
+    },
+    /// Two operations of one transaction at once.
+    #[error(
+        "another operation of this transaction is under way: wait until it ends, or use a transaction for each"
+    )]
+    TransactionBusy,
+    /// A savepoint that stands for nothing.
+    #[error(
+        "the transaction has gone back to before this savepoint, or it is another transaction's: make a savepoint and go back to that"
+    )]
+    SavepointGone,
     /// An earlier error makes further work unsafe.
     #[error("the instance stopped after an earlier error: {cause}; reopen it to recover")]
     Poisoned {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use plimsoll_io::{Context, JoinHandle, NANOS_PER_SECOND, Notify, either};
+use plimsoll_io::{Context, JoinHandle, NANOS_PER_SECOND, Notify, Permits, either};
 
 use crate::btree::unlink::unlink_leaf;
 use crate::btree::{Tree, descend, find};
@@ -132,6 +132,7 @@ pub struct Instance {
     checkpointed: Notify,
     tasks: RefCell<Vec<JoinHandle<()>>>,
     long_value_counters: RefCell<BTreeMap<(u8, u32), LongValueCounter>>,
+    schema_changes: Permits,
     cleaner: RefCell<Option<JoinHandle<()>>>,
 }
 
@@ -178,6 +179,11 @@ impl Instance {
             object,
             kind,
         })
+    }
+
+    /// The one place for whoever changes a schema.
+    pub(crate) fn schema_changes(&self) -> &Permits {
+        &self.schema_changes
     }
 
     /// The counter of long-value numbers of a table, if one of its handles was opened before.

@@ -73,5 +73,7 @@ mod field {
 }
 
 pub(crate) const TAG_BYTES: usize = 4;
+/// A node gives the length of its key in 13 bits.
+pub(crate) const KEY_BYTES_MAX: usize = 0x1FFF;
 /// A shared prefix of up to this many bytes costs more to compress than it saves.
 const PREFIX_WORTH_BYTES: usize = 2;

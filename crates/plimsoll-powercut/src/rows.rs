@@ -1,6 +1,8 @@
 //! The two tables: `Commits` with a body that follows from the row's number, and `Twins`, in another tree and another order, written
 //! by the same transaction.
 
+use std::rc::Rc;
+
 use plimsoll_engine::cursor::{Direction, KeyRange};
 use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Instance;
@@ -52,7 +54,7 @@ fn declared(name: &str) -> Result<Table> {
 
 impl Tables {
     /// Makes both.
-    pub async fn create(instance: &Instance) -> Result<Tables> {
+    pub async fn create(instance: &Rc<Instance>) -> Result<Tables> {
         Ok(Tables {
             commits: instance.create_table(1, declared(COMMITS)?).await?,
             twins: instance.create_table(1, declared(TWINS)?).await?,

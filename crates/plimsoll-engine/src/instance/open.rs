@@ -312,6 +312,7 @@ pub(super) async fn activate(
         checkpointed: Notify::new(),
         tasks: RefCell::default(),
         long_value_counters: RefCell::default(),
+        schema_changes: Permits::new(1),
         cleaner: RefCell::default(),
     });
     let rolled_back = replayed.unfinished.len();

@@ -84,8 +84,21 @@ impl Instance {
     ///
     /// # Errors
     /// When a table of this name exists, or a tree cannot be made.
-    pub async fn create_table(&self, database: u8, table: Table) -> Result<OpenTable> {
+    pub async fn create_table(self: &Rc<Self>, database: u8, table: Table) -> Result<OpenTable> {
+        // A task of its own: a caller that stops waiting must not leave trees that belong to no table.
+        let this = self.clone();
+        let task = self.store().handle.spawn(async move {
+            // One change of schema at a time: object numbers are taken from what the catalog holds.
+            let _alone = this.schema_changes().acquire().await;
+            this.create_table_alone(database, table).await
+        });
+        task.await
+    }
+
+    async fn create_table_alone(&self, database: u8, table: Table) -> Result<OpenTable> {
         let target = self.database(database)?;
+        // Begun first and not ended before all is done: the instance is not closed meanwhile.
+        let transaction = self.begin();
         let tables = self.tables(database).await?;
         if tables.iter().any(|placed| placed.table.name == table.name) {
             return Err(EngineError::BadRow(format!(
@@ -102,7 +115,6 @@ impl Instance {
         target
             .update_header(|header| header.object_max = header.object_max.max(placed.object_max()))
             .await?;
-        let transaction = self.begin();
         self.write_catalog(&transaction, database, &placed).await?;
         transaction.commit(Commit::Durable).await?;
         self.open_placed(database, placed).await

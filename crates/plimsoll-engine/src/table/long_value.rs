@@ -4,9 +4,9 @@
 use super::OpenTable;
 use crate::PageSize;
 use crate::btree::Tree;
-use crate::cursor::{Cursor, Direction, KeyRange};
+use crate::cursor::{Direction, KeyRange, Walk};
 use crate::error::{EngineError, Result};
-use crate::transaction::Transaction;
+use crate::transaction::{Steps, Work};
 
 /// Bytes of a chunk: as many as fill a page of this size nearly exactly.
 pub(super) fn chunk_bytes(size: PageSize) -> usize {
@@ -33,16 +33,16 @@ fn head(bytes: u32) -> Vec<u8> {
 pub(super) struct Finished {
     /// What a record calls it.
     pub(super) number: u32,
-    /// Ends the steps that began with the value, see `Transaction::end_steps`.
-    pub(super) before: Option<usize>,
+    /// The steps that began with the value, see `Work::end_steps`.
+    pub(super) steps: Steps,
 }
 
 /// Writes one long value piece by piece. One that is dropped before it is a column's value leaves a transaction that can only be rolled back.
 pub struct LongValueWriter<'a> {
-    transaction: &'a Transaction,
+    work: &'a Work,
     tree: Tree,
     number: u32,
-    before: Option<usize>,
+    steps: Steps,
     chunk_bytes: usize,
     pending: Vec<u8>,
     written_bytes: u32,
@@ -51,25 +51,22 @@ pub struct LongValueWriter<'a> {
 }
 
 impl<'a> LongValueWriter<'a> {
-    pub(super) async fn start(
-        table: &OpenTable,
-        transaction: &'a Transaction,
-    ) -> Result<LongValueWriter<'a>> {
+    pub(super) async fn start(table: &OpenTable, work: &'a Work) -> Result<LongValueWriter<'a>> {
         let tree = table.long_value_tree()?;
         let number = table.next_long_value.get();
         table.next_long_value.set(number + 1);
-        let before = transaction.begin_steps();
-        if let Err(error) = transaction.insert(tree, &head_key(number), &head(0)).await {
+        let steps = work.begin_steps();
+        if let Err(error) = work.insert(tree, &head_key(number), &head(0)).await {
             // One step, so nothing has happened.
-            transaction.end_steps(before);
+            work.end_steps(&steps);
             return Err(error);
         }
         let chunk_bytes = chunk_bytes(table.size);
         Ok(LongValueWriter {
-            transaction,
+            work,
             tree,
             number,
-            before,
+            steps,
             chunk_bytes,
             pending: Vec::new(),
             written_bytes: 0,
@@ -79,12 +76,29 @@ impl<'a> LongValueWriter<'a> {
 
     /// Appends bytes. If this fails or is abandoned, the value cannot be finished.
     pub async fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if std::mem::replace(&mut self.is_broken, true) {
-            return Err(broken());
-        }
+        let work = self.work;
+        let _changing = work.begin_change()?;
+        self.write_on(bytes).await
+    }
+
+    pub(super) async fn write_on(&mut self, bytes: &[u8]) -> Result<()> {
+        self.check_whole()?;
+        self.is_broken = true;
         self.append(bytes).await?;
         self.is_broken = false;
         Ok(())
+    }
+
+    /// Refuses to go on where what was written is not all there.
+    fn check_whole(&self) -> Result<()> {
+        let why = if self.is_broken {
+            "a piece of this long value was not written to its end; roll the transaction back"
+        } else if !self.work.is_begun(&self.steps) {
+            "the transaction has gone back to before this long value; write it again"
+        } else {
+            return Ok(());
+        };
+        Err(EngineError::BadRow(why.into()))
     }
 
     async fn append(&mut self, bytes: &[u8]) -> Result<()> {
@@ -109,7 +123,7 @@ impl<'a> LongValueWriter<'a> {
             .checked_add(chunk.len() as u32)
             .filter(|bytes| *bytes < i32::MAX as u32);
         let after = after.ok_or_else(|| EngineError::BadRow("a long value is at most 2 GiB long".into()))?;
-        self.transaction
+        self.work
             .insert(self.tree, &chunk_key(self.number, self.written_bytes), chunk)
             .await?;
         self.written_bytes = after;
@@ -118,50 +132,34 @@ impl<'a> LongValueWriter<'a> {
 
     /// Writes what is left and the size.
     pub(super) async fn finish(mut self) -> Result<Finished> {
-        if self.is_broken {
-            return Err(broken());
-        }
+        self.check_whole()?;
         if !self.pending.is_empty() {
             let chunk = std::mem::take(&mut self.pending);
             self.write_chunk(&chunk).await?;
         }
-        self.transaction
+        self.work
             .replace(self.tree, &head_key(self.number), &head(self.written_bytes))
             .await?;
         Ok(Finished {
             number: self.number,
-            before: self.before,
+            steps: self.steps,
         })
     }
 }
 
-fn broken() -> EngineError {
-    EngineError::BadRow(
-        "a piece of this long value was not written to its end; roll the transaction back".into(),
-    )
-}
-
 /// Reads one long value chunk by chunk.
 pub struct LongValueReader<'a> {
-    cursor: Cursor<'a>,
+    work: &'a Work,
+    walk: Walk,
     size_bytes: u32,
     read_bytes: u32,
 }
 
 impl<'a> LongValueReader<'a> {
-    pub(super) async fn open(
-        table: &OpenTable,
-        transaction: &'a Transaction,
-        number: u32,
-    ) -> Result<LongValueReader<'a>> {
-        let tree = table.long_value_tree()?;
-        let mut cursor = Cursor::new(
-            transaction,
-            tree,
-            KeyRange::prefix(&head_key(number)),
-            Direction::Forward,
-        );
-        let (_, head) = cursor.next().await?.ok_or(EngineError::RowNotFound)?;
+    pub(super) async fn open(table: &OpenTable, work: &'a Work, number: u32) -> Result<LongValueReader<'a>> {
+        let range = KeyRange::prefix(&head_key(number));
+        let mut walk = Walk::new(work, table.long_value_tree()?, range, Direction::Forward);
+        let (_, head) = walk.next(work).await?.ok_or(EngineError::RowNotFound)?;
         let size = head
             .get(4..8)
             .and_then(|bytes| bytes.try_into().ok())
@@ -169,7 +167,8 @@ impl<'a> LongValueReader<'a> {
         let size_bytes =
             size.ok_or_else(|| EngineError::BadRow("the head of a long value is cut short".into()))?;
         Ok(LongValueReader {
-            cursor,
+            work,
+            walk,
             size_bytes,
             read_bytes: 0,
         })
@@ -182,7 +181,13 @@ impl<'a> LongValueReader<'a> {
 
     /// The next piece, `None` at the end.
     pub async fn next_chunk(&mut self) -> Result<Option<Vec<u8>>> {
-        match self.cursor.next().await? {
+        let work = self.work;
+        let _reading = work.begin_read()?;
+        self.read_on().await
+    }
+
+    async fn read_on(&mut self) -> Result<Option<Vec<u8>>> {
+        match self.walk.next(self.work).await? {
             Some((_, chunk)) => {
                 self.read_bytes += chunk.len() as u32;
                 Ok(Some(chunk))
@@ -196,9 +201,20 @@ impl<'a> LongValueReader<'a> {
     }
 
     /// All of it.
-    pub async fn read_all(mut self) -> Result<Vec<u8>> {
-        let mut value = Vec::with_capacity(self.size_bytes as usize);
-        while let Some(chunk) = self.next_chunk().await? {
+    pub async fn read_all(self) -> Result<Vec<u8>> {
+        let work = self.work;
+        let _reading = work.begin_read()?;
+        let bytes = self.size_bytes as usize;
+        self.read_start(bytes).await
+    }
+
+    /// At least its first `bytes` bytes, all of it where it is not as long.
+    pub(super) async fn read_start(mut self, bytes: usize) -> Result<Vec<u8>> {
+        let whole = bytes >= self.size_bytes as usize;
+        let mut value = Vec::with_capacity(bytes.min(self.size_bytes as usize));
+        while (whole || value.len() < bytes)
+            && let Some(chunk) = self.read_on().await?
+        {
             value.extend_from_slice(&chunk);
         }
         Ok(value)
@@ -206,20 +222,12 @@ impl<'a> LongValueReader<'a> {
 }
 
 /// Deletes a long value.
-pub(super) async fn delete_long_value(
-    table: &OpenTable,
-    transaction: &Transaction,
-    number: u32,
-) -> Result<()> {
+pub(super) async fn delete_long_value(table: &OpenTable, work: &Work, number: u32) -> Result<()> {
     let tree = table.long_value_tree()?;
-    let mut cursor = Cursor::new(
-        transaction,
-        tree,
-        KeyRange::prefix(&head_key(number)),
-        Direction::Forward,
-    );
-    while let Some((key, _)) = cursor.next().await? {
-        transaction.delete(tree, &key).await?;
+    let range = KeyRange::prefix(&head_key(number));
+    let mut walk = Walk::new(work, tree, range, Direction::Forward);
+    while let Some((key, _)) = walk.next(work).await? {
+        work.delete(tree, &key).await?;
     }
     Ok(())
 }

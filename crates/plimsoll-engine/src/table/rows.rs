@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::long_value::{LongValueReader, LongValueWriter, delete_long_value};
 use super::{ColumnValue, OpenTable};
-use crate::cursor::{Cursor, Direction, KeyRange};
+use crate::cursor::{Direction, KeyRange, Walk};
 use crate::error::{EngineError, Result};
-use crate::transaction::Transaction;
+use crate::transaction::{Transaction, Work};
 use crate::{ColumnId, ColumnType, NewValue, StoredValue, encode_record};
 
 /// A row as stored.
@@ -20,12 +20,13 @@ pub struct StoredRow {
 
 /// A value on its way into a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Held {
+pub(super) enum Held {
     Bytes(Vec<u8>),
     Separated(u32),
 }
 
-type HeldRow = BTreeMap<ColumnId, Held>;
+/// The values of a row that are not null.
+pub(super) type HeldRow = BTreeMap<ColumnId, Held>;
 
 impl OpenTable {
     /// Inserts a row. Columns left out are null.
@@ -33,15 +34,22 @@ impl OpenTable {
     /// # Errors
     /// [`EngineError::KeyDuplicate`] for the primary key or a unique index, [`EngineError::BadRow`] for values that do not fit; the transaction is then as before.
     pub async fn insert(&self, transaction: &Transaction, values: &[ColumnValue<'_>]) -> Result<Vec<u8>> {
+        let work = transaction.work();
+        let _changing = work.begin_change()?;
         let mut row = HeldRow::new();
         apply_values(&mut row, values);
-        self.whole_or_nothing(transaction, self.insert_row(transaction, row))
-            .await
+        whole_or_nothing(work, self.insert_row(work, row)).await
     }
 
     /// The row with this primary key.
     pub async fn get(&self, transaction: &Transaction, key: &[u8]) -> Result<Option<StoredRow>> {
-        let record = transaction.get(self.row_tree(), key).await?;
+        let work = transaction.work();
+        let _reading = work.begin_read()?;
+        self.stored_row(work, key).await
+    }
+
+    async fn stored_row(&self, work: &Work, key: &[u8]) -> Result<Option<StoredRow>> {
+        let record = work.get(self.row_tree(), key).await?;
         Ok(record.map(|record| StoredRow {
             key: key.to_vec(),
             record,
@@ -55,14 +63,16 @@ impl OpenTable {
         key: &[u8],
         values: &[ColumnValue<'_>],
     ) -> Result<()> {
-        self.whole_or_nothing(transaction, self.update_row(transaction, key, values))
-            .await
+        let work = transaction.work();
+        let _changing = work.begin_change()?;
+        whole_or_nothing(work, self.update_row(work, key, values)).await
     }
 
     /// Deletes a row with its index entries and long values.
     pub async fn delete(&self, transaction: &Transaction, key: &[u8]) -> Result<()> {
-        self.whole_or_nothing(transaction, self.delete_row(transaction, key))
-            .await
+        let work = transaction.work();
+        let _changing = work.begin_change()?;
+        whole_or_nothing(work, self.delete_row(work, key)).await
     }
 
     /// Adds to a 4- or 8-byte integer column that belongs to no index. Concurrent transactions may add to one row.
@@ -79,29 +89,18 @@ impl OpenTable {
             .filter(|range| matches!(range.len(), 4 | 8));
         let range =
             range.ok_or_else(|| EngineError::BadRow("only 4- and 8-byte columns can be added to".into()))?;
-        if self
-            .shapes
-            .iter()
-            .any(|shape| shape.columns().any(|indexed| indexed == column))
-        {
+        if self.is_indexed(column) {
             return Err(EngineError::BadRow("an indexed column cannot be added to".into()));
         }
-        let row = self
-            .get(transaction, key)
-            .await?
-            .ok_or(EngineError::RowNotFound)?;
+        let work = transaction.work();
+        let _changing = work.begin_change()?;
+        let row = self.stored_row(work, key).await?;
+        let row = row.ok_or(EngineError::RowNotFound)?;
         if !matches!(self.parse(&row.record)?.value(column), Ok(StoredValue::Bytes(_))) {
             return Err(EngineError::BadRow("a null column cannot be added to".into()));
         }
-        transaction
-            .add(
-                self.row_tree(),
-                key,
-                range.start as u32,
-                range.len() as u8,
-                amount,
-            )
-            .await
+        let (at, width) = (range.start as u32, range.len() as u8);
+        work.add(self.row_tree(), key, at, width, amount).await
     }
 
     /// The bytes of a column of a stored row, long values included; `None` is null.
@@ -114,7 +113,9 @@ impl OpenTable {
         match self.stored(row, column)? {
             StoredValue::Bytes(bytes) => Ok(Some(bytes.to_vec())),
             StoredValue::Separated { long_value, .. } => {
-                let reader = LongValueReader::open(self, transaction, long_value as u32).await?;
+                let work = transaction.work();
+                let _reading = work.begin_read()?;
+                let reader = LongValueReader::open(self, work, long_value as u32).await?;
                 reader.read_all().await.map(Some)
             }
             StoredValue::Absent | StoredValue::Null => Ok(None),
@@ -133,9 +134,10 @@ impl OpenTable {
     ) -> Result<Option<LongValueReader<'t>>> {
         match self.stored(row, column)? {
             StoredValue::Separated { long_value, .. } => {
-                LongValueReader::open(self, transaction, long_value as u32)
-                    .await
-                    .map(Some)
+                let work = transaction.work();
+                let _reading = work.begin_read()?;
+                let reader = LongValueReader::open(self, work, long_value as u32);
+                reader.await.map(Some)
             }
             _ => Ok(None),
         }
@@ -144,7 +146,9 @@ impl OpenTable {
     /// Begins a long value for a column of a row; [`OpenTable::attach_long_value`] makes it the column's value. Until then the transaction
     /// cannot be committed: a long value that no row refers to would stay for ever.
     pub async fn write_long_value<'t>(&self, transaction: &'t Transaction) -> Result<LongValueWriter<'t>> {
-        LongValueWriter::start(self, transaction).await
+        let work = transaction.work();
+        let _changing = work.begin_change()?;
+        LongValueWriter::start(self, work).await
     }
 
     /// Writes what is left of a long value and makes it the value of a column, in place of the one before.
@@ -164,22 +168,16 @@ impl OpenTable {
                 "column {column} can hold no long value"
             )));
         }
-        let stored = self
-            .get(transaction, key)
-            .await?
-            .ok_or(EngineError::RowNotFound)?;
-        let mut row = self.hold(&stored)?;
+        let work = transaction.work();
+        let _changing = work.begin_change()?;
+        let stored = self.stored_row(work, key).await?;
+        let stored = stored.ok_or(EngineError::RowNotFound)?;
         let finished = value.finish().await?;
-        let old = row.insert(column, Held::Separated(finished.number));
-        self.whole_or_nothing(transaction, async {
-            if let Some(Held::Separated(old)) = old {
-                delete_long_value(self, transaction, old).await?;
-            }
-            let record = self.encode(&row)?;
-            transaction.replace(self.row_tree(), key, &record).await
-        })
-        .await?;
-        transaction.end_steps(finished.before);
+        let mut row = self.hold(&stored)?;
+        let old_row = row.clone();
+        row.insert(column, Held::Separated(finished.number));
+        whole_or_nothing(work, self.change_row(work, key, &old_row, row, &[column])).await?;
+        work.end_steps(&finished.steps);
         Ok(())
     }
 
@@ -197,12 +195,12 @@ impl OpenTable {
         range: KeyRange,
         direction: Direction,
     ) -> RowCursor<'t> {
-        let cursor = Cursor::new(transaction, self.index_tree(index), range, direction);
+        let work = transaction.work();
         RowCursor {
             table: self,
-            transaction,
+            work,
             index,
-            cursor,
+            walk: Walk::new(work, self.index_tree(index), range, direction),
         }
     }
 
@@ -213,88 +211,96 @@ impl OpenTable {
             .map_err(|fault| EngineError::BadRow(fault.to_string()))
     }
 
-    /// Runs an operation of several steps. If it fails, what it did is taken back; if it is abandoned, the transaction can only be rolled back.
-    async fn whole_or_nothing<R>(
-        &self,
-        transaction: &Transaction,
-        operation: impl Future<Output = Result<R>>,
-    ) -> Result<R> {
-        let savepoint = transaction.savepoint();
-        let before = transaction.begin_steps();
-        let result = operation.await;
-        if result.is_err() {
-            transaction.rollback_to(savepoint).await?;
-        }
-        transaction.end_steps(before);
-        result
-    }
-
-    async fn insert_row(&self, transaction: &Transaction, mut row: HeldRow) -> Result<Vec<u8>> {
-        let keys = self.keys(|column| plain(&row, column))?;
-        self.separate(transaction, &mut row).await?;
+    async fn insert_row(&self, work: &Work, mut row: HeldRow) -> Result<Vec<u8>> {
+        let keys = self.keys_of(work, &row).await?;
+        self.separate(work, &mut row).await?;
         let record = self.encode(&row)?;
-        transaction.insert(self.row_tree(), &keys[0], &record).await?;
+        work.insert(self.row_tree(), &keys[0], &record).await?;
         for (index, key) in keys.iter().enumerate().skip(1) {
-            transaction.insert(self.index_tree(index), key, &keys[0]).await?;
+            work.insert(self.index_tree(index), key, &keys[0]).await?;
         }
         keys.into_iter().next().ok_or(EngineError::RowNotFound)
     }
 
-    async fn update_row(
-        &self,
-        transaction: &Transaction,
-        key: &[u8],
-        values: &[ColumnValue<'_>],
-    ) -> Result<()> {
-        let stored = self
-            .get(transaction, key)
-            .await?
-            .ok_or(EngineError::RowNotFound)?;
-        let old_row = self.hold(&stored)?;
+    async fn update_row(&self, work: &Work, key: &[u8], values: &[ColumnValue<'_>]) -> Result<()> {
+        let stored = self.stored_row(work, key).await?;
+        let old_row = self.hold(&stored.ok_or(EngineError::RowNotFound)?)?;
         let mut row = old_row.clone();
         apply_values(&mut row, values);
-        let old_keys = self.keys_of_record(&self.parse(&stored.record)?)?;
-        let keys = self.keys(|column| plain(&row, column))?;
-        for (column, _) in values {
+        let columns: Vec<ColumnId> = values.iter().map(|(column, _)| *column).collect();
+        self.change_row(work, key, &old_row, row, &columns).await
+    }
+
+    /// Makes a row what it is to be. Only `columns` differ.
+    async fn change_row(
+        &self,
+        work: &Work,
+        key: &[u8],
+        old_row: &HeldRow,
+        mut row: HeldRow,
+        columns: &[ColumnId],
+    ) -> Result<()> {
+        // Keys are made before long values go: they may be made of them.
+        let keys = if columns.iter().any(|column| self.is_indexed(*column)) {
+            Some((
+                self.keys_of(work, old_row).await?,
+                self.keys_of(work, &row).await?,
+            ))
+        } else {
+            None
+        };
+        for column in columns {
             if let Some(Held::Separated(number)) = old_row.get(column) {
-                delete_long_value(self, transaction, *number).await?;
+                delete_long_value(self, work, *number).await?;
             }
         }
-        self.separate(transaction, &mut row).await?;
+        self.separate(work, &mut row).await?;
         let record = self.encode(&row)?;
+        match keys {
+            Some((old_keys, keys)) => self.move_row(work, &old_keys, &keys, &record).await,
+            None => work.replace(self.row_tree(), key, &record).await,
+        }
+    }
+
+    /// Puts a row and its index entries where its keys say.
+    async fn move_row(
+        &self,
+        work: &Work,
+        old_keys: &[Vec<u8>],
+        keys: &[Vec<u8>],
+        record: &[u8],
+    ) -> Result<()> {
         if keys[0] == old_keys[0] {
-            transaction.replace(self.row_tree(), key, &record).await?;
+            work.replace(self.row_tree(), &keys[0], record).await?;
         } else {
-            transaction.delete(self.row_tree(), key).await?;
-            transaction.insert(self.row_tree(), &keys[0], &record).await?;
+            work.delete(self.row_tree(), &old_keys[0]).await?;
+            work.insert(self.row_tree(), &keys[0], record).await?;
         }
         for index in 1..keys.len() {
             let tree = self.index_tree(index);
             if keys[index] != old_keys[index] {
-                transaction.delete(tree, &old_keys[index]).await?;
-                transaction.insert(tree, &keys[index], &keys[0]).await?;
+                work.delete(tree, &old_keys[index]).await?;
+                work.insert(tree, &keys[index], &keys[0]).await?;
             } else if keys[0] != old_keys[0] {
-                transaction.replace(tree, &keys[index], &keys[0]).await?;
+                work.replace(tree, &keys[index], &keys[0]).await?;
             }
         }
         Ok(())
     }
 
-    async fn delete_row(&self, transaction: &Transaction, key: &[u8]) -> Result<()> {
-        let stored = self
-            .get(transaction, key)
-            .await?
-            .ok_or(EngineError::RowNotFound)?;
-        let keys = self.keys_of_record(&self.parse(&stored.record)?)?;
-        for held in self.hold(&stored)?.values() {
+    async fn delete_row(&self, work: &Work, key: &[u8]) -> Result<()> {
+        let stored = self.stored_row(work, key).await?;
+        let row = self.hold(&stored.ok_or(EngineError::RowNotFound)?)?;
+        let keys = self.keys_of(work, &row).await?;
+        for held in row.values() {
             if let Held::Separated(number) = held {
-                delete_long_value(self, transaction, *number).await?;
+                delete_long_value(self, work, *number).await?;
             }
         }
         for (index, key) in keys.iter().enumerate().skip(1) {
-            transaction.delete(self.index_tree(index), key).await?;
+            work.delete(self.index_tree(index), key).await?;
         }
-        transaction.delete(self.row_tree(), key).await
+        work.delete(self.row_tree(), key).await
     }
 
     /// The values of a stored row.
@@ -323,7 +329,7 @@ impl OpenTable {
     }
 
     /// Moves long columns that are too long for the record to the long-value tree.
-    async fn separate(&self, transaction: &Transaction, row: &mut HeldRow) -> Result<()> {
+    async fn separate(&self, work: &Work, row: &mut HeldRow) -> Result<()> {
         let total: usize = row
             .values()
             .map(|held| {
@@ -355,10 +361,10 @@ impl OpenTable {
             let Some(Held::Bytes(value)) = row.remove(&column) else {
                 continue;
             };
-            let mut writer = LongValueWriter::start(self, transaction).await?;
-            writer.write(&value).await?;
+            let mut writer = LongValueWriter::start(self, work).await?;
+            writer.write_on(&value).await?;
             let finished = writer.finish().await?;
-            transaction.end_steps(finished.before);
+            work.end_steps(&finished.steps);
             row.insert(column, Held::Separated(finished.number));
             excess = excess.saturating_sub(bytes);
         }
@@ -380,6 +386,18 @@ impl OpenTable {
     }
 }
 
+/// Runs an operation of several steps. If it fails, what it did is taken back; if it is abandoned, the transaction can only be rolled back.
+async fn whole_or_nothing<R>(work: &Work, operation: impl Future<Output = Result<R>>) -> Result<R> {
+    let savepoint = work.savepoint();
+    let steps = work.begin_steps();
+    let result = operation.await;
+    if result.is_err() {
+        work.rollback_to(savepoint).await?;
+    }
+    work.end_steps(&steps);
+    result
+}
+
 fn apply_values(row: &mut HeldRow, values: &[ColumnValue<'_>]) {
     for (column, value) in values {
         match value {
@@ -389,31 +407,29 @@ fn apply_values(row: &mut HeldRow, values: &[ColumnValue<'_>]) {
     }
 }
 
-fn plain(row: &HeldRow, column: ColumnId) -> Option<&[u8]> {
-    match row.get(&column) {
-        Some(Held::Bytes(bytes)) => Some(bytes),
-        _ => None,
-    }
-}
-
 /// Rows in the order of an index.
 pub struct RowCursor<'t> {
     table: &'t OpenTable,
-    transaction: &'t Transaction,
+    work: &'t Work,
     index: usize,
-    cursor: Cursor<'t>,
+    walk: Walk,
 }
 
 impl RowCursor<'_> {
     /// The next row.
+    ///
+    /// # Errors
+    /// [`EngineError::TransactionBusy`] while the transaction changes something, damaged pages, ...
     pub async fn next(&mut self) -> Result<Option<StoredRow>> {
-        let Some((key, data)) = self.cursor.next().await? else {
+        let work = self.work;
+        let _reading = work.begin_read()?;
+        let Some((key, data)) = self.walk.next(work).await? else {
             return Ok(None);
         };
         if self.index == 0 {
             return Ok(Some(StoredRow { key, record: data }));
         }
-        let row = self.table.get(self.transaction, &data).await?;
+        let row = self.table.stored_row(work, &data).await?;
         row.map(Some).ok_or_else(|| {
             EngineError::BadRow(format!(
                 "index {} names a row that is not in its table",

@@ -1,27 +1,109 @@
-//! Operations of several steps within a transaction, and what cursors ask about its own changes.
+//! Operations of several steps within a transaction, one at a time, and what cursors ask about its own changes.
 //!
 //! An operation on a table takes steps in several trees. One that is abandoned between two of them leaves its transaction half done: from then on it
 //! can be rolled back, wholly or to a savepoint before the operation, and not be committed, whatever is done in it afterwards.
+//!
+//! What an operation that fails has done is taken back by going back to where it began. A second change beside it would be taken back with it, in
+//! part; so a change is alone, and reads go beside each other only.
 
-use super::{Transaction, UndoEntry, Work};
+use super::{Undo, Work};
 use crate::btree::Tree;
+use crate::error::{EngineError, Result};
 
-impl Transaction {
-    /// Begins an operation of several steps: until [`Transaction::end_steps`] with what this gives, the transaction cannot be committed.
-    pub(crate) fn begin_steps(&self) -> Option<usize> {
-        let before = self.half_done.get();
-        let changes = self.work().undo.borrow().len();
-        self.half_done.set(before.or(Some(changes)));
-        before
-    }
+/// What a transaction is doing at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum UnderWay {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// So many reads.
+    Reads(usize),
+    /// One change.
+    Change,
+}
 
-    /// Ends it: it is wholly done, or wholly taken back. What was abandoned before it stays half done.
-    pub(crate) fn end_steps(&self, before: Option<usize>) {
-        self.half_done.set(before);
+/// Holds the place of an operation until it ends or is given up.
+#[must_use]
+pub(crate) struct Turn<'a> {
+    work: &'a Work,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let under_way = match self.work.under_way.get() {
+            UnderWay::Reads(reads) if reads > 1 => UnderWay::Reads(reads - 1),
+            _ => UnderWay::Nothing,
+        };
+        self.work.under_way.set(under_way);
     }
 }
 
+/// An operation of several steps that was begun.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Steps {
+    number: u64,
+}
+
 impl Work {
+    /// Begins an operation that only looks.
+    ///
+    /// # Errors
+    /// [`EngineError::TransactionBusy`] while a change is under way: it would be seen half done.
+    pub(crate) fn begin_read(&self) -> Result<Turn<'_>> {
+        let reads = match self.under_way.get() {
+            UnderWay::Nothing => 1,
+            UnderWay::Reads(reads) => reads + 1,
+            UnderWay::Change => return Err(EngineError::TransactionBusy),
+        };
+        self.under_way.set(UnderWay::Reads(reads));
+        Ok(Turn { work: self })
+    }
+
+    /// Begins an operation that changes something.
+    ///
+    /// # Errors
+    /// [`EngineError::TransactionBusy`] while anything else is under way.
+    pub(crate) fn begin_change(&self) -> Result<Turn<'_>> {
+        if self.under_way.get() != UnderWay::Nothing {
+            return Err(EngineError::TransactionBusy);
+        }
+        self.under_way.set(UnderWay::Change);
+        Ok(Turn { work: self })
+    }
+
+    /// Begins an operation of several steps: until [`Work::end_steps`] the transaction cannot be committed.
+    pub(crate) fn begin_steps(&self) -> Steps {
+        self.begin_steps_at(self.undo.borrow().len())
+    }
+
+    /// The same for an operation that goes back to where there were only so many changes.
+    pub(super) fn begin_steps_at(&self, changes: usize) -> Steps {
+        let number = self.steps_begun.get();
+        self.steps_begun.set(number + 1);
+        self.steps.borrow_mut().insert(number, changes);
+        Steps { number }
+    }
+
+    /// Ends it: it is wholly done, or wholly taken back. What was abandoned before it stays half done.
+    pub(crate) fn end_steps(&self, steps: &Steps) {
+        self.steps.borrow_mut().remove(&steps.number);
+    }
+
+    /// Forgets what began when there were at least so many changes: all of it was taken back.
+    pub(super) fn forget_steps_from(&self, changes: usize) {
+        self.steps.borrow_mut().retain(|_, before| *before < changes);
+    }
+
+    /// Whether an operation was begun and neither ended nor taken back.
+    pub(crate) fn is_begun(&self, steps: &Steps) -> bool {
+        self.steps.borrow().contains_key(&steps.number)
+    }
+
+    /// Whether any operation was begun and neither ended nor taken back.
+    pub(crate) fn is_half_done(&self) -> bool {
+        !self.steps.borrow().is_empty()
+    }
+
     /// How far the transaction has come: changes it holds, changes it has taken back.
     pub(crate) fn progress(&self) -> (usize, u64) {
         (self.undo.borrow().len(), self.taken_back.get())
@@ -35,7 +117,7 @@ impl Work {
         concerns: impl Fn(&[u8]) -> bool,
     ) -> bool {
         let (changes, taken_back) = before;
-        let since = |entry: &UndoEntry| entry.row.tree == *tree && concerns(&entry.row.key);
+        let since = |undo: &Undo| undo.entry.row.tree == *tree && concerns(&undo.entry.row.key);
         taken_back != self.taken_back.get() || self.undo.borrow().iter().skip(changes).any(since)
     }
 }

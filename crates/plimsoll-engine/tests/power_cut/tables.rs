@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::catalog::{Place, system};
@@ -21,7 +22,7 @@ pub const ROWS: u64 = 90;
 pub const BODY_BYTES_MAX: u64 = 15_000;
 
 /// Makes the table; the field has no trees but that of the serial numbers. Also the root of the long values.
-pub async fn create(instance: &Instance, rows: Rows) -> Result<(Field, u32)> {
+pub async fn create(instance: &Rc<Instance>, rows: Rows) -> Result<(Field, u32)> {
     let serials = instance.create_tree(1, 1, 50, 0, 3).await?;
     let table = instance.create_table(1, message_table("Messages")).await?;
     let root = table.placed().long_values.map_or(0, |place| place.root);

@@ -1,0 +1,402 @@
+//! What a transaction does to rows of a tree, each in one atomic step. Nothing here asks whether another operation of the transaction is under
+//! way: the callers have, see [`super::steps`].
+
+use super::{UndoEntry, Work};
+use crate::PageSize;
+use crate::batch::{Batch, Step, Stop};
+use crate::btree::split::{Coming, make_room, node_bytes_max, refit_prefix};
+use crate::btree::{Path, Tree, find};
+use crate::edit::RowChange;
+use crate::error::{EngineError, Result};
+use crate::log::record::RowRecord;
+use crate::page::{KEY_BYTES_MAX, PageMut};
+use crate::space::allocate;
+use crate::store::Progress;
+use crate::versions::{Before, RowKey};
+
+/// Refuses what no page of this size can hold.
+fn check_fits(size: PageSize, key: &[u8], data: &[u8]) -> Result<()> {
+    if key.len() > KEY_BYTES_MAX {
+        return Err(EngineError::KeyTooLong { bytes: key.len() });
+    }
+    let bytes = key.len() + data.len() + 6;
+    if bytes > node_bytes_max(size.bytes(), size.header_bytes()) {
+        return Err(EngineError::NodeTooLarge { bytes });
+    }
+    Ok(())
+}
+
+/// The data at a line, unless the node is deleted or absent.
+fn current_data(
+    batch: &Batch<'_>,
+    path: &Path,
+    line: std::result::Result<usize, usize>,
+) -> Step<Option<Vec<u8>>> {
+    let Ok(line) = line else { return Ok(None) };
+    batch.with(path.leaf, |view| {
+        let node = view.node(line)?;
+        Ok((!node.is_deleted()).then(|| node.data.to_vec()))
+    })
+}
+
+impl Work {
+    /// The row with this key as this transaction sees it.
+    pub(crate) async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let database = self.store.database(tree.database)?;
+        let row = RowKey {
+            tree,
+            key: key.to_vec(),
+        };
+        self.store
+            .look(&database, |batch| {
+                let (path, line) = find(batch, &tree, key)?;
+                let Ok(line) = line else {
+                    return Ok(self.visible(&row, None));
+                };
+                batch.with(path.leaf, |view| {
+                    let node = view.node(line)?;
+                    Ok(self.visible(&row, (!node.is_deleted()).then_some(node.data)))
+                })
+            })
+            .await
+    }
+
+    /// The first of these keys, which rise, under which this transaction sees no row. Keys on one leaf cost one descent.
+    pub(crate) async fn first_absent(&self, tree: Tree, keys: &[impl AsRef<[u8]>]) -> Result<Option<usize>> {
+        let database = self.store.database(tree.database)?;
+        self.store
+            .look(&database, |batch| self.first_absent_step(batch, tree, keys))
+            .await
+    }
+
+    /// Inserts a row.
+    ///
+    /// # Errors
+    /// [`EngineError::KeyDuplicate`], [`EngineError::WriteConflict`], [`EngineError::NodeTooLarge`], ...
+    pub(crate) async fn insert(&self, tree: Tree, key: &[u8], data: &[u8]) -> Result<()> {
+        let database = self.store.database(tree.database)?;
+        check_fits(database.size(), key, data)?;
+        let row = RowKey {
+            tree,
+            key: key.to_vec(),
+        };
+        self.store
+            .change(&database, |batch| self.insert_step(batch, &row, data))
+            .await
+    }
+
+    /// Deletes a row.
+    pub(crate) async fn delete(&self, tree: Tree, key: &[u8]) -> Result<()> {
+        let database = self.store.database(tree.database)?;
+        let row = RowKey {
+            tree,
+            key: key.to_vec(),
+        };
+        self.store
+            .change(&database, |batch| self.delete_step(batch, &row))
+            .await
+    }
+
+    /// Replaces the data of a row.
+    pub(crate) async fn replace(&self, tree: Tree, key: &[u8], data: &[u8]) -> Result<()> {
+        let database = self.store.database(tree.database)?;
+        check_fits(database.size(), key, data)?;
+        let row = RowKey {
+            tree,
+            key: key.to_vec(),
+        };
+        self.store
+            .change(&database, |batch| self.replace_step(batch, &row, data))
+            .await
+    }
+
+    /// Adds to a little-endian counter of `width` bytes at offset `at` of a row's data. Concurrent transactions may do so together.
+    pub(crate) async fn add(&self, tree: Tree, key: &[u8], at: u32, width: u8, amount: i64) -> Result<()> {
+        let database = self.store.database(tree.database)?;
+        let row = RowKey {
+            tree,
+            key: key.to_vec(),
+        };
+        let delta = RowChange::Delta { at, width, amount };
+        self.store
+            .change(&database, |batch| self.delta_step(batch, &row, &delta))
+            .await
+    }
+
+    pub(crate) fn visible(&self, row: &RowKey, current: Option<&[u8]>) -> Option<Vec<u8>> {
+        let versions = self.store.versions.borrow();
+        if versions.rows() == 0 {
+            return current.map(<[u8]>::to_vec);
+        }
+        versions.visible(row, current, &self.status, self.snapshot)
+    }
+
+    fn first_absent_step(
+        &self,
+        batch: &Batch<'_>,
+        tree: Tree,
+        keys: &[impl AsRef<[u8]>],
+    ) -> Step<Option<usize>> {
+        let mut leaf = None;
+        for (index, key) in keys.iter().enumerate() {
+            let key = key.as_ref();
+            let here = match leaf {
+                Some(page) => batch.with(page, |view| Ok((view.find(key)?, view.lines())))?,
+                None => (Err(0), 0),
+            };
+            // Only between two of its lines it is certain that a key belongs to a leaf.
+            let line = match here {
+                (Ok(line), _) => Ok(line),
+                (Err(line), lines) if 0 < line && line < lines => Err(line),
+                _ => {
+                    let (path, line) = find(batch, &tree, key)?;
+                    leaf = Some(path.leaf);
+                    line
+                }
+            };
+            let page = leaf.expect("the first key was found by a descent");
+            let row = RowKey {
+                tree,
+                key: key.to_vec(),
+            };
+            let is_there = match line {
+                Ok(line) => batch.with(page, |view| {
+                    let node = view.node(line)?;
+                    Ok(self.is_visible(&row, (!node.is_deleted()).then_some(node.data)))
+                })?,
+                Err(_) => self.is_visible(&row, None),
+            };
+            if !is_there {
+                return Ok(Some(index));
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_visible(&self, row: &RowKey, current: Option<&[u8]>) -> bool {
+        let has_versions = self.store.versions.borrow().has_versions(row);
+        if has_versions {
+            self.visible(row, current).is_some()
+        } else {
+            current.is_some()
+        }
+    }
+
+    pub(super) fn has_logged(&self) -> bool {
+        self.store.writers.borrow().contains(self.status.id)
+    }
+
+    fn check(&self, row: &RowKey, by_delta: bool) -> Step<()> {
+        let versions = self.store.versions.borrow();
+        versions.check_conflict(row, &self.status, self.snapshot, by_delta)?;
+        versions.check_room()?;
+        Ok(())
+    }
+
+    pub(super) fn record(
+        &self,
+        row: &RowKey,
+        leaf: u32,
+        line: usize,
+        change: RowChange,
+        compensation: bool,
+    ) -> RowRecord {
+        RowRecord {
+            transaction: self.status.id,
+            database: row.tree.database,
+            root: row.tree.root,
+            object: row.tree.object,
+            page: leaf,
+            dbtime: 0,
+            dbtime_before: 0,
+            line: line as u16,
+            compensation,
+            key: row.key.clone(),
+            change,
+        }
+    }
+
+    /// Logs and makes a change, keeps the version before it and the way back. Nothing here waits or fails half-way.
+    fn apply(
+        &self,
+        batch: &Batch<'_>,
+        row: &RowKey,
+        leaf: u32,
+        line: usize,
+        change: RowChange,
+        before: Before,
+    ) -> Step<()> {
+        let inverse = change
+            .inverse()
+            .expect("transactions make only changes that can be taken back");
+        let first = self.store.log.tip();
+        batch.row(self.record(row, leaf, line, change, false))?;
+        self.store.writers.borrow_mut().note(self.status.id, first);
+        self.store
+            .versions
+            .borrow_mut()
+            .push(row.clone(), self.status.clone(), before);
+        self.note_undo(UndoEntry {
+            row: row.clone(),
+            inverse,
+        });
+        Ok(())
+    }
+
+    fn insert_step(&self, batch: &mut Batch<'_>, row: &RowKey, data: &[u8]) -> Step<Progress<()>> {
+        let (path, line) = find(batch, &row.tree, &row.key)?;
+        self.check(row, false)?;
+        let before = current_data(batch, &path, line)?;
+        if before.is_some() {
+            return Err(EngineError::KeyDuplicate.into());
+        }
+        let (needed, free) = batch.with(path.leaf, |view| {
+            let needed = match line {
+                Ok(line) => data.len().saturating_sub(view.node(line)?.data.len()),
+                Err(_) => PageMut::node_cost_bytes(view.external()?, view.is_root(), &row.key, data),
+            };
+            Ok((needed, view.free_bytes()))
+        })?;
+        if needed > free {
+            let coming = line.err().map(|line| Coming {
+                line,
+                key: &row.key,
+                data,
+            });
+            return self.make_room(batch, row, &path, coming);
+        }
+        let (line, change) = match line {
+            Ok(line) => {
+                let own = self.store.versions.borrow().has_versions_of(row, &self.status);
+                let old = batch.with(path.leaf, |view| {
+                    Ok(own.then(|| view.node(line).map(|node| node.data.to_vec())))
+                })?;
+                let old = old
+                    .transpose()
+                    .map_err(|fault| batch.damaged(path.leaf, fault.into()))?;
+                (
+                    line,
+                    RowChange::Revive {
+                        data: data.to_vec(),
+                        old,
+                    },
+                )
+            }
+            Err(line) => (line, RowChange::Insert { data: data.to_vec() }),
+        };
+        self.apply(batch, row, path.leaf, line, change, Before::Absent)?;
+        Ok(Progress::Done(()))
+    }
+
+    fn delete_step(&self, batch: &mut Batch<'_>, row: &RowKey) -> Step<Progress<()>> {
+        let (path, line) = find(batch, &row.tree, &row.key)?;
+        self.check(row, false)?;
+        let (Some(before), Ok(line)) = (current_data(batch, &path, line)?, line) else {
+            return Err(EngineError::RowNotFound.into());
+        };
+        self.apply(
+            batch,
+            row,
+            path.leaf,
+            line,
+            RowChange::Delete {
+                old: Some(before.clone()),
+            },
+            Before::Data(before),
+        )?;
+        Ok(Progress::Done(()))
+    }
+
+    fn replace_step(&self, batch: &mut Batch<'_>, row: &RowKey, data: &[u8]) -> Step<Progress<()>> {
+        let (path, line) = find(batch, &row.tree, &row.key)?;
+        self.check(row, false)?;
+        let (Some(before), Ok(line)) = (current_data(batch, &path, line)?, line) else {
+            return Err(EngineError::RowNotFound.into());
+        };
+        let free = batch.with(path.leaf, |view| Ok(view.free_bytes()))?;
+        if data.len().saturating_sub(before.len()) > free {
+            return self.make_room(batch, row, &path, None);
+        }
+        let change = RowChange::difference(&before, data);
+        self.apply(batch, row, path.leaf, line, change, Before::Data(before))?;
+        Ok(Progress::Done(()))
+    }
+
+    fn delta_step(&self, batch: &mut Batch<'_>, row: &RowKey, delta: &RowChange) -> Step<Progress<()>> {
+        let (path, line) = find(batch, &row.tree, &row.key)?;
+        self.check(row, true)?;
+        let (Some(before), Ok(line)) = (current_data(batch, &path, line)?, line) else {
+            return Err(EngineError::RowNotFound.into());
+        };
+        let fits = matches!(delta, RowChange::Delta { at, width, .. }
+            if (*at as usize + usize::from(*width)) <= before.len() && (*width == 4 || *width == 8));
+        if !fits {
+            return Err(EngineError::BadRow(
+                "a counter lies outside the row or is not 4 or 8 bytes wide".into(),
+            )
+            .into());
+        }
+        self.apply(
+            batch,
+            row,
+            path.leaf,
+            line,
+            delta.clone(),
+            Before::Delta(delta.clone()),
+        )?;
+        Ok(Progress::Done(()))
+    }
+
+    /// Makes room on a leaf: removes a dead node if there is one, else splits.
+    pub(super) fn make_room(
+        &self,
+        batch: &mut Batch<'_>,
+        row: &RowKey,
+        path: &Path,
+        coming: Option<Coming<'_>>,
+    ) -> Step<Progress<()>> {
+        if let Some((line, key)) = self.dead_node(batch, row, path)? {
+            let dead = RowKey { tree: row.tree, key };
+            let record = RowRecord {
+                transaction: 0,
+                ..self.record(&dead, path.leaf, line, RowChange::Remove, false)
+            };
+            batch.row(record)?;
+            return Ok(Progress::Again);
+        }
+        let lines = batch.with(path.leaf, |view| Ok(view.lines()))?;
+        if lines == 0 || (coming.is_none() && lines < 2) {
+            if refit_prefix(batch, &row.tree, path.leaf, &row.key)? {
+                return Ok(Progress::Again);
+            }
+            return Err(Stop::Failed(EngineError::NodeTooLarge {
+                bytes: batch.database().size().bytes(),
+            }));
+        }
+        let new_page = allocate(batch, row.tree.root)?;
+        make_room(batch, &row.tree, path, coming, new_page)?;
+        Ok(Progress::Again)
+    }
+
+    /// A node on the leaf that is deleted for everybody, other than the row itself.
+    fn dead_node(&self, batch: &Batch<'_>, row: &RowKey, path: &Path) -> Step<Option<(usize, Vec<u8>)>> {
+        let deleted = batch.with(path.leaf, |view| {
+            let mut deleted = Vec::new();
+            for line in 0..view.lines() {
+                let node = view.node(line)?;
+                if node.is_deleted() {
+                    deleted.push((line, node.key()));
+                }
+            }
+            Ok(deleted)
+        })?;
+        let versions = self.store.versions.borrow();
+        Ok(deleted.into_iter().find(|(_, key)| {
+            *key != row.key
+                && !versions.has_versions(&RowKey {
+                    tree: row.tree,
+                    key: key.clone(),
+                })
+        }))
+    }
+}

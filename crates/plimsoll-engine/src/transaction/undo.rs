@@ -1,0 +1,136 @@
+//! Taking back what a transaction did: all of it, or what came after a savepoint.
+
+use super::{Undo, UndoEntry, Work};
+use crate::batch::{Batch, Step};
+use crate::btree::find;
+use crate::edit::RowChange;
+use crate::error::{EngineError, PageDamage, Result};
+use crate::log::record::LogRecord;
+use crate::store::Progress;
+
+/// A place in a transaction to go back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Savepoint {
+    transaction: u64,
+    changes: usize,
+    /// Number of the last change before it; 0 before the first.
+    last: u64,
+}
+
+impl Work {
+    pub(crate) fn savepoint(&self) -> Savepoint {
+        let undo = self.undo.borrow();
+        Savepoint {
+            transaction: self.status.id,
+            changes: undo.len(),
+            last: undo.last().map_or(0, |undo| undo.number),
+        }
+    }
+
+    /// Takes back everything done since the savepoint.
+    ///
+    /// # Errors
+    /// [`EngineError::SavepointGone`] where the savepoint stands for nothing any more; nothing is taken back then.
+    pub(crate) async fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
+        let keep = savepoint.changes;
+        if !self.holds(savepoint) {
+            return Err(EngineError::SavepointGone);
+        }
+        // Half-way back is a state nobody asked for: if this ends early, the transaction can only be rolled back, or to here again.
+        let steps = self.begin_steps_at(keep);
+        self.take_back(keep).await?;
+        self.end_steps(&steps);
+        // What was half done before the savepoint still is.
+        self.forget_steps_from(keep);
+        Ok(())
+    }
+
+    /// Whether the changes before a savepoint are those that were there when it was made.
+    fn holds(&self, savepoint: Savepoint) -> bool {
+        let undo = self.undo.borrow();
+        let last = match savepoint.changes {
+            0 => Some(0),
+            changes => undo.get(changes - 1).map(|undo| undo.number),
+        };
+        savepoint.transaction == self.status.id && last == Some(savepoint.last)
+    }
+
+    /// Notes how a change is taken back.
+    pub(super) fn note_undo(&self, entry: UndoEntry) {
+        let number = self.changes_made.get() + 1;
+        self.changes_made.set(number);
+        self.undo.borrow_mut().push(Undo { entry, number });
+    }
+
+    /// Takes changes back until `keep` are left.
+    async fn take_back(&self, keep: usize) -> Result<()> {
+        loop {
+            let entry = {
+                let undo = self.undo.borrow();
+                if undo.len() <= keep {
+                    return Ok(());
+                }
+                let last = undo.last().expect("there is a change to take back");
+                last.entry.clone()
+            };
+            let database = self.store.database(entry.row.tree.database)?;
+            self.store
+                .change(&database, |batch| self.undo_step(batch, &entry))
+                .await?;
+        }
+    }
+
+    fn undo_step(&self, batch: &mut Batch<'_>, entry: &UndoEntry) -> Step<Progress<()>> {
+        let (path, line) = find(batch, &entry.row.tree, &entry.row.key)?;
+        let Ok(line) = line else {
+            let damage = PageDamage::Link("a row to be taken back is not in its tree");
+            return Err(batch.damaged(path.leaf, damage));
+        };
+        let (present, free, why) = batch.with(path.leaf, |view| {
+            let data = view.node(line)?.data;
+            Ok((data.len(), view.free_bytes(), entry.inverse.disagrees(data)))
+        })?;
+        if let Some(why) = why {
+            return Err(batch.damaged(path.leaf, PageDamage::Link(why)));
+        }
+        if entry.inverse.growth_bytes(present) > free {
+            return self.make_room(batch, &entry.row, &path, None);
+        }
+        batch.row(self.record(&entry.row, path.leaf, line, entry.inverse.clone(), true))?;
+        self.undo.borrow_mut().pop();
+        self.taken_back.set(self.taken_back.get() + 1);
+        let gone = self.store.versions.borrow_mut().pop(&entry.row, &self.status);
+        if gone && matches!(entry.inverse, RowChange::Delete { .. }) {
+            self.store.leave_over(vec![entry.row.clone()]);
+        }
+        Ok(Progress::Done(()))
+    }
+
+    pub(super) async fn roll_back(&self) -> Result<()> {
+        let result = self.take_back(0).await;
+        if result.is_ok() && self.has_logged() {
+            let appended = self.store.log.append(&LogRecord::RolledBack {
+                transaction: self.status.id,
+            });
+            let durable = self.store.log.durable();
+            self.store
+                .writers
+                .borrow_mut()
+                .end(self.status.id, appended.end, durable);
+        }
+        if let Err(error) = &result {
+            // Its changes are still on the pages: only recovery can take them back now, so nothing may be closed as clean.
+            self.store.log.fail(error);
+        }
+        self.ended.set(true);
+        self.end();
+        result
+    }
+
+    pub(super) fn end(&self) {
+        let gone = self.store.versions.borrow_mut().close_snapshot(self.snapshot);
+        self.store.leave_over(gone);
+        self.store.active.set(self.store.active.get() - 1);
+        self.store.ended.notify_all();
+    }
+}

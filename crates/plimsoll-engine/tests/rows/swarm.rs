@@ -1,0 +1,221 @@
+//! A swarm of transactions on one table against a model: operations of one transaction at once or given up at any moment, indexed columns that
+//! move between record and long-value tree, rollbacks to savepoints, and readers that stay open while everything changes.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use plimsoll_engine::error::{EngineError, Result};
+use plimsoll_engine::instance::Instance;
+use plimsoll_engine::table::OpenTable;
+use plimsoll_engine::transaction::{Commit, Transaction};
+use plimsoll_io::Random;
+
+use crate::at_once::slow_disk;
+use crate::people::*;
+use crate::support::*;
+
+const IDS: u64 = 24;
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Insert(i32, Person),
+    Update(i32, Person),
+    Delete(i32),
+}
+
+impl Operation {
+    fn drawn(random: &mut Random) -> Operation {
+        let id = random.below(IDS) as i32;
+        let letter = b'A' + random.below(26) as u8;
+        let note_bytes = [0, 5, 60, 150, 240][random.below(5) as usize];
+        let note = (note_bytes > 0).then(|| vec![letter; note_bytes]);
+        let picture_bytes = [0, 10, 900, 9_000][random.below(4) as usize];
+        let picture = (picture_bytes > 0).then(|| vec![letter; picture_bytes]);
+        let person = (format!("NAME {:02}", random.below(IDS)), note, picture);
+        match random.below(5) {
+            0 | 1 => Operation::Insert(id, person),
+            2 | 3 => Operation::Update(id, person),
+            _ => Operation::Delete(id),
+        }
+    }
+
+    async fn run(&self, table: &OpenTable, transaction: &Transaction) -> Result<()> {
+        match self {
+            Operation::Insert(id, person) => insert(table, transaction, *id, person).await,
+            Operation::Update(id, person) => update(table, transaction, *id, person).await,
+            Operation::Delete(id) => table.delete(transaction, &key_of(table, *id)).await,
+        }
+    }
+
+    fn apply(self, people: &mut People) {
+        match self {
+            Operation::Insert(id, person) | Operation::Update(id, person) => people.insert(id, person),
+            Operation::Delete(id) => people.remove(&id),
+        };
+    }
+}
+
+/// How an operation ended: with a result, or given up.
+type Ending = Option<Result<()>>;
+
+type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+
+/// Runs operations at once, each for at most its number of polls, and answers how they ended in the order in which they did.
+async fn at_once(
+    table: &OpenTable,
+    transaction: &Transaction,
+    operations: &[(Operation, u64)],
+) -> Vec<(usize, Ending)> {
+    let mut left: Vec<(usize, u64, Running<'_>)> = Vec::new();
+    for (number, (operation, polls)) in operations.iter().enumerate() {
+        left.push((number, *polls, Box::pin(operation.run(table, transaction))));
+    }
+    let mut endings = Vec::new();
+    poll_fn(|context| {
+        left.retain_mut(|(number, polls, work)| {
+            match (work.as_mut().poll(context), *polls) {
+                (Poll::Ready(result), _) => endings.push((*number, Some(result))),
+                (Poll::Pending, 0) => endings.push((*number, None)),
+                (Poll::Pending, _) => {
+                    *polls -= 1;
+                    return true;
+                }
+            }
+            false
+        });
+        if left.is_empty() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+    endings
+}
+
+struct World {
+    instance: Rc<Instance>,
+    table: Rc<OpenTable>,
+    people: RefCell<People>,
+}
+
+impl World {
+    /// One transaction. What it did becomes the model's in the moment of its commit.
+    async fn transaction(&self, random: &mut Random) {
+        let transaction = self.instance.begin();
+        let mut mine = Vec::new();
+        let mut given_up = false;
+        for _ in 0..=random.below(3) {
+            let savepoint = (transaction.savepoint(), mine.len(), given_up);
+            let mut operations = Vec::new();
+            for _ in 0..=random.below(3) {
+                let polls = if random.chance(0.05) {
+                    random.below(6)
+                } else {
+                    u64::MAX
+                };
+                operations.push((Operation::drawn(random), polls));
+            }
+            for (number, ending) in at_once(&self.table, &transaction, &operations).await {
+                match ending {
+                    Some(Ok(())) => mine.push(operations[number].0.clone()),
+                    Some(Err(EngineError::WriteConflict)) => return transaction.rollback().await.unwrap(),
+                    Some(Err(error)) => assert!(is_refusal(&error), "{error}"),
+                    None => given_up = true,
+                }
+            }
+            if random.chance(0.2) {
+                transaction.rollback_to(savepoint.0).await.unwrap();
+                mine.truncate(savepoint.1);
+                given_up = savepoint.2;
+            }
+        }
+        if random.chance(0.1) {
+            return transaction.rollback().await.unwrap();
+        }
+        let how = if given_up || random.chance(0.5) {
+            Commit::Lazy
+        } else {
+            Commit::Durable
+        };
+        // The first poll of a commit is the commit; nobody else runs before it.
+        let mut commit = Box::pin(transaction.commit(how));
+        let begun = poll_fn(|context| Poll::Ready(commit.as_mut().poll(context))).await;
+        // What was given up and had changed something is half done: nobody knows how much of it is there, and all of the transaction must go.
+        let is_committed = !given_up || matches!(begun, Poll::Ready(Ok(())));
+        if is_committed {
+            let mut people = self.people.borrow_mut();
+            mine.into_iter()
+                .for_each(|operation| operation.apply(&mut people));
+        }
+        let ended = match begun {
+            Poll::Ready(result) => result,
+            Poll::Pending => commit.await,
+        };
+        assert_eq!(ended.is_ok(), is_committed, "{ended:?}");
+    }
+
+    /// A reader that stays while others change everything: it goes on seeing what it saw.
+    async fn old_reader(&self, handle: &plimsoll_io::Handle, pause_ns: u64, title: &str) {
+        let (reader, seen) = (self.instance.begin(), self.people.borrow().clone());
+        check_people(&self.table, &reader, &seen, title).await;
+        handle.sleep(pause_ns).await;
+        check_people(&self.table, &reader, &seen, title).await;
+    }
+}
+
+fn run_swarm(seed: u64) {
+    let setup = Setup {
+        cache_frames: 64,
+        ..Setup::default()
+    };
+    with_people(
+        seed,
+        setup,
+        slow_disk(),
+        &People::new(),
+        move |instance, table, _, handle| async move {
+            let mut random = Random::from_seed(seed).child("swarm");
+            table.set_intrinsic_bytes_max([32, 100, 1_023][random.below(3) as usize]);
+            let people = RefCell::default();
+            let world = Rc::new(World {
+                instance,
+                table,
+                people,
+            });
+            let mut tasks = Vec::new();
+            for session in 0..3 {
+                let (world, mut random) = (world.clone(), random.child(&format!("session {session}")));
+                tasks.push(handle.spawn(async move {
+                    for _ in 0..25 {
+                        world.transaction(&mut random).await;
+                    }
+                }));
+            }
+            for reader in 0..2 {
+                let (world, sleeper) = (world.clone(), handle.clone());
+                tasks.push(handle.spawn(async move {
+                    sleeper.sleep((1 + reader) * 20_000_000).await;
+                    let title = format!("seed {seed}, reader {reader}");
+                    world.old_reader(&sleeper, 200_000_000, &title).await;
+                }));
+            }
+            for task in tasks {
+                task.await;
+            }
+            let expected = world.people.borrow().clone();
+            let title = format!("seed {seed}, at the end");
+            check_people(&world.table, &world.instance.begin(), &expected, &title).await;
+        },
+    );
+}
+
+#[test]
+fn a_swarm_of_impolite_transactions_leaves_what_the_model_says() {
+    for seed in first_seed(0)..first_seed(30) {
+        run_swarm(seed);
+    }
+}
