@@ -11,7 +11,8 @@ from pathlib import Path
 
 from plimsoll.arrays.papers.assessment import REASONS, summary_lines, table_rows
 from plimsoll.arrays.papers.error_band import RESULTS
-from plimsoll.arrays.papers.points import Result, read_points, run_papers
+from plimsoll.arrays.papers.points import read_points
+from plimsoll.arrays.papers.runner import Result, run_papers
 from tools.papers_trials import run_trials, trials_lines
 
 
@@ -37,11 +38,11 @@ def papers_page(results: Sequence[Result], trials: Sequence[str] = ()) -> str:
         *summary_lines(results),
         "",
     ]
-    points = {point["id"]: point for point in read_points()}
+    points = read_points()
     for name, group in groupby(results, key=lambda result: result.id):
         rows = list(group)
         point = points[name]
-        lines += [f"## {point['title']}", "", f"Preset `{point['array']}`. Source: {point['source']}.", ""]
+        lines += [f"## {point.title}", "", f"Preset `{point.array}`. Source: {point.source}.", ""]
         lines += ["| figure | published | modelled | error | |", "|---|---:|---:|---:|---|"]
         lines += [f"| {' | '.join(row[1:])} |" for row in table_rows(rows)[1:]]
         lines.append("")
@@ -54,7 +55,7 @@ def papers_page(results: Sequence[Result], trials: Sequence[str] = ()) -> str:
 
 def results_json(results: Sequence[Result]) -> str:
     """The results as the data file that `band` reads."""
-    array_of = {point["id"]: point["array"] for point in read_points()}
+    array_of = {name: point.array for name, point in read_points().items()}
     rows = [asdict(result) | {"array": array_of[result.id]} for result in results]
     for row in rows:
         row["modelled"], row["error_percent"] = round(row["modelled"], 3), round(row["error_percent"], 2)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
-from plimsoll.arrays.papers.points import EMC_RUNS, Metrics, emc_sessions, read_points
+from plimsoll.arrays.papers.points import read_points
+from plimsoll.arrays.papers.runner import Metrics, Trial, run_point
 
 #: Changes of the preset; of the load, `burst_ms`.
 TRIALS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -28,6 +28,9 @@ TRIALS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("links of 60 MB/s", {"link_mb_per_s": 60}),
     ("20 us for each KiB", {"us_per_kib": 20}),
 )
+#: The runs with maintenance and replication.
+RUNS = ("emc-3-threads", "emc-24-hours", "emc-6-threads")
+MEASURE_S = 150
 _WRITES = ("database_write_latency", "log_write_latency")
 
 
@@ -35,23 +38,19 @@ def run_trials() -> list[tuple[str, list[Metrics]]]:
     """Every trial in every run."""
     with ThreadPoolExecutor(2) as pool:
         return [
-            (name, list(pool.map(lambda run, changes=changes: _run(run, changes), EMC_RUNS)))
-            for name, changes in TRIALS
+            (name, list(pool.map(lambda run, changes=changes: _run(run, changes), RUNS))) for name, changes in TRIALS
         ]
 
 
 def _run(name: str, changes: dict[str, Any]) -> Metrics:
-    count, mix, per_s = EMC_RUNS[name]
     array = {key: value for key, value in changes.items() if key != "burst_ms"}
-    if "burst_ms" in changes:
-        mix = replace(mix, burst_ms=changes["burst_ms"])
-    return emc_sessions(count, mix, per_s, True, array, 150)
+    return run_point(read_points()[name], Trial(array, changes.get("burst_ms"), MEASURE_S))
 
 
 def trials_lines(found: Sequence[tuple[str, list[Metrics]]]) -> list[str]:
     """The section of the page."""
     published = {
-        point["id"]: {figure["metric"]: figure["published"] for figure in point["figures"]} for point in read_points()
+        name: {figure.metric: figure.published for figure in point.figures} for name, point in read_points().items()
     }
     lines = [
         "## What was tried for the log writes with 6 threads",
@@ -70,7 +69,7 @@ def trials_lines(found: Sequence[tuple[str, list[Metrics]]]) -> list[str]:
     ]
     for name, runs in found:
         cells = []
-        for run, metrics in zip(EMC_RUNS, runs, strict=True):
+        for run, metrics in zip(RUNS, runs, strict=True):
             errors = [100 * (metrics[metric] / published[run][metric] - 1) for metric in _WRITES]
             cells.append(", ".join(f"{error:+.0f} %" for error in errors))
         lines.append(f"| {name} | {' | '.join(cells)} |")

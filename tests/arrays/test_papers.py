@@ -7,11 +7,12 @@ import pytest
 from typer.testing import CliRunner
 
 from plimsoll.arrays.papers.assessment import REASONS, beyond, held_out_errors, mean_iops_error
-from plimsoll.arrays.papers.points import EMC_RUNS, POINTS, Result, read_points, run_papers
-from plimsoll.arrays.presets import CHANGES
+from plimsoll.arrays.papers.points import layouts, mixes, read_points
+from plimsoll.arrays.papers.runner import Result, run_papers
+from plimsoll.arrays.presets import CHANGES, shipped_arrays
 from plimsoll.cli import app
 from tools.papers_page import papers_page
-from tools.papers_trials import TRIALS, trials_lines
+from tools.papers_trials import RUNS, TRIALS, trials_lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
 #: Figures known to lie beyond their bar; each has its reason on the page.
@@ -20,10 +21,14 @@ KNOWN_MISSES = {
 }
 
 
-def test_every_point_has_a_run_and_every_run_a_point() -> None:
-    """A point nobody runs would look like one that was reproduced."""
-    assert [point["id"] for point in read_points()] == list(POINTS)
-    assert all(point["source"] and point["array"] for point in read_points())
+def test_every_point_names_what_there_is() -> None:
+    """A point with a misspelt mix or layout would fail only when somebody runs it."""
+    points = read_points()
+    assert all(run.layout in layouts() for point in points.values() for run in point.runs)
+    named = {row["mix"] for point in points.values() for row in point.streams if row["kind"] == "sessions"}
+    assert named == set(mixes()), "a mix nobody uses, or one that is not there"
+    assert {run.layout for point in points.values() for run in point.runs} == set(layouts())
+    assert all(point.source and point.array in shipped_arrays() for point in points.values())
 
 
 def check(results: list[Result]) -> None:
@@ -61,8 +66,8 @@ def test_all_points_stay_within_their_bars() -> None:
 def test_the_page_names_every_point_and_every_miss() -> None:
     """The page is what people read: it must hold every figure, and a reason beside each known miss."""
     text = PAGE.read_text(encoding="utf-8")
-    for point in read_points():
-        assert f"## {point['title']}" in text
+    for point in read_points().values():
+        assert f"## {point.title}" in text
     for miss in KNOWN_MISSES:
         assert REASONS[miss][:40] in text
     assert "MODELLED" in text
@@ -70,8 +75,8 @@ def test_the_page_names_every_point_and_every_miss() -> None:
 
 def test_what_was_tried_for_a_miss_is_shown_with_its_errors() -> None:
     """A miss without the attempts reads like one that nobody looked into; a wrong error there would hide a way out."""
-    published = {point["id"]: {row["metric"]: row["published"] for row in point["figures"]} for point in read_points()}
-    metrics = [published[name] | {"log_write_latency": 1.5 * published[name]["log_write_latency"]} for name in EMC_RUNS]
+    published = {name: {row.metric: row.published for row in point.figures} for name, point in read_points().items()}
+    metrics = [published[name] | {"log_write_latency": 1.5 * published[name]["log_write_latency"]} for name in RUNS]
     lines = trials_lines([("a change", metrics)])
     assert lines[-2] == "| a change | +0 %, +50 % | +0 %, +50 % | +0 %, +50 % |"
     assert lines[0] in PAGE.read_text(encoding="utf-8")

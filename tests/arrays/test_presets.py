@@ -9,7 +9,7 @@ from plimsoll import _native
 from plimsoll.arrays import streams as workloads
 from plimsoll.arrays.description import array_description, drive_description
 from plimsoll.arrays.inheritance import by_figure
-from plimsoll.arrays.papers.points import simulate
+from plimsoll.arrays.papers.runner import simulate
 from plimsoll.arrays.plan_storage import filling_mib, lacking_gb
 from plimsoll.arrays.pools import pool_gb
 from plimsoll.arrays.presets import (

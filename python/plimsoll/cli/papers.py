@@ -21,16 +21,18 @@ def papers(
     Example: plimsoll papers emc-3-threads
     """
     from plimsoll.arrays.papers.assessment import summary_lines, table_rows
-    from plimsoll.arrays.papers.points import POINTS, run_papers
+    from plimsoll.arrays.papers.points import read_points
+    from plimsoll.arrays.papers.runner import run_papers
 
-    wrong = [name for name in point or [] if name not in POINTS]
+    points = read_points()
+    wrong = [name for name in point or [] if name not in points]
     if wrong:
         refuse(
             [
                 InputError(
                     "options",
                     [
-                        Mistake(0, "point", f'is "{name}", no published point', nearest_names(name, POINTS))
+                        Mistake(0, "point", f'is "{name}", no published point', nearest_names(name, points))
                         for name in wrong
                     ],
                 )

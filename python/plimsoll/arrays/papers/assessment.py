@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plimsoll.arrays.papers.points import Result, read_points
+from plimsoll.arrays.papers.points import read_points
+from plimsoll.arrays.papers.runner import Result
 
 #: What the model is held to, in percent: one figure, and the mean of the unfitted IOPS.
 IOPS_ERROR_MAX, IOPS_MEAN_ERROR_MAX = 10.0, 5.0
@@ -55,7 +56,7 @@ def mean_iops_error(results: Sequence[Result]) -> float | None:
 
 def held_out_errors(results: Sequence[Result]) -> list[float]:
     """Absolute IOPS errors on the arrays of which no IOPS were fitted: how far a prediction for a new array may be off."""
-    array_of = {point["id"]: point["array"] for point in read_points()}
+    array_of = {name: point.array for name, point in read_points().items()}
     fitted = {array_of[result.id] for result in results if result.metric == "iops" and result.fitted}
     return [
         abs(result.error_percent) for result in results if result.metric == "iops" and array_of[result.id] not in fitted

@@ -79,23 +79,23 @@ def nearest_point(array: Mapping[str, Any]) -> dict[str, Any]:
     """
     points = [row for row in paper_results() if row["metric"] == "iops"]
     presets = shipped_arrays()
-    published = {point["id"]: point for point in read_points()}
+    published = read_points()
 
     def unlikeness(row: dict[str, Any]) -> tuple[Any, ...]:
         other, point = presets[row["array"]], published[row["id"]]
         mine, theirs = array["drive_sheet"], other["drive_sheet"]
-        drives = sum(other["sets"]) * (point["member_count"] or other["member_count"])
+        drives = sum(other["sets"]) * (point.changed("member_count") or other["member_count"])
         return (
             row["array"] != array["name"],
             ("rotation_rpm" in mine) != ("rotation_rpm" in theirs),
             abs(mine.get("rotation_rpm", 0) - theirs.get("rotation_rpm", 0)),
-            (point["level"] or other["level"]) != array["level"],
+            (point.changed("level") or other["level"]) != array["level"],
             abs(drives - sum(array["sets"]) * array["member_count"]),
         )
 
     row = min(points, key=unlikeness)
     same = row["array"] == array["name"]
-    how = "the same array" if same else f"another array ({published[row['id']]['title']})"
+    how = "the same array" if same else f"another array ({published[row['id']].title})"
     if same and array["drive"] != presets[row["array"]]["drive"]:
         how = "the same box with other drives"
     elif same and any(group["pool"] == DATABASES for group in array.get("groups") or []):

@@ -1,4 +1,4 @@
-"""The published results, run through the model: what was printed, what comes out, and how far apart they are.
+"""The published results: what was tested, on what, and what was printed. One table of `data/papers.toml` is one point.
 
 A figure is `fitted` when a constant of the model was taken from it; all others are predictions. Thread counts of the
 EqualLogic tests were not published, so IOPS are read off at 18.5 ms, the middle of the stated 17 to 20 ms. The SanDisk
@@ -7,28 +7,80 @@ tests do not state theirs either: 13 is what the thread law gives for the flash 
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
-from plimsoll import _native
-from plimsoll.arrays import streams as work
-from plimsoll.arrays.description import KIB, array_description
-from plimsoll.arrays.presets import array_preset
 from plimsoll.arrays.sources import DATA_FOLDER, READERS
-from plimsoll.arrays.streams import Mix, Place
-from plimsoll.inputs.schema import Field, Flag, Number, Tables, Text, check_file
+from plimsoll.arrays.streams import BURST_MS, TICK_MS, Mix
+from plimsoll.inputs.schema import Field, Flag, ListOf, Number, Table, Tables, Text, check_file
 from plimsoll.inputs.toml_lines import read_located
 
 SHIPPED_PAPERS = DATA_FOLDER / "papers.toml"
+STREAMS = ("sessions", "maintenance", "log_copy", "scan", "redo")
 
+_COUNT = Number(1, 1e6, whole=True)
+_MIX = {
+    "name": Field(Text(), required=True, meaning="its name"),
+    "read_bytes": Field(Number(), required=True, meaning="mean size of a read"),
+    "writes_per_read": Field(Number(), required=True, meaning="page writes for each read"),
+    "write_bytes": Field(Number(), required=True, meaning="mean size of a page write"),
+    "logs_per_read": Field(Number(), required=True, meaning="log writes for each read"),
+    "log_bytes": Field(Number(), required=True, meaning="mean size of a log write"),
+    "write_depth": Field(_COUNT, default=64, meaning="page writes on their way at once"),
+    "burst_ms": Field(
+        Number(), default=BURST_MS, meaning="interval of the bursts of page writes; 0: bursts of one size"
+    ),
+}
+_VOLUME = {
+    "name": Field(Text(), required=True, meaning="its name"),
+    "gb": Field(Number(), required=True, meaning="its size"),
+    "on_log_array": Field(Flag(), default=False, meaning="whether it lies on the array of the logs"),
+}
+_DATABASE = {
+    "name": Field(Text(), required=True, meaning="its name"),
+    "volume": Field(Number(0, 64, whole=True), required=True, meaning="index of its volume"),
+    "log_volume": Field(Number(0, 64, whole=True), required=True, meaning="index of the volume of its log"),
+    "gb": Field(Number(), required=True, meaning="its size"),
+    "start_gb": Field(Number(), default=0.0, meaning="where it begins on its volume"),
+    "log_start_gb": Field(Number(), default=0.0, meaning="where its log begins"),
+}
+_LAYOUT = {
+    "name": Field(Text(), required=True, meaning="its name"),
+    "is_for_each_member": Field(Flag(), default=False, meaning="whether sizes grow with the boxes of the array"),
+    "volumes": Field(Tables(_VOLUME, 1, "name"), required=True, meaning="in their order on the drives"),
+    "databases": Field(Tables(_DATABASE, 1, "name"), required=True, meaning="where each lies"),
+    "log_array": Field(Text(), meaning="the preset whose drives hold the logs"),
+    "log_sets": Field(ListOf(_COUNT), meaning="its drives"),
+}
+_CHANGES = {
+    "level": Field(Text(), meaning="the RAID level"),
+    "sets": Field(ListOf(_COUNT), meaning="drives of each RAID set"),
+    "member_count": Field(Number(1, 64, whole=True), meaning="boxes"),
+    "read_latency_ms": Field(Number(), meaning="the controller's and host's share of a read"),
+    "write_latency_ms": Field(Number(), meaning="the same of a write"),
+}
+_STREAM = {
+    "kind": Field(Text(STREAMS), required=True, meaning="what it is"),
+    "mix": Field(Text(), meaning="the mix of the sessions"),
+    "per_database": Field(_COUNT, meaning="sessions of each database"),
+    "class": Field(Text(), meaning="the name of a scan"),
+    "request_kib": Field(Number(), meaning="size of a request of a scan"),
+    "request_bytes": Field(Number(), meaning="mean size of a request"),
+    "depth": Field(_COUNT, default=1, meaning="requests on their way at once"),
+    "wait_ms": Field(Number(), meaning="pause behind each"),
+    "per_s": Field(Number(), meaning="requests a second"),
+    "is_serial": Field(Flag(), default=False, meaning="whether requests wait for each other"),
+}
+_RUN = {
+    "layout": Field(Text(), required=True, meaning="how databases and logs lie"),
+    "changes": Field(Table(_CHANGES), meaning="what of the preset is other than shipped"),
+    "session_counts": Field(ListOf(_COUNT), meaning="sessions on all databases together, one run for each"),
+}
 _FIGURE = {
     "metric": Field(Text(), required=True, meaning="what is compared"),
+    "of": Field(Text(), meaning="the modelled figure it is compared with, where that has another name"),
+    "reads_per_log": Field(Number(), meaning="page reads that a log takes: the figure is seconds for each log"),
     "unit": Field(Text(), required=True, meaning="its unit"),
     "published": Field(Number(), required=True, meaning="as printed"),
     "fitted": Field(Flag(), default=False, meaning="whether a constant of the model was taken from it"),
@@ -36,259 +88,139 @@ _FIGURE = {
 _POINT = {
     "id": Field(Text(), required=True, meaning="the name of the point"),
     "array": Field(Text(), required=True, meaning="a preset"),
-    "level": Field(Text(), meaning="its RAID level, where it is not the preset's"),
-    "member_count": Field(Number(1, 64, whole=True), meaning="its boxes, where they are not the preset's"),
     "title": Field(Text(), required=True, meaning="what it is"),
     "source": Field(Text(), required=True, meaning="where it was published"),
+    **{key: Field(value.kind, meaning=value.meaning) for key, value in _RUN.items()},
+    "variants": Field(Tables(_RUN), meaning="runs that are compared with each other"),
+    "streams": Field(Tables(_STREAM, 1), required=True, meaning="what works on each database"),
+    "warm_up_s": Field(Number(), default=60, meaning="seconds before measuring"),
+    "measure_s": Field(Number(), default=600, meaning="seconds measured"),
     "figures": Field(Tables(_FIGURE, 1, "metric"), required=True, meaning="what was published"),
 }
 
-Metrics = dict[str, float]
-#: Middle of the latency band the EqualLogic tests state.
-BAND_MS = 18.5
+
+@dataclass(frozen=True)
+class Figure:
+    """One printed figure.
+
+    Attributes:
+        metric: what is compared.
+        of: the modelled figure it is compared with.
+        unit: its unit.
+        published: as printed.
+        fitted: whether a constant of the model was taken from it.
+        reads_per_log: where `metric` is the time for a log, the page reads that one takes; None elsewhere.
+    """
+
+    metric: str
+    of: str
+    unit: str
+    published: float
+    fitted: bool
+    reads_per_log: float | None
 
 
 @dataclass(frozen=True)
-class Result:
-    """One published figure beside the modelled one."""
+class Run:
+    """One way to test: a layout, changes of the preset, and session counts where a curve is drawn."""
+
+    layout: str
+    changes: dict[str, Any]
+    session_counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One published result: what was tested and what was printed.
+
+    Attributes:
+        id: its name.
+        array: a preset.
+        title: what it is.
+        source: where it was published.
+        runs: one, or several that are compared with each other.
+        streams: what works on each database; see `_STREAM` for the keys.
+        warm_up_s: seconds before measuring.
+        measure_s: seconds measured.
+        figures: what was printed.
+    """
 
     id: str
-    metric: str
-    unit: str
-    published: float
-    modelled: float
-    error_percent: float
-    fitted: bool
+    array: str
+    title: str
+    source: str
+    runs: tuple[Run, ...]
+    streams: tuple[dict[str, Any], ...]
+    warm_up_s: int
+    measure_s: int
+    figures: tuple[Figure, ...]
+
+    def changed(self, key: str) -> Any:
+        """What its first run changes of the preset under this key; None where it is as shipped."""
+        return self.runs[0].changes.get(key)
 
 
 @cache
-def read_points() -> list[dict[str, Any]]:
-    """The published points."""
+def _papers() -> dict[str, Any]:
     fields = {
         "name": Field(Text(), required=True, meaning="what the file holds"),
+        "mixes": Field(Tables(_MIX, 1, "name"), required=True, meaning="what databases do for each page read"),
+        "layouts": Field(Tables(_LAYOUT, 1, "name"), required=True, meaning="how databases and logs lie"),
         "points": Field(Tables(_POINT, 1, "id"), required=True, meaning="one table for each point"),
     }
-    points: list[dict[str, Any]] = check_file(read_located(SHIPPED_PAPERS), "papers", fields, READERS)["points"]
-    return points
+    return check_file(read_located(SHIPPED_PAPERS), "papers", fields, READERS)
 
 
-def run_papers(only: Sequence[str] = ()) -> list[Result]:
-    """Run the points with these ids, or all, several at a time."""
-    points = [point for point in read_points() if not only or point["id"] in only]
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        metrics = list(pool.map(lambda point: POINTS[point["id"]](), points))
-    return [
-        _result(point["id"], figure, found[figure["metric"]])
-        for point, found in zip(points, metrics, strict=True)
-        for figure in point["figures"]
-    ]
+@cache
+def read_points() -> dict[str, Point]:
+    """The published points by their names, in the order of the file."""
+    return {row["id"]: _point(row) for row in _papers()["points"]}
 
 
-def _result(point_id: str, figure: dict[str, Any], modelled: float) -> Result:
-    published = float(figure["published"])
-    error = 100 * (modelled / published - 1)
-    return Result(point_id, figure["metric"], figure["unit"], published, modelled, error, bool(figure["fitted"]))
-
-
-def simulate(array: dict[str, Any], streams: Sequence[dict[str, Any]], warm_up_s: int, measure_s: int) -> Metrics:
-    """Run streams on an array; rates and latencies by class, in the words of the papers."""
-    spec = {
-        "array": array,
-        "streams": list(streams),
-        "seed": 1,
-        "warm_up_ns": warm_up_s * 10**9,
-        "measure_ns": measure_s * 10**9,
+@cache
+def mixes() -> dict[str, Mix]:
+    """The mixes of operations by their names."""
+    return {
+        row["name"]: Mix(**{key: value for key, value in row.items() if key != "name"}) for row in _papers()["mixes"]
     }
-    outcome = json.loads(_native.simulate(json.dumps(spec)))
-    metrics: Metrics = {}
-    for row in outcome["classes"]:
-        name = row["class"]
-        metrics[f"{name}_reads" if not name.endswith(("_read", "_write")) else f"{name}s"] = row["per_second"]
-        metrics[f"{name}_latency"] = row["latency_ms_mean"]
-    if "database_reads" in metrics:
-        metrics["iops"] = metrics["database_reads"] + metrics["database_writes"]
-    return metrics
 
 
-# EMC VNXe3300: two databases of 1,044 GB, each with a volume and a log volume on the same seven drives.
-
-_EMC = [Place(0, 1, 1043.7), Place(2, 3, 1043.7)]
-_EMC_VOLUMES = [("E", 1304.0), ("L", 80.0), ("F", 1304.0), ("M", 80.0)]
-
-
-#: Runs with maintenance and replication: threads for each database, what they do, log reads for each second.
-EMC_RUNS = {
-    "emc-3-threads": (3, Mix(33_616, 0.6129, 37_530, 0.4899, 5_314), 1.092),
-    "emc-24-hours": (3, Mix(33_616, 0.6240, 37_530, 0.4614, 5_225), 0.992),
-    "emc-6-threads": (6, Mix(33_057, 0.6023, 37_328, 0.3816, 6_423), 1.475),
-}
+@cache
+def layouts() -> dict[str, dict[str, Any]]:
+    """The layouts by their names; see `_LAYOUT` for the keys."""
+    return {row["name"]: row for row in _papers()["layouts"]}
 
 
-def _emc(
-    streams: Sequence[dict[str, Any]],
-    warm_up_s: int = 60,
-    measure_s: int = 600,
-    changes: dict[str, Any] | None = None,
-) -> Metrics:
-    array = array_preset("emc-vnxe3300") | (changes or {})
-    return simulate(array_description(array, _EMC_VOLUMES), streams, warm_up_s, measure_s)
+def _point(row: dict[str, Any]) -> Point:
+    return Point(
+        row["id"],
+        row["array"],
+        row["title"],
+        row["source"],
+        tuple(_run(each) for each in row["variants"] or [row]),
+        tuple(_stream(each) for each in row["streams"]),
+        int(row["warm_up_s"]),
+        int(row["measure_s"]),
+        tuple(
+            Figure(
+                each["metric"],
+                each["of"] or each["metric"],
+                each["unit"],
+                float(each["published"]),
+                bool(each["fitted"]),
+                each["reads_per_log"],
+            )
+            for each in row["figures"]
+        ),
+    )
 
 
-def emc_sessions(
-    count: int,
-    mix: Mix,
-    replication_per_s: float,
-    maintained: bool = True,
-    changes: dict[str, Any] | None = None,
-    measure_s: int = 600,
-) -> Metrics:
-    """Sessions on both EMC databases, with what runs beside them; `changes` are figures of the preset."""
-    streams = [work.sessions(place, count, mix) for place in _EMC]
-    if maintained:
-        streams += [work.maintenance(place) for place in _EMC]
-    if replication_per_s:
-        streams += [work.replication(place, replication_per_s, 232_500) for place in _EMC]
-    metrics = _emc(streams, 60, measure_s, changes)
-    # The model's two databases are alike; what was printed for the second instance is compared with their mean.
-    for name in ("database_write_latency", "log_write_latency"):
-        metrics[f"{name}_instance_2"] = metrics[name]
-    return metrics
+def _run(row: dict[str, Any]) -> Run:
+    changes = {key: value for key, value in (row["changes"] or {}).items() if value is not None}
+    return Run(row["layout"], changes, tuple(row["session_counts"] or ()))
 
 
-def _emc_recovery() -> Metrics:
-    # 16 pages at a time: fitted on the latency. The wait between batches is the published processor share.
-    streams = [work.redo(place, 16, 5.0, 41_200.0) for place in _EMC]
-    metrics = _emc(streams + [work.maintenance(place) for place in _EMC])
-    metrics["seconds_per_log"] = 712.55 / (metrics["redo_reads"] / 2)
-    return metrics
-
-
-# SanDisk: one database on four drives of the server, its log on three 15k drives of their own.
-
-_SANDISK_SESSIONS = 13
-_SANDISK_MAINTENANCE_MS = 250.0
-
-
-def _sandisk(preset: str, size_gb: float, mix: Mix, warm_up_s: int, measure_s: int) -> Metrics:
-    array = array_preset(preset)
-    description = array_description(array, [("E", size_gb + 50), ("D", 40.0)])
-    log = array_description(array_preset("sandisk-server-hdd") | {"sets": [3]}, [])
-    log["drives"][0]["name"] = log["groups"][0]["drive"] = "log drive"
-    description["drives"] += log["drives"]
-    description["groups"] += log["groups"]
-    description["pools"].append(log["pools"][0] | {"name": "log", "groups": [1]})
-    description["volumes"][1]["pool"] = 1
-    place = Place(0, 1, size_gb)
-    streams = [
-        work.sessions(place, _SANDISK_SESSIONS, mix),
-        work.maintenance(place, _SANDISK_MAINTENANCE_MS),
-    ]
-    return simulate(description, streams, warm_up_s, measure_s)
-
-
-# EqualLogic: four databases with a log volume each, Jetstress 2010 in a guest.
-
-_EQUALLOGIC_MIX = Mix(33_600, 0.613, 37_500, 0.49, 5_300)
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """Sizes for one member, and how the four databases share volumes."""
-
-    database_gb: float = 671.0
-    volume_gb: float = 1099.0
-    log_gb: float = 161.0
-    databases_per_volume: int = 1
-    logs_apart: bool = True
-
-
-def _equallogic(
-    preset: str,
-    session_counts: Sequence[int],
-    changes: dict[str, Any] | None = None,
-    layout: _Layout | None = None,
-) -> float:
-    """IOPS at the middle of the band: the load is raised until its latency is reached."""
-    array = array_preset(preset) | (changes or {})
-    layout = layout or _Layout()
-    members = int(array["member_count"])
-    volumes, places = _equallogic_volumes(layout, members)
-    curve = []
-    for count in session_counts:
-        shares = [count // 4 + (index < count % 4) for index in range(4)]
-        streams = [work.sessions(place, share, _EQUALLOGIC_MIX) for place, share in zip(places, shares, strict=True)]
-        streams += [work.maintenance(place) for place in places]
-        metrics = simulate(array_description(array, volumes), streams, 40, 150)
-        curve.append((metrics["database_read_latency"], metrics["iops"]))
-    return _at(curve, BAND_MS)
-
-
-def _equallogic_volumes(layout: _Layout, members: int) -> tuple[list[tuple[str, float]], list[Place]]:
-    volumes: list[tuple[str, float]] = []
-    places: list[Place] = []
-    share = layout.databases_per_volume
-    for first in range(0, 4, share):
-        number = len(volumes)
-        volumes.append((f"database {first}", layout.volume_gb * share * members))
-        if layout.logs_apart:
-            volumes.append((f"log {first}", layout.log_gb * share * members))
-        # A fresh file system puts files one behind the other, logs behind the databases they share a volume with.
-        size = layout.database_gb * members
-        for index in range(share):
-            log = number + 1 if layout.logs_apart else number
-            log_start = index * layout.log_gb * members if layout.logs_apart else share * size + 1 + 2 * index
-            places.append(Place(number, log, size, index * size, log_start))
-    return volumes, places
-
-
-def _at(curve: Sequence[tuple[float, float]], latency_ms: float) -> float:
-    """IOPS at a latency, between two points of a curve."""
-    for (low_ms, low), (high_ms, high) in pairwise(curve):
-        if low_ms <= latency_ms <= high_ms:
-            return low + (high - low) * (latency_ms - low_ms) / (high_ms - low_ms)
-    raise ValueError(f"{latency_ms} ms lies outside the curve {curve}: widen the session counts")
-
-
-def _layouts() -> float:
-    """How far the four volume layouts lie apart, in percent of the least."""
-    layouts = (_Layout(), _Layout(logs_apart=False), _Layout(databases_per_volume=2), _Layout(databases_per_volume=4))
-    found = [_equallogic("equallogic-ps6000xv", (38, 48, 58), None, layout) for layout in layouts]
-    return 100 * (max(found) / min(found) - 1)
-
-
-def _initiators() -> float:
-    """What a millisecond less in the host's stack brings, in percent: the hypervisor's initiator against the guest's."""
-    guest = _equallogic("equallogic-ps6000xv", (38, 48, 58))
-    hypervisor = _equallogic("equallogic-ps6000xv", (40, 50, 60, 70), {"read_latency_ms": 0.0, "write_latency_ms": 0.0})
-    return 100 * (hypervisor / guest - 1)
-
-
-_MIRRORED = {"level": "RAID 10", "sets": [14]}
-_MIRRORED_LAYOUT = _Layout(volume_gb=698.0, log_gb=80.0)
-_XV, _X, _E = "equallogic-ps6000xv", "equallogic-ps6000x", "equallogic-ps6500e"
-
-POINTS: dict[str, Callable[[], Metrics]] = {
-    "emc-3-threads": lambda: emc_sessions(*EMC_RUNS["emc-3-threads"]),
-    "emc-6-threads": lambda: emc_sessions(*EMC_RUNS["emc-6-threads"]),
-    "emc-24-hours": lambda: emc_sessions(*EMC_RUNS["emc-24-hours"]),
-    "emc-without-maintenance": lambda: emc_sessions(3, Mix(32_769, 0.6121, 37_604, 0.4992, 5_373), 0.0, False),
-    "emc-checksum": lambda: _emc([work.scan("checksum", place, 64 * KIB, 62, 0.0) for place in _EMC], 10, 60),
-    "emc-backup": lambda: _emc([work.scan("backup", place, 256 * KIB, 2, 1.2, True) for place in _EMC], 10, 300),
-    "emc-recovery": _emc_recovery,
-    "sandisk-hdd": lambda: _sandisk(
-        "sandisk-server-hdd", 800.0, Mix(33_600, 0.5349, 37_500, 0.2689, 5_300, 16, 0.0), 60, 600
-    ),
-    "sandisk-ssd": lambda: _sandisk(
-        "sandisk-server-ssd", 1_100.0, Mix(33_600, 0.4556, 37_500, 0.1615, 5_300, 16, 0.0), 5, 60
-    ),
-    "ps6000xv-raid10": lambda: {"iops": _equallogic(_XV, (52, 62, 72), _MIRRORED, _MIRRORED_LAYOUT)},
-    "ps6000xv-raid50": lambda: {"iops": _equallogic(_XV, (38, 48, 58))},
-    "ps6000x-raid10": lambda: {"iops": _equallogic(_X, (32, 38, 46), _MIRRORED, _MIRRORED_LAYOUT)},
-    "ps6000x-raid50": lambda: {"iops": _equallogic(_X, (22, 28, 36))},
-    "ps6500e-raid10": lambda: {"iops": _equallogic(_E, (50, 64, 80), {"level": "RAID 10", "sets": [46]})},
-    "ps6500e-raid50": lambda: {"iops": _equallogic(_E, (40, 52, 64))},
-    "ps6000xv-2-members": lambda: {"iops": _equallogic(_XV, (84, 100, 116), {"member_count": 2})},
-    "ps6000xv-3-members": lambda: {"iops": _equallogic(_XV, (130, 152, 176), {"member_count": 3})},
-    "ps6000xv-layouts": lambda: {"iops_spread_max": _layouts()},
-    "ps6000xv-initiators": lambda: {"iops_gain": _initiators()},
-}
+def _stream(row: dict[str, Any]) -> dict[str, Any]:
+    if row["wait_ms"] is not None:
+        return row
+    return row | {"wait_ms": TICK_MS if row["kind"] == "maintenance" else 0.0}
