@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::time::Duration;
 
 use plimsoll_measure::{Row, column_buffers};
-use plimsoll_run::{Event, Output, RunError, RunOutcome, RunSpec, SilentRun, StopSignal, execute_live};
+use plimsoll_run::{Event, Output, RunError, RunOutcome, RunSpec, RunWatch, StopSignal, execute_live};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -31,8 +31,8 @@ pub struct Run {
 
 struct State {
     ended: Receiver<Result<RunOutcome, RunError>>,
-    silent: SilentRun,
-    told: Vec<Event>,
+    watch: RunWatch,
+    reported: Vec<Event>,
     result: Option<Result<String, RunError>>,
 }
 
@@ -47,12 +47,12 @@ impl Run {
         let stop = StopSignal::default();
         let output = Output { samples, events };
         let signal = stop.clone();
-        let silent = SilentRun::of(&spec, stop.clone());
+        let watch = RunWatch::of(&spec, stop.clone());
         let (ending, ended) = sync_channel(1);
         std::thread::Builder::new()
             .name("plimsoll-run".into())
             .spawn(move || {
-                // Nobody listens any more when the interpreter has dropped the run.
+                // The receiver is gone when the interpreter has dropped the run.
                 let _ = ending.send(execute_live(spec, output, signal));
             })
             .map_err(|error| {
@@ -64,8 +64,8 @@ impl Run {
             events: Mutex::new(event_lines),
             state: Mutex::new(State {
                 ended,
-                silent,
-                told: Vec::new(),
+                watch,
+                reported: Vec::new(),
                 result: None,
             }),
         })
@@ -103,9 +103,9 @@ impl Run {
         let events = self.events.lock().expect("no panic happens under this lock");
         let mut state = self.state.lock().expect("no panic happens under this lock");
         let heard: Vec<Event> = events.try_iter().collect();
-        heard.iter().for_each(|event| state.silent.note(event));
-        let told = std::mem::take(&mut state.told);
-        let lines = heard.iter().chain(&told).map(serde_json::to_string);
+        heard.iter().for_each(|event| state.watch.note(event));
+        let reported = std::mem::take(&mut state.reported);
+        let lines = heard.iter().chain(&reported).map(serde_json::to_string);
         lines
             .collect::<Result<_, _>>()
             .map_err(|error| PlimsollError::new_err(error.to_string()))
@@ -134,7 +134,7 @@ impl Run {
     fn take_rows(&self, wait: Duration) -> Result<Vec<Row>, RecvTimeoutError> {
         let samples = self.samples.lock().expect("no panic happens under this lock");
         let mut rows = match samples.recv_timeout(wait) {
-            // A run that was stopped may leave its end of the channel open: its outcome tells that it is over.
+            // A run that was stopped may leave its end of the channel open: its outcome shows that it is over.
             Err(RecvTimeoutError::Timeout) if self.is_over_within(Duration::ZERO, wait) => {
                 samples.try_recv().map_err(|_| RecvTimeoutError::Disconnected)?
             }
@@ -144,7 +144,7 @@ impl Run {
         Ok(rows)
     }
 
-    /// Whether the run has ended, or was given up; looks for as long as told. `silent` is how long nothing was heard of it then.
+    /// Whether the run has ended, or was given up; waits that long. `silent` is how long no heartbeat came meanwhile.
     fn is_over_within(&self, wait: Duration, silent: Duration) -> bool {
         let mut state = self.state.lock().expect("no panic happens under this lock");
         if state.result.is_some() {
@@ -153,9 +153,9 @@ impl Run {
         let broken = "the run's thread broke down; this is a fault of Plimsoll";
         let ended = match state.ended.recv_timeout(wait) {
             Err(RecvTimeoutError::Timeout) => {
-                let event = state.silent.wait(silent);
-                state.told.extend(event);
-                match state.silent.given_up() {
+                let event = state.watch.wait(silent);
+                state.reported.extend(event);
+                match state.watch.given_up() {
                     None => return false,
                     Some(outcome) => Ok(outcome),
                 }

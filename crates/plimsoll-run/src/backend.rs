@@ -14,8 +14,8 @@ use std::rc::Rc;
 use plimsoll_workload::{Operation, Population, Result as OperationResult};
 
 use crate::RunError;
+use crate::context::RunContext;
 use crate::outcome::{DatabaseState, RecoveryResult};
-use crate::setting::Setting;
 use crate::spec::{BackendKind, InstanceSpec};
 
 pub use engine::{EngineInstance, checksum as engine_checksum, prepared_database, run_error};
@@ -50,12 +50,10 @@ impl Backend {
     ///
     /// # Errors
     /// What the disk reports, or data that is not what was asked for.
-    pub async fn open(setting: &Setting, number: u16, spec: &InstanceSpec) -> Result<Backend, RunError> {
+    pub async fn open(run: &RunContext, number: u16, spec: &InstanceSpec) -> Result<Backend, RunError> {
         match spec.backend {
-            BackendKind::RawFiles => Ok(Backend::RawFiles(RawFiles::open(setting, number, spec).await?)),
-            BackendKind::Engine => Ok(Backend::Engine(
-                EngineInstance::open(setting, number, spec).await?,
-            )),
+            BackendKind::RawFiles => Ok(Backend::RawFiles(RawFiles::open(run, number, spec).await?)),
+            BackendKind::Engine => Ok(Backend::Engine(EngineInstance::open(run, number, spec).await?)),
         }
     }
 

@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use plimsoll_io::{Clock, CompletedIo, DiskErrorKind, Observer};
 
+use crate::context::Output;
 use crate::events::{Event, Level};
 use crate::recorder::{Recorder, key_of};
-use crate::setting::Output;
 
 /// See the module text.
 pub struct ErrorWatch {

@@ -8,7 +8,7 @@ use plimsoll_io::{Clock, Nanos};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// The course of the run.
+    /// The progress of the run.
     Info,
     /// Something a reader of the result must know.
     Warning,

@@ -4,6 +4,7 @@
 //! it is given.
 
 mod backend;
+mod context;
 mod error;
 mod error_watch;
 mod events;
@@ -12,21 +13,21 @@ mod live;
 mod load;
 mod modelled;
 mod outcome;
-mod patience;
 mod phase;
 mod processors;
 mod recorder;
 mod run;
 mod sampler;
-mod setting;
-mod silence;
 mod spec;
-mod stage;
 mod stalls;
+mod state;
 mod step;
 mod storage;
+mod timeout;
+mod watch;
 
 pub use backend::prepared_database;
+pub use context::Output;
 pub use error::RunError;
 pub use events::{Event, Level};
 pub use host::InstanceDevices;
@@ -40,7 +41,6 @@ pub use phase::steadiness;
 pub use plimsoll_io::StopSignal;
 pub use recorder::{Key, PhaseFigures, Recorder};
 pub use run::execute;
-pub use setting::Output;
-pub use silence::SilentRun;
 pub use spec::{InstanceSpec, ModelledSpec, PlaceSpec, RunSpec, SPEC_SCHEMA_VERSION};
 pub use stalls::{IoStamps, Stall};
+pub use watch::RunWatch;

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use plimsoll_io::{Caching, Clock, DurableBy, MethodChoice, RealDisk, RealDiskOptions, StopSignal};
 
 use crate::RunError;
+use crate::context::Output;
 use crate::modelled::execute_modelled;
 use crate::outcome::RunOutcome;
 use crate::run::execute;
-use crate::setting::Output;
 use crate::spec::RunSpec;
 
 /// How writes are made durable, by the name a spec gives it.

@@ -13,9 +13,9 @@ use plimsoll_workload::{Kind, Operation, Population, Result as OperationResult};
 
 use crate::RunError;
 use crate::backend::Backend;
+use crate::context::RunContext;
 use crate::events::Level;
 use crate::recorder::Key;
-use crate::setting::Setting;
 use crate::spec::{LoadSpec, SpacingSpec, WorkloadSpec};
 
 use arrivals::Gate;
@@ -29,7 +29,7 @@ pub struct LoadPlace {
     pub instance: u32,
     /// Position of the database in its instance.
     pub database: usize,
-    /// Its share of the work, beside those of the others.
+    /// Its share of the work, relative to the others.
     pub weight: f64,
     /// Its records, shared by all sessions that use it.
     pub population: Rc<RefCell<Population>>,
@@ -37,7 +37,7 @@ pub struct LoadPlace {
 
 /// A place by chance: each as often as its weight says.
 fn draw(places: &[LoadPlace], random: &mut Random) -> usize {
-    /// As fine as weights are told apart.
+    /// The resolution of weights.
     const STEPS: u64 = 1 << 32;
     let same = places.iter().all(|place| place.weight == places[0].weight);
     if same {
@@ -102,7 +102,7 @@ struct Shared {
     /// Share of the records that are hot.
     hot_percent: u32,
     places: Vec<LoadPlace>,
-    setting: Setting,
+    run: RunContext,
     wanted: Cell<bool>,
     failed: RefCell<Option<RunError>>,
 }
@@ -110,7 +110,7 @@ struct Shared {
 impl RunningLoad {
     /// Starts a workload.
     pub fn start(
-        (setting, random): (&Setting, &Random),
+        (run, random): (&RunContext, &Random),
         number: usize,
         spec: &WorkloadSpec,
         drive: Drive,
@@ -122,7 +122,7 @@ impl RunningLoad {
             workload: number as u32 + 1,
             hot_percent: spec.habits().locality.hot_percent,
             places: places.to_vec(),
-            setting: setting.clone(),
+            run: run.clone(),
             wanted: Cell::new(true),
             failed: RefCell::new(None),
         });
@@ -137,7 +137,7 @@ impl RunningLoad {
             Drive::Arrivals { per_s, spacing } => load.start_arrivals(spec, per_s, spacing, &random, pool),
         };
         let mix = &spec.mix;
-        setting.tell(
+        run.report(
             Level::Info,
             "load_started",
             format!(
@@ -169,7 +169,7 @@ impl RunningLoad {
         pool: &Rc<Permits>,
     ) -> String {
         let gate = Rc::new(Gate::new(&self.shared, spec, per_s, spacing, random));
-        self.tasks = vec![self.shared.setting.handle.spawn(gate.clone().work(pool.clone()))];
+        self.tasks = vec![self.shared.run.handle.spawn(gate.clone().work(pool.clone()))];
         self.gate = Some(gate);
         self.set_level("sessions", f64::from(spec.load.sessions_max()));
         self.set_level("offered_rate", per_s);
@@ -182,7 +182,7 @@ impl RunningLoad {
 
     fn set_level(&self, metric: &str, value: f64) {
         let key = Key::new(0, 0, metric).of_workload(self.shared.workload);
-        self.shared.setting.recorder.set_level(key, value);
+        self.shared.run.recorder.set_level(key, value);
     }
 
     /// Lets arrivals come at another rate from now on.
@@ -211,7 +211,7 @@ impl RunningLoad {
         self.shared.failed.borrow().clone()
     }
 
-    /// Lets every session finish its transaction and go home.
+    /// Stops all sessions after their current transactions.
     ///
     /// # Errors
     /// The first error that a session met.
@@ -243,7 +243,7 @@ impl Shared {
         let key = |metric: &str| {
             Key::new(place.instance, place.database as u32 + 1, metric).of_workload(self.workload)
         };
-        let recorder = &self.setting.recorder;
+        let recorder = &self.run.recorder;
         match result {
             OperationResult::Done => {
                 recorder.record(key(kind.name()), response_ns);

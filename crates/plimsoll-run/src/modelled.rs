@@ -1,7 +1,7 @@
 //! A run on a modelled array, in virtual time: the engine and the load are the real ones, the storage is not there.
 //!
 //! Prepared databases are kept sparsely, so that preparing takes no time and a terabyte little memory. The array counts
-//! anew at the beginning of each phase, and what it counted is part of the phase's result. Same spec, same bytes.
+//! from zero at the beginning of each phase, and what it counted is part of the phase's result. Same spec, same bytes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,10 +14,10 @@ use plimsoll_prepare::PreparedContent;
 
 use crate::RunError;
 use crate::backend::prepared_database;
+use crate::context::Output;
 use crate::outcome::RunOutcome;
 use crate::processors::Processors;
 use crate::run::execute_on;
-use crate::setting::Output;
 use crate::spec::{BackendKind, ModelledSpec, PhaseAction, RunSpec};
 use crate::storage::{PhaseWatch, Storage};
 

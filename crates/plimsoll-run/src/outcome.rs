@@ -23,7 +23,7 @@ pub const OUTCOME_SCHEMA_VERSION: u32 = 1;
 pub enum Ending {
     /// Every phase was carried out.
     Complete,
-    /// Somebody asked to stop.
+    /// The user or a signal asked to stop.
     Interrupted,
     /// An error ended it.
     Failed,
@@ -56,7 +56,7 @@ pub struct ChecksumReport {
     pub wrong_page_number: u64,
     /// Pages never written.
     pub uninitialized: u64,
-    /// What is wrong beside pages that were read, in sentences.
+    /// What is wrong besides pages that were read, in sentences.
     pub reasons: Vec<String>,
 }
 

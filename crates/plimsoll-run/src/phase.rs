@@ -1,4 +1,4 @@
-//! The phases of a run, each a function of the stage it works on. What a phase found goes into the outcome.
+//! The phases of a run, each a function of the run state it works on. What a phase found goes into the outcome.
 
 mod backup;
 mod calibrate;
@@ -19,44 +19,44 @@ use crate::RunError;
 use crate::outcome::PhaseResult;
 use crate::sampler::Sampler;
 use crate::spec::PhaseAction;
-use crate::stage::Stage;
+use crate::state::RunState;
 
 /// Does what a phase is for.
 ///
 /// # Errors
-/// Whatever ends the run; the stage stays as far as it got.
+/// Whatever ends the run; the state stays as far as it got.
 pub async fn act(
-    stage: &mut Stage,
+    state: &mut RunState,
     sampler: &Sampler,
     name: &str,
     action: PhaseAction,
 ) -> Result<PhaseResult, RunError> {
     match action {
-        PhaseAction::Prepare {} => prepare::act(stage).await,
+        PhaseAction::Prepare {} => prepare::act(state).await,
         PhaseAction::WarmUp {
             cache_percent,
             timeout_s,
-        } => warm_up::act(stage, sampler, name, cache_percent, timeout_s).await,
-        PhaseAction::Precondition(spec) => precondition::act(stage, sampler, name, spec).await,
+        } => warm_up::act(state, sampler, name, cache_percent, timeout_s).await,
+        PhaseAction::Precondition(spec) => precondition::act(state, sampler, name, spec).await,
         PhaseAction::Soak {
             duration_s,
             until_utc_s,
-        } => soak::act(stage, name, duration_s, until_utc_s).await,
-        PhaseAction::Measure { duration_s } => measure::act(stage, name, duration_s).await,
-        PhaseAction::Search { duration_s } => search::act(stage, sampler, name, duration_s).await,
+        } => soak::act(state, name, duration_s, until_utc_s).await,
+        PhaseAction::Measure { duration_s } => measure::act(state, name, duration_s).await,
+        PhaseAction::Search { duration_s } => search::act(state, sampler, name, duration_s).await,
         PhaseAction::Backup {
             read_bytes,
             reads_in_flight,
-        } => backup::act(stage, name, read_bytes, reads_in_flight).await,
+        } => backup::act(state, name, read_bytes, reads_in_flight).await,
         PhaseAction::GenerateLogs {
             logs_count,
             timeout_s,
-        } => generate_logs::act(stage, name, logs_count, timeout_s).await,
-        PhaseAction::Recover {} => recover::act(stage, name).await,
-        PhaseAction::Stop {} => stop::act(stage).await,
+        } => generate_logs::act(state, name, logs_count, timeout_s).await,
+        PhaseAction::Recover {} => recover::act(state, name).await,
+        PhaseAction::Stop {} => stop::act(state).await,
         PhaseAction::Checksum {
             read_bytes,
             reads_in_flight,
-        } => checksum::act(stage, read_bytes, reads_in_flight).await,
+        } => checksum::act(state, read_bytes, reads_in_flight).await,
     }
 }

@@ -8,22 +8,22 @@ use plimsoll_io::{
 };
 
 use crate::RunError;
+use crate::context::{Output, RunContext};
 use crate::error_watch::ErrorWatch;
 use crate::events::Level;
 use crate::host::HostWatch;
 use crate::outcome::{
     Anchor, Ending, ErrorReport, OUTCOME_SCHEMA_VERSION, PhaseOutcome, PhaseResult, RunOutcome,
 };
-use crate::patience::{Waits, is_stuck, unless_stuck};
 use crate::phase;
 use crate::processors::Processors;
 use crate::recorder::{PhaseFigures, Recorder};
 use crate::sampler::Sampler;
-use crate::setting::{Output, Setting};
 use crate::spec::{PhaseAction, PhaseSpec, RunSpec};
-use crate::stage::Stage;
-use crate::stalls::{Stall, StallBook};
+use crate::stalls::{Stall, StallLog};
+use crate::state::RunState;
 use crate::storage::{PhaseWatch, Storage};
+use crate::timeout::{Waits, is_stuck, unless_stuck};
 
 /// Carries out a run on a disk and returns when it is over. Whatever goes wrong is part of the outcome.
 pub fn execute(
@@ -57,16 +57,16 @@ pub fn execute_on(
     let spec = Rc::new(spec);
     let recorder = Rc::new(Recorder::default());
     let watch = Rc::new(ErrorWatch::new(clock.clone(), recorder.clone(), output.clone()));
-    let stalls = Rc::new(StallBook::new(&spec));
+    let stalls = Rc::new(StallLog::new(&spec));
     let watchers = Rc::new(Watchers(watch, stalls.clone()));
     let recorded = Rc::new(Recorded::observed(disk.clone(), clock.clone(), watchers));
     let host = (!clock.is_virtual()).then(|| Rc::new(HostWatch::start(&spec)));
     let devices = host.as_ref().map_or(Vec::new(), |host| host.devices(&spec));
-    let spared = spare(&spec, recorded.clone(), &clock);
-    let executor = Executor::new(clock.clone(), spared.clone());
+    let throttled = throttle_to_plan_limits(&spec, recorded.clone(), &clock);
+    let executor = Executor::new(clock.clone(), throttled.clone());
     let (record, hung_after_ms) = (recorded.clone(), spec.hung_after_ms);
-    let setting = Setting {
-        files: Files::new(spared.clone()),
+    let run = RunContext {
+        files: Files::new(throttled.clone()),
         disk: recorded,
         handle: executor.handle(),
         processors: Rc::new(processors),
@@ -76,16 +76,16 @@ pub fn execute_on(
         stop,
         phase: None,
     };
-    let mut course = Course::new(&clock, array);
-    let ended = executor.run(follow_plan(Stage::new(spec, setting), course, host));
+    let mut progress = RunProgress::new(&clock, array);
+    let ended = executor.run(follow_plan(RunState::new(spec, run), progress, host));
     let error;
-    (course, error) = match ended {
-        Ok((course, result)) => (course, result.err()),
-        Err(stalled) => (Course::new(&clock, None), Some(RunError::Stalled(stalled))),
+    (progress, error) = match ended {
+        Ok((progress, result)) => (progress, result.err()),
+        Err(stalled) => (RunProgress::new(&clock, None), Some(RunError::Stalled(stalled))),
     };
-    course.anchors.push(clock.anchor().into());
+    progress.anchors.push(clock.anchor().into());
     // Asked at the end, because a disk learns of fallbacks when files are opened.
-    let facts = spared.facts();
+    let facts = throttled.facts();
     if is_stuck(&record, &clock, hung_after_ms) {
         // Taking a disk down waits for what is under way. This one is left to the end of the process, and its I/O to the kernel.
         std::mem::forget((executor, disk));
@@ -104,15 +104,15 @@ pub fn execute_on(
         io_remarks: facts.remarks,
         io_choices: facts.choices,
         devices,
-        anchors: course.anchors,
-        phases: course.phases,
-        stalls: course.stalls,
-        figures: course.figures,
+        anchors: progress.anchors,
+        phases: progress.phases,
+        stalls: progress.stalls,
+        figures: progress.figures,
     }
 }
 
 /// Who is shown every completed I/O.
-struct Watchers(Rc<ErrorWatch>, Rc<StallBook>);
+struct Watchers(Rc<ErrorWatch>, Rc<StallLog>);
 
 impl Observer for Watchers {
     fn completed(&self, io: &CompletedIo<'_>) {
@@ -121,24 +121,28 @@ impl Observer for Watchers {
     }
 }
 
-/// Time that a spared disk may make up for afterwards.
-const SPARED_BURST_NS: u64 = 100 * NANOS_PER_MILLISECOND;
+/// Time that a throttled disk may make up for afterwards.
+const THROTTLE_BURST_NS: u64 = 100 * NANOS_PER_MILLISECOND;
 
 /// The disk behind the ceiling the plan sets, if it sets one. The wait lies above the recorder: disk latency is that of the disk.
-fn spare(spec: &RunSpec, recorded: Rc<Recorded<Rc<dyn Disk>>>, clock: &Rc<Clock>) -> Rc<dyn Disk> {
+fn throttle_to_plan_limits(
+    spec: &RunSpec,
+    recorded: Rc<Recorded<Rc<dyn Disk>>>,
+    clock: &Rc<Clock>,
+) -> Rc<dyn Disk> {
     if spec.max_iops.is_none() && spec.max_mib_per_s.is_none() {
         return recorded;
     }
     let limits = ThrottleLimits {
         operations_per_second: spec.max_iops,
         bytes_per_second: spec.max_mib_per_s.map(|rate| rate * f64::from(1 << 20)),
-        burst_ns: SPARED_BURST_NS,
+        burst_ns: THROTTLE_BURST_NS,
     };
     Rc::new(Throttled::new(recorded, clock.clone(), limits))
 }
 
 /// What has happened so far.
-struct Course {
+struct RunProgress {
     anchors: Vec<Anchor>,
     phases: Vec<PhaseOutcome>,
     stalls: Vec<Stall>,
@@ -146,9 +150,9 @@ struct Course {
     array: Option<Rc<dyn PhaseWatch>>,
 }
 
-impl Course {
-    fn new(clock: &Clock, array: Option<Rc<dyn PhaseWatch>>) -> Course {
-        Course {
+impl RunProgress {
+    fn new(clock: &Clock, array: Option<Rc<dyn PhaseWatch>>) -> RunProgress {
+        RunProgress {
             array,
             anchors: vec![clock.anchor().into()],
             phases: Vec::new(),
@@ -158,30 +162,30 @@ impl Course {
     }
 
     /// Takes the figures of the phase before; from now on they belong to `phase`.
-    fn begin_phase(&mut self, stage: &Stage, phase: u32) {
-        self.figures.extend(stage.setting.recorder.begin_phase(phase));
-        self.stalls.extend(stage.setting.stalls.begin_phase(phase));
+    fn begin_phase(&mut self, state: &RunState, phase: u32) {
+        self.figures.extend(state.run.recorder.begin_phase(phase));
+        self.stalls.extend(state.run.stalls.begin_phase(phase));
     }
 }
 
 async fn follow_plan(
-    mut stage: Stage,
-    mut course: Course,
+    mut state: RunState,
+    mut progress: RunProgress,
     host: Option<Rc<HostWatch>>,
-) -> (Course, Result<(), RunError>) {
-    stage.expect_rows();
+) -> (RunProgress, Result<(), RunError>) {
+    state.expect_rows();
     let sampler = Rc::new(Sampler::new(
-        stage.spec.clone(),
-        stage.setting.clone(),
-        stage.backends.clone(),
+        state.spec.clone(),
+        state.run.clone(),
+        state.backends.clone(),
         host,
     ));
     // The sampler has no end of its own; it goes with the executor.
-    drop(stage.setting.handle.spawn(sampler.clone().beat()));
-    let spec = stage.spec.clone();
+    drop(state.run.handle.spawn(sampler.clone().beat()));
+    let spec = state.spec.clone();
     let mut ended = Ok(());
     for (number, phase) in spec.phases.iter().enumerate() {
-        ended = follow_phase(&mut stage, &sampler, &mut course, number, phase).await;
+        ended = follow_phase(&mut state, &sampler, &mut progress, number, phase).await;
         if ended.is_err() {
             break;
         }
@@ -192,31 +196,31 @@ async fn follow_plan(
         } else {
             Level::Error
         };
-        stage.setting.tell(level, "run_ended_early", error.to_string());
-        close_after_failure(&mut stage, &sampler, &mut course).await;
+        state.run.report(level, "run_ended_early", error.to_string());
+        close_after_failure(&mut state, &sampler, &mut progress).await;
     }
     let last = spec.phases.len() as u32;
-    course.begin_phase(&stage, last);
-    (course, ended)
+    progress.begin_phase(&state, last);
+    (progress, ended)
 }
 
 async fn follow_phase(
-    stage: &mut Stage,
+    state: &mut RunState,
     sampler: &Sampler,
-    course: &mut Course,
+    progress: &mut RunProgress,
     number: usize,
     phase: &PhaseSpec,
 ) -> Result<(), RunError> {
-    let outside = stage.setting.clone();
+    let outside = state.run.clone();
     let kind = phase.action.name();
-    let hung_after_ms = stage.spec.hung_after_ms;
+    let hung_after_ms = state.spec.hung_after_ms;
     let acting = async {
         // Sessions that this phase does not want finish in the phase before, where they belong.
-        stage.set_load(&phase.name, &stay(stage, phase)).await?;
-        enter_phase(stage, sampler, course, number, phase);
-        stage.note_idle_loads();
-        stage.set_load(&phase.name, &phase.workloads).await?;
-        phase::act(stage, sampler, &phase.name, phase.action).await
+        state.set_load(&phase.name, &stay(state, phase)).await?;
+        enter_phase(state, sampler, progress, number, phase);
+        state.note_idle_loads();
+        state.set_load(&phase.name, &phase.workloads).await?;
+        phase::act(state, sampler, &phase.name, phase.action).await
     };
     let acted = unless_stuck(&outside, hung_after_ms, Waits::UntilStopped, acting).await;
     let result = acted.unwrap_or(Err(RunError::Stuck));
@@ -226,32 +230,38 @@ async fn follow_phase(
         Ok(found) => (found, Ok(())),
         Err(error) => (PhaseResult::default(), Err(error)),
     };
-    finish_phase(course, stage, phase, complete, found);
-    stage
-        .setting
-        .tell(Level::Info, "phase_ended", format!("{kind} ended"));
-    stage.setting = outside;
+    finish_phase(progress, state, phase, complete, found);
+    state
+        .run
+        .report(Level::Info, "phase_ended", format!("{kind} ended"));
+    state.run = outside;
     ended
 }
 
 /// The workloads that run now and that the next phase wants too.
-fn stay(stage: &Stage, phase: &PhaseSpec) -> Vec<String> {
-    let running = stage
+fn stay(state: &RunState, phase: &PhaseSpec) -> Vec<String> {
+    let running = state
         .loads
         .iter()
-        .map(|load| stage.spec.workloads[load.workload].name.clone());
+        .map(|load| state.spec.workloads[load.workload].name.clone());
     running.filter(|name| phase.workloads.contains(name)).collect()
 }
 
-fn enter_phase(stage: &mut Stage, sampler: &Sampler, course: &mut Course, number: usize, phase: &PhaseSpec) {
+fn enter_phase(
+    state: &mut RunState,
+    sampler: &Sampler,
+    progress: &mut RunProgress,
+    number: usize,
+    phase: &PhaseSpec,
+) {
     sampler.close_sample();
-    course.begin_phase(stage, number as u32);
-    if let Some(array) = &course.array {
+    progress.begin_phase(state, number as u32);
+    if let Some(array) = &progress.array {
         array.begin(&phase.action);
     }
-    let anchor: Anchor = stage.setting.clock().anchor().into();
-    course.anchors.push(anchor);
-    course.phases.push(PhaseOutcome {
+    let anchor: Anchor = state.run.clock().anchor().into();
+    progress.anchors.push(anchor);
+    progress.phases.push(PhaseOutcome {
         name: phase.name.clone(),
         kind: phase.action.name(),
         start_ns: anchor.monotonic_ns,
@@ -259,61 +269,67 @@ fn enter_phase(stage: &mut Stage, sampler: &Sampler, course: &mut Course, number
         complete: false,
         result: PhaseResult::default(),
     });
-    stage.setting = stage.setting.in_phase(&phase.name);
-    stage.setting.tell(
+    state.run = state.run.in_phase(&phase.name);
+    state.run.report(
         Level::Info,
         "phase_started",
         format!("{} started", phase.action.name()),
     );
 }
 
-fn finish_phase(course: &mut Course, stage: &Stage, phase: &PhaseSpec, complete: bool, found: PhaseResult) {
-    if let Some(outcome) = course
+fn finish_phase(
+    progress: &mut RunProgress,
+    state: &RunState,
+    phase: &PhaseSpec,
+    complete: bool,
+    found: PhaseResult,
+) {
+    if let Some(outcome) = progress
         .phases
         .last_mut()
         .filter(|outcome| outcome.name == phase.name)
     {
-        outcome.end_ns = stage.setting.handle.now();
+        outcome.end_ns = state.run.handle.now();
         outcome.complete = complete;
         outcome.result = found;
-        outcome.result.array = course.array.as_ref().map(|array| array.report());
+        outcome.result.array = progress.array.as_ref().map(|array| array.report());
     }
 }
 
-/// Sends the sessions home and closes what is open, as far as the disk lets us; the first error stays the one reported.
-async fn close_after_failure(stage: &mut Stage, sampler: &Sampler, course: &mut Course) {
-    let (setting, hung_after_ms) = (stage.setting.clone(), stage.spec.hung_after_ms);
-    let leaving = stage.set_load("stop", &[]);
-    match unless_stuck(&setting, hung_after_ms, Waits::WhileAnswered, leaving).await {
+/// Stops all sessions and closes what is open, as far as the disk allows; the first error stays the one reported.
+async fn close_after_failure(state: &mut RunState, sampler: &Sampler, progress: &mut RunProgress) {
+    let (run, hung_after_ms) = (state.run.clone(), state.spec.hung_after_ms);
+    let leaving = state.set_load("stop", &[]);
+    match unless_stuck(&run, hung_after_ms, Waits::WhileAnswered, leaving).await {
         Some(Ok(())) => {}
-        Some(Err(error)) => setting.tell(Level::Error, "session_failed", error.to_string()),
-        None => return tell_left_open(&setting),
+        Some(Err(error)) => run.report(Level::Error, "session_failed", error.to_string()),
+        None => return report_left_open(&run),
     }
-    if stage.backends.borrow().is_empty() {
+    if state.backends.borrow().is_empty() {
         return;
     }
-    let databases = stage.databases();
+    let databases = state.databases();
     let closing = PhaseSpec {
         name: "stop after early end".into(),
         action: PhaseAction::Stop {},
         workloads: Vec::new(),
     };
-    let number = stage.spec.phases.len();
-    enter_phase(stage, sampler, course, number, &closing);
-    let closed = phase::act(stage, sampler, &closing.name, closing.action);
-    let closed = unless_stuck(&setting, hung_after_ms, Waits::WhileAnswered, closed).await;
+    let number = state.spec.phases.len();
+    enter_phase(state, sampler, progress, number, &closing);
+    let closed = phase::act(state, sampler, &closing.name, closing.action);
+    let closed = unless_stuck(&run, hung_after_ms, Waits::WhileAnswered, closed).await;
     sampler.close_sample();
     if closed.is_none() {
-        tell_left_open(&setting);
+        report_left_open(&run);
     }
     let found = PhaseResult {
         databases,
         ..PhaseResult::default()
     };
-    finish_phase(course, stage, &closing, matches!(closed, Some(Ok(_))), found);
+    finish_phase(progress, state, &closing, matches!(closed, Some(Ok(_))), found);
 }
 
-fn tell_left_open(setting: &Setting) {
+fn report_left_open(run: &RunContext) {
     let text = "an I/O does not return; the databases are left open, and the next run recovers them";
-    setting.tell(Level::Error, "left_open", text.into());
+    run.report(Level::Error, "left_open", text.into());
 }

@@ -1,4 +1,4 @@
-//! Closes a sample at a fixed beat and at every phase boundary, and adds the levels that nobody records: cache, queue,
+//! Closes a sample at a fixed beat and at every phase boundary, and adds the levels that no event records: cache, queue,
 //! database length, how busy the load generator itself is. What the disk did is taken from the recorded disk, the one
 //! place where disk latency is measured.
 
@@ -9,16 +9,16 @@ use std::rc::Rc;
 use plimsoll_io::{NANOS_PER_MILLISECOND, Nanos, PendingIo, Purpose};
 
 use crate::backend::OpenBackends;
+use crate::context::RunContext;
 use crate::events::Level;
 use crate::host::HostWatch;
 use crate::recorder::{Key, key_of};
-use crate::setting::Setting;
 use crate::spec::{InstanceSpec, RunSpec};
 
 /// See the module text.
 pub struct Sampler {
     spec: Rc<RunSpec>,
-    setting: Setting,
+    run: RunContext,
     backends: OpenBackends,
     /// Absent in virtual time, which no machine has.
     host: Option<Rc<HostWatch>>,
@@ -39,19 +39,19 @@ impl Sampler {
     /// A sampler whose first sample begins now.
     pub fn new(
         spec: Rc<RunSpec>,
-        setting: Setting,
+        run: RunContext,
         backends: OpenBackends,
         host: Option<Rc<HostWatch>>,
     ) -> Sampler {
         let before = Before {
-            time: setting.handle.now(),
+            time: run.handle.now(),
             page_fault_stalls: vec![0; spec.instances.len()],
             handing_over_rows: rows_of(&spec),
             hung_until: 0,
         };
         Sampler {
             spec,
-            setting,
+            run,
             backends,
             host,
             before: RefCell::new(before),
@@ -61,19 +61,19 @@ impl Sampler {
     /// Samples at every beat for ever. The beat is kept even when one sample is late.
     pub async fn beat(self: Rc<Self>) {
         let interval = self.spec.sample_interval_ms * NANOS_PER_MILLISECOND;
-        let mut next = self.setting.handle.now() + interval;
+        let mut next = self.run.handle.now() + interval;
         loop {
-            self.setting.handle.sleep_until(next).await;
+            self.run.handle.sleep_until(next).await;
             self.close_sample();
             self.report_hung();
-            let now = self.setting.handle.now();
+            let now = self.run.handle.now();
             next += interval * ((now - next) / interval + 1);
         }
     }
 
     /// Closes the running sample. Nothing is sent for an empty interval.
     pub fn close_sample(&self) {
-        let now = self.setting.handle.now();
+        let now = self.run.handle.now();
         let interval_ns = now - self.before.borrow().time;
         if interval_ns == 0 {
             return;
@@ -82,17 +82,17 @@ impl Sampler {
         self.note_instances();
         self.note_executor(interval_ns);
         if let Some(host) = &self.host {
-            host.note(&self.setting.recorder, interval_ns);
+            host.note(&self.run.recorder, interval_ns);
         }
-        self.setting.stalls.close_sample();
+        self.run.stalls.close_sample();
         self.before.borrow_mut().time = now;
-        let rows = self.setting.recorder.take_sample(now);
+        let rows = self.run.recorder.take_sample(now);
         // A caller that no longer listens has its reasons; the outcome is still returned to it.
-        drop(self.setting.output.samples.send(rows));
+        drop(self.run.output.samples.send(rows));
     }
 
     fn note_instances(&self) {
-        let recorder = &self.setting.recorder;
+        let recorder = &self.run.recorder;
         let mut before = self.before.borrow_mut();
         for (number, backend) in self.backends.borrow().iter().enumerate() {
             let levels = backend.levels();
@@ -109,7 +109,7 @@ impl Sampler {
                 recorder.set_level(key, database.size_bytes as f64);
             }
         }
-        let pending = self.setting.disk.in_flight_longer_than(0);
+        let pending = self.run.disk.in_flight_longer_than(0);
         for number in 0..self.spec.instances.len() {
             let in_flight = pending
                 .iter()
@@ -120,9 +120,9 @@ impl Sampler {
     }
 
     fn note_disk(&self) {
-        let recorder = &self.setting.recorder;
+        let recorder = &self.run.recorder;
         let mut handing_over_ns = self.before.borrow().handing_over_rows.clone();
-        for (series_key, series) in self.setting.disk.take_interval().series {
+        for (series_key, series) in self.run.disk.take_interval().series {
             let key = key_of(&series_key);
             recorder.merge(key, &series.latency, series.bytes);
             if matches!(series_key.purpose, Purpose::DatabaseRead | Purpose::LogWrite) {
@@ -135,8 +135,8 @@ impl Sampler {
     }
 
     fn note_executor(&self, interval_ns: Nanos) {
-        let statistics = self.setting.handle.take_statistics();
-        let recorder = &self.setting.recorder;
+        let statistics = self.run.handle.take_statistics();
+        let recorder = &self.run.recorder;
         recorder.merge(Key::new(0, 0, "reap_gap"), &statistics.reap_gap, 0);
         let busy = statistics.busy_ns as f64 / interval_ns as f64;
         recorder.set_level(Key::new(0, 0, "executor_busy"), busy);
@@ -144,22 +144,22 @@ impl Sampler {
 
     /// Reports operations that have been at the disk for too long, each once.
     fn report_hung(&self) {
-        let patience_ns = self.spec.hung_after_ms * NANOS_PER_MILLISECOND;
-        let deadline = self.setting.handle.now().saturating_sub(patience_ns);
+        let timeout_ns = self.spec.hung_after_ms * NANOS_PER_MILLISECOND;
+        let deadline = self.run.handle.now().saturating_sub(timeout_ns);
         let looked_until = std::mem::replace(&mut self.before.borrow_mut().hung_until, deadline);
-        for io in self.setting.disk.in_flight_longer_than(patience_ns) {
+        for io in self.run.disk.in_flight_longer_than(timeout_ns) {
             if io.submitted < looked_until {
                 continue;
             }
-            self.setting.recorder.count(
+            self.run.recorder.count(
                 Key {
                     metric: hung_metric(),
                     ..key_of(&io.key)
                 },
                 1,
             );
-            self.setting
-                .tell(Level::Error, "hung_io", sentence_on(&io, self.spec.hung_after_ms));
+            self.run
+                .report(Level::Error, "hung_io", sentence_on(&io, self.spec.hung_after_ms));
         }
     }
 }

@@ -36,7 +36,7 @@ pub struct RunSpec {
     pub io_method: String,
     /// How writes are made durable: "faster", "dsync" or "fdatasync"; absent: whichever is faster on the device.
     pub durable_writes: Option<String>,
-    /// Reads and writes the run does at most in a second, to spare storage that others use too.
+    /// Reads and writes the run does at most in a second, to limit the load on storage that others use too.
     pub max_iops: Option<f64>,
     /// MiB the run reads and writes at most in a second.
     pub max_mib_per_s: Option<f64>,
@@ -98,11 +98,11 @@ pub struct InstanceSpec {
     pub backend: BackendKind,
     /// Directory of the databases.
     pub directory: PathBuf,
-    /// Whether databases may be there that their last run has not closed: whole ones are recovered, begun ones made anew.
+    /// Whether databases may be there that their last run has not closed: whole ones are recovered, begun ones are prepared again.
     pub unfinished: bool,
     /// Directory of log and checkpoint.
     pub log_directory: PathBuf,
-    /// Its share of a workload that works on several instances, beside theirs; absent: 1.
+    /// Its share of a workload that works on several instances, relative to theirs; absent: 1.
     pub weight: Option<f64>,
     /// Page size.
     pub page_bytes: u32,
@@ -485,7 +485,7 @@ impl RunSpec {
                 if let Some(shared) = load.instances.iter().find(|name| other.instances.contains(name)) {
                     return Err(format!(
                         "workload {} aims at database I/O, but {} works on instance {shared} at the same time in phase {} \
-                         and nobody could tell whose I/O it is; give them instances of their own",
+                         and their I/O could not be told apart; give them instances of their own",
                         load.name, other.name, phase.name
                     ));
                 }

@@ -73,7 +73,7 @@ impl Stall {
 }
 
 #[derive(Default)]
-struct Book {
+struct Entries {
     phase: u32,
     /// By instance and database, 0 for the log.
     remembered: BTreeMap<(u32, u32), VecDeque<IoStamps>>,
@@ -84,67 +84,68 @@ struct Book {
 }
 
 /// See the module text.
-pub struct StallBook {
+pub struct StallLog {
     /// Whether transactions of an instance wait for their page writes.
     waits_for_writes: Vec<bool>,
-    book: RefCell<Book>,
+    entries: RefCell<Entries>,
 }
 
-impl StallBook {
-    /// An empty book for a run.
-    pub fn new(spec: &RunSpec) -> StallBook {
+impl StallLog {
+    /// An empty log for a run.
+    pub fn new(spec: &RunSpec) -> StallLog {
         let raw = |kind: BackendKind| kind == BackendKind::RawFiles;
-        StallBook {
+        StallLog {
             waits_for_writes: spec
                 .instances
                 .iter()
                 .map(|instance| raw(instance.backend))
                 .collect(),
-            book: RefCell::default(),
+            entries: RefCell::default(),
         }
     }
 
     /// Looks at a finished transaction; cheap unless it is the longest of its sample so far.
     fn note(&self, instance: u32, database: u32, kind: Kind, stamps: [Nanos; 3]) {
         let [begun_ns, commit_begun_ns, finished_ns] = stamps;
-        let mut book = self.book.borrow_mut();
-        let longest = book.sample.get(&instance).map_or(0, Stall::length_ns);
+        let mut entries = self.entries.borrow_mut();
+        let longest = entries.sample.get(&instance).map_or(0, Stall::length_ns);
         if finished_ns - begun_ns <= longest {
             return;
         }
         let stall = Stall {
-            phase: book.phase,
+            phase: entries.phase,
             instance,
             database,
             operation: kind.name(),
             begun_ns,
             commit_begun_ns,
             finished_ns,
-            page_io: book.covering((instance, database), begun_ns, commit_begun_ns),
-            log_io: book.covering((instance, 0), commit_begun_ns, finished_ns),
+            page_io: entries.covering((instance, database), begun_ns, commit_begun_ns),
+            log_io: entries.covering((instance, 0), commit_begun_ns, finished_ns),
         };
-        book.sample.insert(instance, stall);
+        entries.sample.insert(instance, stall);
     }
 
     /// Ends the running sample.
     pub fn close_sample(&self) {
-        let mut book = self.book.borrow_mut();
-        let ended = std::mem::take(&mut book.sample);
-        book.kept.extend(ended.into_values());
-        book.kept
+        let mut entries = self.entries.borrow_mut();
+        let ended = std::mem::take(&mut entries.sample);
+        entries.kept.extend(ended.into_values());
+        entries
+            .kept
             .sort_by_key(|stall| (std::cmp::Reverse(stall.length_ns()), stall.begun_ns));
-        book.kept.truncate(STALLS_MAX);
+        entries.kept.truncate(STALLS_MAX);
     }
 
     /// Begins a phase and returns the stalls of the one before, longest first; its last sample must have been closed.
     pub fn begin_phase(&self, phase: u32) -> Vec<Stall> {
-        let mut book = self.book.borrow_mut();
-        book.phase = phase;
-        std::mem::take(&mut book.kept)
+        let mut entries = self.entries.borrow_mut();
+        entries.phase = phase;
+        std::mem::take(&mut entries.kept)
     }
 }
 
-impl Book {
+impl Entries {
     fn covering(&self, place: (u32, u32), start: Nanos, end: Nanos) -> Option<IoStamps> {
         let remembered = self.remembered.get(&place)?;
         let longest = remembered.iter().max_by_key(|io| io.cover_ns(start, end))?;
@@ -152,7 +153,7 @@ impl Book {
     }
 }
 
-impl Observer for StallBook {
+impl Observer for StallLog {
     fn completed(&self, completed: &CompletedIo<'_>) {
         let (io, key) = (completed.io, &completed.io.key);
         let InstanceId(instance) = key.instance;
@@ -164,9 +165,9 @@ impl Observer for StallBook {
         if !counts {
             return;
         }
-        let mut book = self.book.borrow_mut();
+        let mut entries = self.entries.borrow_mut();
         let place = (u32::from(instance), u32::from(key.database));
-        let remembered = book.remembered.entry(place).or_default();
+        let remembered = entries.remembered.entry(place).or_default();
         if remembered.len() >= REMEMBERED_MAX {
             remembered.pop_front();
         }
@@ -183,7 +184,7 @@ impl Observer for StallBook {
 pub struct TransactionWatch {
     handle: Handle,
     recorder: Rc<Recorder>,
-    stalls: Rc<StallBook>,
+    stalls: Rc<StallLog>,
     instance: u32,
 }
 
@@ -192,7 +193,7 @@ impl TransactionWatch {
     pub fn new(
         handle: &Handle,
         recorder: &Rc<Recorder>,
-        stalls: &Rc<StallBook>,
+        stalls: &Rc<StallLog>,
         instance: u16,
     ) -> TransactionWatch {
         TransactionWatch {

@@ -18,9 +18,9 @@ pub struct Storage {
     pub processors: Processors,
 }
 
-/// Storage that can tell what it did in a phase.
+/// Storage that counts what it did in a phase.
 pub trait PhaseWatch {
-    /// A phase begins: count anew.
+    /// A phase begins: count from zero.
     fn begin(&self, phase: &PhaseAction);
     /// What was counted since.
     fn report(&self) -> ArrayReport;

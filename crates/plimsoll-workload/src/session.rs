@@ -1,4 +1,4 @@
-//! One session: a customer that does one transaction after the other and thinks in between.
+//! One session: it does one transaction after the other and thinks in between.
 //!
 //! Think time follows the published model of sluggish sessions: after a transaction that took `t`, the session waits
 //! `sluggish * t`, so its share of busy time is `1 / (1 + sluggish)`. Zero is full speed.

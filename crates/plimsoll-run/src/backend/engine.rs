@@ -32,9 +32,9 @@ use crate::RunError;
 use crate::backend::InstanceLevels;
 use crate::backend::existing::{self, Existing};
 use crate::backend::jobs::Jobs;
+use crate::context::RunContext;
 use crate::events::Level;
 use crate::outcome::{ChecksumReport, DatabaseState, RecoveryResult};
-use crate::setting::Setting;
 use crate::spec::{DatabaseSpec, InstanceSpec};
 use crate::stalls::TransactionWatch;
 
@@ -74,27 +74,27 @@ impl EngineInstance {
     /// # Errors
     /// What the disk or the engine reports.
     pub async fn open(
-        setting: &Setting,
+        run: &RunContext,
         number: u16,
         spec: &InstanceSpec,
     ) -> Result<EngineInstance, RunError> {
         let mut databases = Vec::new();
         for (position, database) in spec.databases.iter().enumerate() {
-            databases.push(open_database(setting, number, position, spec, database).await?);
+            databases.push(open_database(run, number, position, spec, database).await?);
         }
         let mut random = Random::from_seed(spec.databases[0].seed).child("instance");
-        let opening = setting.handle.now();
+        let opening = run.handle.now();
         let opened = Instance::open(
-            setting.files.clone(),
-            setting.handle.clone(),
+            run.files.clone(),
+            run.handle.clone(),
             options_of(number, spec)?,
             &mut random,
         );
         let (instance, recovery) = opened.await.map_err(run_error)?;
-        let seconds = (setting.handle.now() - opening) as f64 / NANOS_PER_SECOND as f64;
+        let seconds = (run.handle.now() - opening) as f64 / NANOS_PER_SECOND as f64;
         let recovered = recovery_result(number, &recovery, seconds);
         if let Some(found) = &recovered {
-            setting.tell(
+            run.report(
                 Level::Warning,
                 "recovered",
                 format!(
@@ -112,7 +112,7 @@ impl EngineInstance {
         let limits = instance.store().cache.limits();
         let mebibytes =
             |pages: usize| format!("{:.1}", pages as f64 * f64::from(spec.page_bytes) / 1048576.0);
-        setting.tell(
+        run.report(
             Level::Info,
             "cache_limits",
             format!(
@@ -125,10 +125,10 @@ impl EngineInstance {
             ),
         );
         Ok(EngineInstance {
-            jobs: Jobs::start(setting, &instance, spec),
+            jobs: Jobs::start(run, &instance, spec),
             instance,
             databases,
-            watch: TransactionWatch::new(&setting.handle, &setting.recorder, &setting.stalls, number),
+            watch: TransactionWatch::new(&run.handle, &run.recorder, &run.stalls, number),
             recovery: recovered,
             page_bytes: u64::from(spec.page_bytes),
             cache_limit_bytes: limits.frames_max as u64 * u64::from(spec.page_bytes),
@@ -380,7 +380,7 @@ pub fn prepared_database(instance: &InstanceSpec, position: usize) -> Result<Pre
 }
 
 async fn open_database(
-    setting: &Setting,
+    run: &RunContext,
     number: u16,
     position: usize,
     instance: &InstanceSpec,
@@ -395,10 +395,10 @@ async fn open_database(
         intended: None,
     };
     let found = match spec.existing_records {
-        Some(_) => existing::check(setting, &path, &prepared, context)
+        Some(_) => existing::check(run, &path, &prepared, context)
             .await
             .map(|()| Existing::Whole)?,
-        None if instance.unfinished => existing::examine(setting, &path, &prepared, context).await?,
+        None if instance.unfinished => existing::examine(run, &path, &prepared, context).await?,
         None => Existing::Absent,
     };
     if found == Existing::Absent {
@@ -406,13 +406,13 @@ async fn open_database(
             context,
             ..WriteOptions::default()
         };
-        let write = write_database(&setting.files, &setting.handle, &path, &prepared, &options);
-        let report = until_stop(setting, write).await?.map_err(|error| match error {
+        let write = write_database(&run.files, &run.handle, &path, &prepared, &options);
+        let report = until_stop(run, write).await?.map_err(|error| match error {
             PrepareError::Disk(error) => RunError::Disk(error),
             PrepareError::Blocks { .. } => RunError::Spec(error.to_string()),
         })?;
         let seconds = report.elapsed_ns as f64 / 1e9;
-        setting.tell(
+        run.report(
             Level::Info,
             "prepared",
             format!(
@@ -423,7 +423,7 @@ async fn open_database(
             ),
         );
     }
-    let place = place_of_table(setting, &path).await?;
+    let place = place_of_table(run, &path).await?;
     Ok(EngineDatabase {
         records_before: spec.existing_records.unwrap_or(prepared.records()),
         prepared,
@@ -437,7 +437,7 @@ async fn open_database(
     })
 }
 
-/// After a run that was not closed nobody has noted how many records were ever inserted; the highest key there is tells it.
+/// After a run that was not closed the number of records ever inserted was not noted; the highest key gives it.
 async fn count_records(instance: &Instance, databases: &mut [EngineDatabase]) -> Result<(), EngineError> {
     for database in databases {
         let transaction = instance.begin();
@@ -452,20 +452,20 @@ async fn count_records(instance: &Instance, databases: &mut [EngineDatabase]) ->
 }
 
 /// Waits for a long piece of work, or gives it up when the run should stop.
-async fn until_stop<T>(setting: &Setting, work: impl Future<Output = T>) -> Result<T, RunError> {
+async fn until_stop<T>(run: &RunContext, work: impl Future<Output = T>) -> Result<T, RunError> {
     let done = Cell::new(None);
     let working = async { done.set(Some(work.await)) };
     let watching = async {
         // Ends only when the run should stop.
-        while setting.sleep_until(u64::MAX).await.is_ok() {}
+        while run.sleep_until(u64::MAX).await.is_ok() {}
     };
     plimsoll_io::either(working, watching).await;
     done.into_inner().ok_or(RunError::Stopped)
 }
 
 /// Asks the database's own catalog where the table lies, so that a file that is something else is noticed here.
-async fn place_of_table(setting: &Setting, path: &std::path::Path) -> Result<Place, RunError> {
-    let reader = DatabaseReader::open(&setting.files, &setting.handle, path, WhenDirty::Read).await;
+async fn place_of_table(run: &RunContext, path: &std::path::Path) -> Result<Place, RunError> {
+    let reader = DatabaseReader::open(&run.files, &run.handle, path, WhenDirty::Read).await;
     let reader = reader.map_err(|error| RunError::Corruption(error.to_string()))?;
     let table = reader.table(TABLE_NAME).ok_or_else(|| {
         RunError::Corruption(format!(
@@ -526,7 +526,7 @@ pub fn run_error(error: EngineError) -> RunError {
 /// # Errors
 /// When the file cannot be read at all, or a wish to stop.
 pub async fn checksum(
-    setting: &Setting,
+    run: &RunContext,
     position: usize,
     instance: &InstanceSpec,
     read_bytes: u32,
@@ -540,19 +540,19 @@ pub async fn checksum(
         ..VerifyOptions::default()
     };
     let paths = [path.clone()];
-    let work = verify(&setting.files, &setting.handle, &paths, &options);
-    let mut report = until_stop(setting, work).await?;
+    let work = verify(&run.files, &run.handle, &paths, &options);
+    let mut report = until_stop(run, work).await?;
     let file = report.files.remove(0);
     if let Some(error) = file.error {
         return Err(RunError::Corruption(error));
     }
     for finding in &file.findings {
         let text = format!("{}: page {}: {:?}", path.display(), finding.page, finding.class);
-        setting.tell(Level::Error, "bad_pages", text);
+        run.report(Level::Error, "bad_pages", text);
     }
     for reason in &file.reasons {
         let text = format!("{}: {reason}", path.display());
-        setting.tell(Level::Error, "bad_pages", text);
+        run.report(Level::Error, "bad_pages", text);
     }
     let headers_bad = file.headers.iter().filter(|check| **check == HeaderCheck::Bad);
     let beside_pages = headers_bad.count() as u64 + file.pages_missing + file.blank_in_use;

@@ -11,8 +11,8 @@ use plimsoll_io::{Context, DiskErrorKind, OpenMode, is_zero};
 use plimsoll_prepare::PreparedDatabase;
 
 use crate::RunError;
+use crate::context::RunContext;
 use crate::events::Level;
-use crate::setting::Setting;
 
 /// See the module text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,24 +28,22 @@ pub enum Existing {
 /// # Errors
 /// When it is another database, when its headers are damaged, or what the disk reports.
 pub async fn examine(
-    setting: &Setting,
+    run: &RunContext,
     path: &Path,
     wanted: &PreparedDatabase,
     context: Context,
 ) -> Result<Existing, RunError> {
-    match peek_header(&setting.files, path, context).await {
-        Ok(_) => check(setting, path, wanted, context)
-            .await
-            .map(|()| Existing::Whole),
+    match peek_header(&run.files, path, context).await {
+        Ok(_) => check(run, path, wanted, context).await.map(|()| Existing::Whole),
         Err(EngineError::Disk(error)) if error.kind == DiskErrorKind::NotFound => Ok(Existing::Absent),
         Err(EngineError::BadHeader { why, .. }) => {
-            if !begins_blank(setting, path, context).await? {
+            if !begins_blank(run, path, context).await? {
                 return Err(RunError::Corruption(format!(
                     "{} has no sound header: {why}; keep it if you want to know why, then run `plimsoll clean`",
                     path.display()
                 )));
             }
-            discard(setting, path, context).await?;
+            discard(run, path, context).await?;
             Ok(Existing::Absent)
         }
         Err(error) => Err(super::engine::run_error(error)),
@@ -57,12 +55,12 @@ pub async fn examine(
 /// # Errors
 /// [`RunError::Spec`] with what is different, or what the disk reports.
 pub async fn check(
-    setting: &Setting,
+    run: &RunContext,
     path: &Path,
     wanted: &PreparedDatabase,
     context: Context,
 ) -> Result<(), RunError> {
-    let header = peek_header(&setting.files, path, context)
+    let header = peek_header(&run.files, path, context)
         .await
         .map_err(super::engine::run_error)?;
     let different = |what: String| {
@@ -83,9 +81,9 @@ pub async fn check(
     }
 }
 
-async fn begins_blank(setting: &Setting, path: &Path, context: Context) -> Result<bool, RunError> {
+async fn begins_blank(run: &RunContext, path: &Path, context: Context) -> Result<bool, RunError> {
     const LOOKED_AT_BYTES: u64 = 8192;
-    let file = setting.files.open(path, OpenMode::Read, context).await?;
+    let file = run.files.open(path, OpenMode::Read, context).await?;
     let alignment = u64::from(file.opened().alignment_bytes.max(1));
     let length = file.opened().length_bytes.min(LOOKED_AT_BYTES) / alignment * alignment;
     let blank = match length {
@@ -100,8 +98,8 @@ async fn begins_blank(setting: &Setting, path: &Path, context: Context) -> Resul
 }
 
 /// A device cannot be deleted, and need not be: what lies on it is taken for nothing.
-async fn discard(setting: &Setting, path: &Path, context: Context) -> Result<(), RunError> {
-    let deleted = setting.files.delete(path, context).await;
+async fn discard(run: &RunContext, path: &Path, context: Context) -> Result<(), RunError> {
+    let deleted = run.files.delete(path, context).await;
     deleted.or_else(|error| match error.kind {
         DiskErrorKind::Unsupported => Ok(()),
         _ => Err(error),
@@ -110,6 +108,6 @@ async fn discard(setting: &Setting, path: &Path, context: Context) -> Result<(),
         "{}: an earlier preparation was not finished; it is made anew",
         path.display()
     );
-    setting.tell(Level::Warning, "prepared_anew", text);
+    run.report(Level::Warning, "prepared_anew", text);
     Ok(())
 }

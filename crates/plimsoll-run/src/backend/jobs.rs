@@ -1,4 +1,4 @@
-//! What an engine instance does beside the transactions while it is open: maintenance of each database, and the reading
+//! What an engine instance does besides the transactions while it is open: maintenance of each database, and the reading
 //! back of its log for each further copy. An error of a job ends the run as an error of a session does.
 
 use std::rc::Rc;
@@ -9,13 +9,13 @@ use plimsoll_engine::jobs::maintenance::{MaintenanceOptions, MaintenanceProgress
 use plimsoll_engine::jobs::replication::{ReplicationProgress, replicate};
 use plimsoll_io::{JoinHandle, NANOS_PER_MILLISECOND};
 
+use crate::context::RunContext;
 use crate::events::Level;
-use crate::setting::Setting;
 use crate::spec::InstanceSpec;
 
 /// The running jobs of one instance.
 pub struct Jobs {
-    setting: Setting,
+    run: RunContext,
     maintenance: Vec<Rc<MaintenanceProgress>>,
     replication: Vec<Rc<ReplicationProgress>>,
     tasks: Vec<JoinHandle<Result<(), EngineError>>>,
@@ -23,9 +23,9 @@ pub struct Jobs {
 
 impl Jobs {
     /// Starts what the spec wants.
-    pub fn start(setting: &Setting, instance: &Rc<Instance>, spec: &InstanceSpec) -> Jobs {
+    pub fn start(run: &RunContext, instance: &Rc<Instance>, spec: &InstanceSpec) -> Jobs {
         let mut jobs = Jobs {
-            setting: setting.clone(),
+            run: run.clone(),
             maintenance: Vec::new(),
             replication: Vec::new(),
             tasks: Vec::new(),
@@ -39,14 +39,14 @@ impl Jobs {
                 let progress = Rc::new(MaintenanceProgress::default());
                 jobs.maintenance.push(progress.clone());
                 let work = maintain(instance.clone(), database, options, progress);
-                jobs.tasks.push(setting.handle.spawn(work));
+                jobs.tasks.push(run.handle.spawn(work));
             }
         }
         for copy in 2..=spec.copies_count {
             let progress = Rc::new(ReplicationProgress::default());
             jobs.replication.push(progress.clone());
             let work = replicate(instance.clone(), copy, progress);
-            jobs.tasks.push(setting.handle.spawn(work));
+            jobs.tasks.push(run.handle.spawn(work));
         }
         jobs
     }
@@ -71,7 +71,7 @@ impl Jobs {
         for (position, progress) in self.maintenance.iter().enumerate() {
             for (page, damage) in progress.damaged.borrow().iter() {
                 let text = format!("maintenance of database {}: page {page}: {damage}", position + 1);
-                self.setting.tell(Level::Error, "bad_pages", text);
+                self.run.report(Level::Error, "bad_pages", text);
             }
             let text = format!(
                 "maintenance of database {}: {} pages checked, {} whole passes",
@@ -79,7 +79,7 @@ impl Jobs {
                 progress.pages_checked.get(),
                 progress.passes.get()
             );
-            self.setting.tell(Level::Info, "maintenance_ended", text);
+            self.run.report(Level::Info, "maintenance_ended", text);
         }
         first_error.map_or(Ok(()), Err)
     }

@@ -17,9 +17,9 @@ use plimsoll_io::{Buffer, Context, Durability, File, Files, InstanceId, OpenMode
 use plimsoll_workload::{Commit, Kind, Operation, Result as OperationResult};
 
 use crate::RunError;
+use crate::context::RunContext;
 use crate::events::Level;
 use crate::outcome::{ChecksumReport, DatabaseState};
-use crate::setting::Setting;
 use crate::spec::{DatabaseSpec, InstanceSpec};
 use crate::stalls::TransactionWatch;
 
@@ -37,7 +37,7 @@ struct RawDatabase {
     pages_count: u64,
     records_ever: u64,
     inserts: Cell<u64>,
-    /// Pages somebody is writing: a second writer would tear them.
+    /// Pages that are being written: a second writer would tear them.
     busy: RefCell<BTreeSet<u64>>,
 }
 
@@ -58,20 +58,20 @@ impl RawFiles {
     ///
     /// # Errors
     /// What the disk reports.
-    pub async fn open(setting: &Setting, number: u16, spec: &InstanceSpec) -> Result<RawFiles, RunError> {
+    pub async fn open(run: &RunContext, number: u16, spec: &InstanceSpec) -> Result<RawFiles, RunError> {
         let mut databases = Vec::new();
         for (position, database) in spec.databases.iter().enumerate() {
-            databases.push(RawDatabase::open(setting, number, position, spec, database).await?);
+            databases.push(RawDatabase::open(run, number, position, spec, database).await?);
         }
         let log_path = spec.log_directory.join("raw.log");
         let context = context(number, 0, Purpose::LogFormat);
-        if spec.unfinished && setting.files.exists(&log_path, context).await? {
-            setting.files.delete(&log_path, context).await?;
+        if spec.unfinished && run.files.exists(&log_path, context).await? {
+            run.files.delete(&log_path, context).await?;
         }
-        let log = if setting.files.exists(&log_path, context).await? {
-            setting.files.open(&log_path, OpenMode::Write, context).await?
+        let log = if run.files.exists(&log_path, context).await? {
+            run.files.open(&log_path, OpenMode::Write, context).await?
         } else {
-            create_zeroed(&setting.files, &log_path, LOG_BYTES, context).await?
+            create_zeroed(&run.files, &log_path, LOG_BYTES, context).await?
         };
         let block = u64::from(log.opened().alignment_bytes.max(512));
         Ok(RawFiles {
@@ -81,7 +81,7 @@ impl RawFiles {
             log_block_bytes: block,
             log_bytes: LOG_BYTES / block * block,
             log_position: Cell::new(0),
-            watch: TransactionWatch::new(&setting.handle, &setting.recorder, &setting.stalls, number),
+            watch: TransactionWatch::new(&run.handle, &run.recorder, &run.stalls, number),
             log,
         })
     }
@@ -190,7 +190,7 @@ impl RawFiles {
 
 impl RawDatabase {
     async fn open(
-        setting: &Setting,
+        run: &RunContext,
         number: u16,
         position: usize,
         instance: &InstanceSpec,
@@ -201,17 +201,17 @@ impl RawDatabase {
         let pages_count = spec.size_bytes / page_bytes;
         let context = context(number, position as u8 + 1, Purpose::Prepare);
         if spec.existing_records.is_none() {
-            if instance.unfinished && setting.files.exists(&path, context).await? {
-                // Without a log nobody knows what raw files hold after a crash.
-                setting.files.delete(&path, context).await?;
+            if instance.unfinished && run.files.exists(&path, context).await? {
+                // Without a log it is not known what raw files hold after a crash.
+                run.files.delete(&path, context).await?;
                 let text = format!(
                     "{}: an earlier run did not close it; it is made anew",
                     path.display()
                 );
-                setting.tell(Level::Warning, "prepared_anew", text);
+                run.report(Level::Warning, "prepared_anew", text);
             }
             prepare(
-                setting,
+                run,
                 &path,
                 instance.page_bytes as usize,
                 pages_count,
@@ -220,7 +220,7 @@ impl RawDatabase {
             )
             .await?;
         }
-        let file = setting.files.open(&path, OpenMode::Write, context).await?;
+        let file = run.files.open(&path, OpenMode::Write, context).await?;
         if file.opened().length_bytes < pages_count * page_bytes {
             return Err(RunError::Corruption(format!(
                 "{} is shorter than it was prepared",
@@ -252,20 +252,20 @@ fn context(number: u16, database: u8, purpose: Purpose) -> Context {
 
 /// Writes every page once, so that no later write meets an unwritten extent.
 async fn prepare(
-    setting: &Setting,
+    run: &RunContext,
     path: &Path,
     page_bytes: usize,
     pages_count: u64,
     seed: u64,
     context: Context,
 ) -> Result<(), RunError> {
-    let file = setting.files.open(path, OpenMode::Create, context).await?;
+    let file = run.files.open(path, OpenMode::Create, context).await?;
     file.extend(pages_count * page_bytes as u64, context).await?;
     let per_write = (PREPARE_BYTES / page_bytes).max(1) as u64;
     let mut pending = std::collections::VecDeque::new();
     let mut page = 0;
     while page < pages_count {
-        setting.check_stop()?;
+        run.check_stop()?;
         let count = per_write.min(pages_count - page);
         let mut buffer = file.allocate(count as usize * page_bytes);
         for (index, bytes) in buffer.chunks_exact_mut(page_bytes).enumerate() {
@@ -276,14 +276,14 @@ async fn prepare(
         if pending.len() >= 8 {
             pending.pop_front().expect("it is not empty").await?;
         }
-        setting.handle.yield_now().await;
+        run.handle.yield_now().await;
     }
     for write in pending {
         write.await?;
     }
     file.sync(context).await?;
     file.close(context).await?;
-    sync_parent(&setting.files, path, context).await
+    sync_parent(&run.files, path, context).await
 }
 
 async fn create_zeroed(
@@ -363,7 +363,7 @@ fn verdict_on(bytes: &[u8], seed: u64, page: u64) -> PageVerdict {
 /// # Errors
 /// What the disk reports, or a wish to stop.
 pub async fn checksum(
-    setting: &Setting,
+    run: &RunContext,
     number: u16,
     position: usize,
     instance: &InstanceSpec,
@@ -373,7 +373,7 @@ pub async fn checksum(
     let spec = &instance.databases[position];
     let path = instance.database_path(position);
     let context = context(number, position as u8 + 1, Purpose::Checksum);
-    let file = setting.files.open(&path, OpenMode::Read, context).await?;
+    let file = run.files.open(&path, OpenMode::Read, context).await?;
     let page_bytes = instance.page_bytes as usize;
     let step = (read_bytes as usize / page_bytes).max(1) * page_bytes;
     let length = file.opened().length_bytes / page_bytes as u64 * page_bytes as u64;
@@ -384,7 +384,7 @@ pub async fn checksum(
     let mut pending = std::collections::VecDeque::new();
     let mut offset = 0;
     while offset < length || !pending.is_empty() {
-        setting.check_stop()?;
+        run.check_stop()?;
         while offset < length && pending.len() < reads_in_flight.max(1) as usize {
             let count = (step as u64).min(length - offset) as usize;
             pending.push_back((offset, file.read(offset, file.allocate(count), context)));
@@ -401,11 +401,11 @@ pub async fn checksum(
                 start / page_bytes as u64 + index as u64,
             ));
         }
-        setting.handle.yield_now().await;
+        run.handle.yield_now().await;
     }
     file.close(context).await?;
     if report.bad + report.wrong_page_number > 0 {
-        setting.tell(
+        run.report(
             Level::Error,
             "bad_pages",
             format!("{}: damaged pages found", report.path.display()),

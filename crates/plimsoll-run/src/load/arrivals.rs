@@ -1,7 +1,7 @@
 //! An open load: arrivals keep their schedule whatever the storage does. Each takes a free session of the run's one pool,
 //! or waits for one; either way its response time runs from the time it was due.
 //!
-//! Two delays are told apart. *Arrival lag* is the load generator's own: how late an arrival was noticed although nothing
+//! Two delays are kept apart. *Arrival lag* is the load generator's own: how late an arrival was noticed although nothing
 //! held it up. *Pool wait* is the storage's: every session was busy. The first one can make a result doubtful, the second
 //! one belongs to it.
 
@@ -28,7 +28,7 @@ pub struct Gate {
     rate_changes: Cell<u64>,
     paused: Cell<bool>,
     open_count: Cell<usize>,
-    gone_home: Notify,
+    one_is_done: Notify,
 }
 
 impl Gate {
@@ -40,7 +40,7 @@ impl Gate {
         spacing: SpacingSpec,
         random: &Random,
     ) -> Gate {
-        let now = shared.setting.handle.now();
+        let now = shared.run.handle.now();
         let arrivals = Arrivals::new(
             &random.child("arrivals"),
             spec.habits(),
@@ -55,7 +55,7 @@ impl Gate {
             rate_changes: Cell::new(0),
             paused: Cell::new(false),
             open_count: Cell::new(0),
-            gone_home: Notify::new(),
+            one_is_done: Notify::new(),
         }
     }
 
@@ -78,10 +78,10 @@ impl Gate {
     }
 
     fn handle(&self) -> &Handle {
-        &self.shared.setting.handle
+        &self.shared.run.handle
     }
 
-    /// Lets arrivals in until the load is no longer wanted, then waits until the last one has gone home.
+    /// Lets arrivals in until the load is no longer wanted, then waits until the last one is complete.
     ///
     /// # Errors
     /// The first error that a transaction met.
@@ -107,7 +107,7 @@ impl Gate {
             }
         }
         while self.open_count.get() > 0 {
-            self.gone_home.notified().await;
+            self.one_is_done.notified().await;
         }
         self.shared.failed.borrow().clone().map_or(Ok(()), Err)
     }
@@ -143,7 +143,7 @@ impl Gate {
                 gate.shared.fail(&error);
             }
             gate.open_count.set(gate.open_count.get() - 1);
-            gate.gone_home.notify_all();
+            gate.one_is_done.notify_all();
             drop(permit);
         });
         waited_until
@@ -151,7 +151,7 @@ impl Gate {
 
     async fn transaction(&self, place: LoadPlace, mut step: Step) -> Result<(), RunError> {
         loop {
-            self.shared.setting.processors.transaction(self.handle()).await;
+            self.shared.run.processors.transaction(self.handle()).await;
             let result = place.backend.execute(place.database, &step.operation).await?;
             let finished = self.handle().now();
             let response_ns = finished.saturating_sub(step.intended);
@@ -178,6 +178,6 @@ impl Gate {
 
     fn record(&self, metric: &str, latency_ns: Nanos) {
         let key = Key::new(0, 0, metric).of_workload(self.shared.workload);
-        self.shared.setting.recorder.record(key, latency_ns);
+        self.shared.run.recorder.record(key, latency_ns);
     }
 }

@@ -33,26 +33,26 @@ pub fn start(
         };
         for session in 0..count {
             let name = format!("group {group} session {session}");
-            let customer = Customer {
+            let customer = SessionTask {
                 session: Session::new(random.child(&name), spec.habits(), spec.sluggish),
                 choice: random.child(&format!("{name} place")),
                 places: places.clone(),
                 shared: shared.clone(),
             };
-            tasks.push(shared.setting.handle.spawn(customer.work()));
+            tasks.push(shared.run.handle.spawn(customer.work()));
         }
     }
     tasks
 }
 
-struct Customer {
+struct SessionTask {
     session: Session,
     choice: Random,
     places: Vec<LoadPlace>,
     shared: Rc<Shared>,
 }
 
-impl Customer {
+impl SessionTask {
     async fn work(mut self) -> Result<(), RunError> {
         let result = self.transactions().await;
         if let Err(error) = &result {
@@ -62,7 +62,7 @@ impl Customer {
     }
 
     async fn transactions(&mut self) -> Result<(), RunError> {
-        let handle = self.shared.setting.handle.clone();
+        let handle = self.shared.run.handle.clone();
         let mut previous: Option<Previous> = None;
         let mut place = self.draw_place();
         while self.shared.wanted() {
@@ -81,7 +81,7 @@ impl Customer {
             if !self.shared.wanted() {
                 break;
             }
-            self.shared.setting.processors.transaction(&handle).await;
+            self.shared.run.processors.transaction(&handle).await;
             let result = place.backend.execute(place.database, &step.operation).await?;
             let finished = handle.now();
             let response_ns = finished.saturating_sub(step.intended);

@@ -8,51 +8,51 @@ use plimsoll_io::NANOS_PER_SECOND;
 use crate::RunError;
 use crate::events::Level;
 use crate::outcome::{BackupResult, PhaseResult};
-use crate::stage::Stage;
+use crate::state::RunState;
 
 pub async fn act(
-    stage: &mut Stage,
+    state: &mut RunState,
     name: &str,
     read_bytes: u32,
     reads_in_flight: u32,
 ) -> Result<PhaseResult, RunError> {
-    stage.require_open(name)?;
+    state.require_open(name)?;
     let mut tasks = Vec::new();
-    let backends: Vec<_> = stage.backends.borrow().iter().map(Rc::clone).collect();
+    let backends: Vec<_> = state.backends.borrow().iter().map(Rc::clone).collect();
     for (number, backend) in backends.into_iter().enumerate() {
-        let engine = backend.engine(&stage.spec.instances[number].name)?;
-        for position in 0..stage.spec.instances[number].databases.len() {
-            let path = stage.spec.instances[number].database_path(position);
-            let (setting, backup) = (stage.setting.clone(), engine.backup(position, read_bytes)?);
+        let engine = backend.engine(&state.spec.instances[number].name)?;
+        for position in 0..state.spec.instances[number].databases.len() {
+            let path = state.spec.instances[number].database_path(position);
+            let (run, backup) = (state.run.clone(), engine.backup(position, read_bytes)?);
             let mut backup = backup.with_reads_outstanding(reads_in_flight as usize);
-            tasks.push(stage.setting.handle.spawn(async move {
-                let started = setting.handle.now();
+            tasks.push(state.run.handle.spawn(async move {
+                let started = run.handle.now();
                 let read = loop {
-                    match read_on(&setting, &mut backup).await {
+                    match read_on(&run, &mut backup).await {
                         Ok(true) => {}
                         Ok(false) => break backup.finish().await.map_err(crate::backend::run_error),
                         Err(error) => break Err(error),
                     }
                 };
                 let report = read?;
-                let seconds = (setting.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
+                let seconds = (run.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
                 let mib = report.bytes as f64 / f64::from(1 << 20);
                 let text = format!(
                     "{}: {mib:.0} MiB read in {seconds:.1} s and not kept",
                     path.display()
                 );
-                setting.tell(Level::Info, "backed_up", text);
+                run.report(Level::Info, "backed_up", text);
                 if report.corrected > 0 {
                     let text = format!(
                         "{}: {} pages have a flipped bit",
                         path.display(),
                         report.corrected
                     );
-                    setting.tell(Level::Error, "bad_pages", text);
+                    run.report(Level::Error, "bad_pages", text);
                 }
                 if report.header_copy_damaged {
                     let text = format!("{}: one copy of its header was damaged", path.display());
-                    setting.tell(Level::Error, "bad_pages", text);
+                    run.report(Level::Error, "bad_pages", text);
                 }
                 Ok(BackupResult {
                     instance: number as u32,
@@ -80,16 +80,16 @@ pub async fn act(
             }
         }
     }
-    stage.check_load()?;
-    result.databases = stage.databases();
+    state.check_load()?;
+    result.databases = state.databases();
     first_error.map_or(Ok(result), Err)
 }
 
 async fn read_on(
-    setting: &crate::setting::Setting,
+    run: &crate::context::RunContext,
     backup: &mut plimsoll_engine::jobs::backup::Backup,
 ) -> Result<bool, RunError> {
-    setting.check_stop()?;
+    run.check_stop()?;
     let chunk = backup.next_chunk().await.map_err(crate::backend::run_error)?;
     Ok(chunk.is_some())
 }

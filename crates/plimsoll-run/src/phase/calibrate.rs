@@ -12,7 +12,7 @@ use crate::load::Drive;
 use crate::outcome::Calibration;
 use crate::sampler::Sampler;
 use crate::spec::{LoadSpec, TargetIopsSpec};
-use crate::stage::Stage;
+use crate::state::RunState;
 use crate::step::StepCounts;
 
 /// Two windows agree when their I/O per transaction differs by no more than this share.
@@ -29,34 +29,34 @@ pub struct Follower {
 
 impl Follower {
     /// Looks for the first time after a second.
-    pub fn new(stage: &Stage, sampler: &Sampler) -> Follower {
-        if !stage.uncalibrated().is_empty() {
+    pub fn new(state: &RunState, sampler: &Sampler) -> Follower {
+        if !state.uncalibrated().is_empty() {
             sampler.close_sample();
-            stage.setting.recorder.mark_step();
+            state.run.recorder.mark_step();
         }
         Follower {
-            next_look: stage.setting.handle.now() + NANOS_PER_SECOND,
+            next_look: state.run.handle.now() + NANOS_PER_SECOND,
         }
     }
 
     /// Corrects the rates when it is time.
-    pub fn look(&mut self, stage: &Stage, sampler: &Sampler) {
-        let now = stage.setting.handle.now();
-        let waiting = stage.uncalibrated();
+    pub fn look(&mut self, state: &RunState, sampler: &Sampler) {
+        let now = state.run.handle.now();
+        let waiting = state.uncalibrated();
         if waiting.is_empty() || now < self.next_look {
             return;
         }
         self.next_look = now + NANOS_PER_SECOND;
         sampler.close_sample();
-        let figures = stage.setting.recorder.mark_step();
+        let figures = state.run.recorder.mark_step();
         for number in waiting {
-            let counts = StepCounts::of(&figures, number, &stage.instances_of(number));
+            let counts = StepCounts::of(&figures, number, &state.instances_of(number));
             if counts.transactions >= TRANSACTIONS_MIN
                 && let Some(ratio) = counts.io_per_transaction()
             {
-                stage
+                state
                     .load_of(number)
-                    .set_rate(target_of(stage, number).target_iops / ratio);
+                    .set_rate(target_of(state, number).target_iops / ratio);
             }
         }
     }
@@ -66,55 +66,55 @@ impl Follower {
 ///
 /// # Errors
 /// A wish to stop, or what a session met.
-pub async fn act(stage: &mut Stage, sampler: &Sampler) -> Result<Vec<Calibration>, RunError> {
-    let waiting = stage.uncalibrated();
+pub async fn act(state: &mut RunState, sampler: &Sampler) -> Result<Vec<Calibration>, RunError> {
+    let waiting = state.uncalibrated();
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
-    let windows = waiting.iter().map(|number| target_of(stage, *number).calibrate_s);
+    let windows = waiting.iter().map(|number| target_of(state, *number).calibrate_s);
     let window_ns = (windows.fold(0.0, f64::max) * NANOS_PER_SECOND as f64) as Nanos;
     let mut found = Vec::new();
     for number in waiting {
-        let calibration = calibrate(stage, sampler, number, window_ns).await?;
+        let calibration = calibrate(state, sampler, number, window_ns).await?;
         found.push(calibration);
     }
-    stage.setting.recorder.end_steps();
+    state.run.recorder.end_steps();
     Ok(found)
 }
 
 async fn calibrate(
-    stage: &mut Stage,
+    state: &mut RunState,
     sampler: &Sampler,
     number: usize,
     window_ns: Nanos,
 ) -> Result<Calibration, RunError> {
-    let target = target_of(stage, number);
-    let instances = stage.instances_of(number);
+    let target = target_of(state, number);
+    let instances = state.instances_of(number);
     let mut before: Option<f64> = None;
     let mut windows = 0;
     let (ratio, agreed) = loop {
         let mut counts = StepCounts::default();
         sampler.close_sample();
-        stage.setting.recorder.mark_step();
+        state.run.recorder.mark_step();
         while counts.io_per_transaction().is_none() || counts.transactions < TRANSACTIONS_MIN {
-            stage.load_for(window_ns).await?;
+            state.load_for(window_ns).await?;
             sampler.close_sample();
-            let figures = stage.setting.recorder.mark_step();
+            let figures = state.run.recorder.mark_step();
             counts = counts.and(StepCounts::of(&figures, number, &instances));
             if counts.transactions == 0 {
                 return Err(RunError::NothingArrives {
-                    workload: stage.spec.workloads[number].name.clone(),
+                    workload: state.spec.workloads[number].name.clone(),
                 });
             }
             if counts.reads + counts.writes == 0 {
                 return Err(RunError::NoDatabaseIo {
-                    workload: stage.spec.workloads[number].name.clone(),
+                    workload: state.spec.workloads[number].name.clone(),
                 });
             }
         }
         windows += 1;
         let ratio = counts.io_per_transaction().unwrap_or(1.0);
-        stage.load_of(number).set_rate(target.target_iops / ratio);
+        state.load_of(number).set_rate(target.target_iops / ratio);
         let agreed = before.is_some_and(|before| (ratio - before).abs() <= AGREEMENT * before);
         if agreed || windows == WINDOWS_MAX {
             break (ratio, agreed);
@@ -123,37 +123,37 @@ async fn calibrate(
     };
     let per_s = target.target_iops / ratio;
     let spacing = target.spacing;
-    stage.drives.insert(number, Drive::Arrivals { per_s, spacing });
+    state.drives.insert(number, Drive::Arrivals { per_s, spacing });
     let calibration = Calibration {
-        workload: stage.spec.workloads[number].name.clone(),
+        workload: state.spec.workloads[number].name.clone(),
         target_iops: target.target_iops,
         io_per_transaction: ratio,
         transactions_per_s: per_s,
         windows_count: windows,
         agreed,
     };
-    tell(stage, &calibration);
+    report(state, &calibration);
     Ok(calibration)
 }
 
-fn tell(stage: &Stage, found: &Calibration) {
+fn report(state: &RunState, found: &Calibration) {
     let text = format!(
         "workload {}: a transaction makes {:.3} database I/O, so {:.2} transactions/s arrive from here on for {} IOPS",
         found.workload, found.io_per_transaction, found.transactions_per_s, found.target_iops
     );
     if found.agreed {
-        stage.setting.tell(Level::Info, "rate_fixed", text);
+        state.run.report(Level::Info, "rate_fixed", text);
     } else {
         let text = format!(
             "{text}; it was still changing after {} windows, so the target may be missed: warm up longer",
             found.windows_count
         );
-        stage.setting.tell(Level::Warning, "rate_fixed", text);
+        state.run.report(Level::Warning, "rate_fixed", text);
     }
 }
 
-fn target_of(stage: &Stage, number: usize) -> TargetIopsSpec {
-    match &stage.spec.workloads[number].load {
+fn target_of(state: &RunState, number: usize) -> TargetIopsSpec {
+    match &state.spec.workloads[number].load {
         LoadSpec::TargetIops(spec) => *spec,
         _ => unreachable!("only loads with a target are calibrated"),
     }

@@ -7,28 +7,32 @@ use crate::backend::{engine_checksum, raw_files_checksum};
 use crate::events::Level;
 use crate::outcome::{ChecksumResult, PhaseResult};
 use crate::spec::BackendKind;
-use crate::stage::Stage;
+use crate::state::RunState;
 
-pub async fn act(stage: &mut Stage, read_bytes: u32, reads_in_flight: u32) -> Result<PhaseResult, RunError> {
+pub async fn act(
+    state: &mut RunState,
+    read_bytes: u32,
+    reads_in_flight: u32,
+) -> Result<PhaseResult, RunError> {
     let mut tasks = Vec::new();
-    for (number, instance) in stage.spec.instances.iter().enumerate() {
+    for (number, instance) in state.spec.instances.iter().enumerate() {
         for position in 0..instance.databases.len() {
-            let (setting, instance) = (stage.setting.clone(), instance.clone());
-            tasks.push(stage.setting.handle.spawn(async move {
-                let started = setting.handle.now();
+            let (run, instance) = (state.run.clone(), instance.clone());
+            tasks.push(state.run.handle.spawn(async move {
+                let started = run.handle.now();
                 let number = number as u16;
                 let report = match instance.backend {
                     BackendKind::RawFiles => {
-                        raw_files_checksum(&setting, number, position, &instance, read_bytes, reads_in_flight)
+                        raw_files_checksum(&run, number, position, &instance, read_bytes, reads_in_flight)
                             .await?
                     }
                     BackendKind::Engine => {
-                        engine_checksum(&setting, position, &instance, read_bytes, reads_in_flight).await?
+                        engine_checksum(&run, position, &instance, read_bytes, reads_in_flight).await?
                     }
                 };
-                let seconds = (setting.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
+                let seconds = (run.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
                 let mib = report.pages_seen as f64 * f64::from(instance.page_bytes) / f64::from(1 << 20);
-                setting.tell(
+                run.report(
                     Level::Info,
                     "checksummed",
                     format!(

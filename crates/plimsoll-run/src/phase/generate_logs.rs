@@ -6,39 +6,39 @@ use plimsoll_io::{NANOS_PER_SECOND, Nanos};
 use crate::RunError;
 use crate::events::Level;
 use crate::outcome::PhaseResult;
-use crate::stage::Stage;
+use crate::state::RunState;
 
 /// How often it is looked whether there are enough.
 const LOOK_EVERY_NS: Nanos = NANOS_PER_SECOND / 20;
 
 pub async fn act(
-    stage: &mut Stage,
+    state: &mut RunState,
     name: &str,
     logs_count: u32,
     timeout_s: f64,
 ) -> Result<PhaseResult, RunError> {
-    stage.require_open(name)?;
-    if let Some(number) = stage.uncalibrated().first() {
+    state.require_open(name)?;
+    if let Some(number) = state.uncalibrated().first() {
         return Err(RunError::NotCalibrated {
-            workload: stage.spec.workloads[*number].name.clone(),
+            workload: state.spec.workloads[*number].name.clone(),
         });
     }
-    let first = generations(stage)?;
-    let started = stage.setting.handle.now();
+    let first = generations(state)?;
+    let started = state.run.handle.now();
     let deadline = started + (timeout_s * NANOS_PER_SECOND as f64) as u64;
     loop {
-        let written = generations(stage)?
+        let written = generations(state)?
             .into_iter()
             .zip(&first)
             .map(|(now, first)| now - first);
         let fewest = written.min().unwrap_or(0);
-        let now = stage.setting.handle.now();
+        let now = state.run.handle.now();
         if fewest >= u64::from(logs_count) {
             let seconds = (now - started) as f64 / NANOS_PER_SECOND as f64;
             let text = format!("every instance has written {logs_count} logs after {seconds:.1} s");
-            stage.setting.tell(Level::Info, "logs_generated", text);
+            state.run.report(Level::Info, "logs_generated", text);
             return Ok(PhaseResult {
-                databases: stage.databases(),
+                databases: state.databases(),
                 ..PhaseResult::default()
             });
         }
@@ -49,14 +49,14 @@ pub async fn act(
                 wanted_count: u64::from(logs_count),
             });
         }
-        stage.load_for(LOOK_EVERY_NS).await?;
+        state.load_for(LOOK_EVERY_NS).await?;
     }
 }
 
 /// The current generation of every instance.
-fn generations(stage: &Stage) -> Result<Vec<u64>, RunError> {
-    let backends = stage.backends.borrow();
-    let named = backends.iter().zip(&stage.spec.instances);
+fn generations(state: &RunState) -> Result<Vec<u64>, RunError> {
+    let backends = state.backends.borrow();
+    let named = backends.iter().zip(&state.spec.instances);
     named
         .map(|(backend, instance)| {
             backend.engine(&instance.name)?;

@@ -4,20 +4,20 @@ use plimsoll_io::NANOS_PER_SECOND;
 
 use crate::RunError;
 use crate::outcome::PhaseResult;
-use crate::stage::Stage;
+use crate::state::RunState;
 
-pub async fn act(stage: &mut Stage, name: &str, duration_s: f64) -> Result<PhaseResult, RunError> {
-    stage.require_open(name)?;
-    if let Some(number) = stage.uncalibrated().first() {
+pub async fn act(state: &mut RunState, name: &str, duration_s: f64) -> Result<PhaseResult, RunError> {
+    state.require_open(name)?;
+    if let Some(number) = state.uncalibrated().first() {
         return Err(RunError::NotCalibrated {
-            workload: stage.spec.workloads[*number].name.clone(),
+            workload: state.spec.workloads[*number].name.clone(),
         });
     }
-    stage
+    state
         .load_for((duration_s * NANOS_PER_SECOND as f64) as u64)
         .await?;
     Ok(PhaseResult {
-        databases: stage.databases(),
+        databases: state.databases(),
         ..PhaseResult::default()
     })
 }

@@ -14,7 +14,7 @@ use crate::events::Level;
 use crate::outcome::{PhaseResult, PreconditionResult, Steadiness};
 use crate::sampler::Sampler;
 use crate::spec::PreconditionSpec;
-use crate::stage::Stage;
+use crate::state::RunState;
 use crate::step::places_of;
 
 /// Range and slope of some rounds; `None` for fewer than two or for rounds without any I/O.
@@ -41,12 +41,12 @@ pub fn steadiness(rounds: &[f64]) -> Option<Steadiness> {
 }
 
 pub async fn act(
-    stage: &mut Stage,
+    state: &mut RunState,
     sampler: &Sampler,
     name: &str,
     spec: PreconditionSpec,
 ) -> Result<PhaseResult, RunError> {
-    stage.require_open(name)?;
+    state.require_open(name)?;
     let mut found = PreconditionResult {
         rounds_iops: Vec::new(),
         round_s: spec.round_s,
@@ -57,7 +57,7 @@ pub async fn act(
         is_steady: false,
     };
     while !found.is_steady && (found.rounds_iops.len() as u32) < spec.rounds_max {
-        let iops = round(stage, sampler, spec.round_s).await?;
+        let iops = round(state, sampler, spec.round_s).await?;
         found.rounds_iops.push(iops);
         let window = found.rounds_iops.len().checked_sub(spec.window_rounds as usize);
         found.last_window = window.and_then(|first| steadiness(&found.rounds_iops[first..]));
@@ -65,36 +65,36 @@ pub async fn act(
             window.range_percent <= spec.range_percent && window.slope_percent <= spec.slope_percent
         });
         let text = format!("round {}: {iops:.0} database IOPS", found.rounds_iops.len());
-        stage.setting.tell(Level::Info, "precondition_round", text);
+        state.run.report(Level::Info, "precondition_round", text);
     }
-    stage.setting.recorder.end_steps();
-    tell_end(stage, &found);
+    state.run.recorder.end_steps();
+    report_end(state, &found);
     Ok(PhaseResult {
-        databases: stage.databases(),
+        databases: state.databases(),
         precondition: Some(found),
         ..PhaseResult::default()
     })
 }
 
 /// Database reads and writes per second over one round, all instances together.
-async fn round(stage: &Stage, sampler: &Sampler, round_s: f64) -> Result<f64, RunError> {
+async fn round(state: &RunState, sampler: &Sampler, round_s: f64) -> Result<f64, RunError> {
     sampler.close_sample();
-    stage.setting.recorder.mark_step();
-    let started = stage.setting.handle.now();
-    stage.load_for((round_s * NANOS_PER_SECOND as f64) as u64).await?;
+    state.run.recorder.mark_step();
+    let started = state.run.handle.now();
+    state.load_for((round_s * NANOS_PER_SECOND as f64) as u64).await?;
     sampler.close_sample();
-    let figures = stage.setting.recorder.mark_step();
-    let instances: Vec<u32> = (0..stage.spec.instances.len() as u32).collect();
+    let figures = state.run.recorder.mark_step();
+    let instances: Vec<u32> = (0..state.spec.instances.len() as u32).collect();
     let count: u64 = ["database_read", "database_write"]
         .into_iter()
         .flat_map(|metric| places_of(&figures, metric, &instances))
         .map(|(_, latencies)| latencies.count())
         .sum();
-    let seconds = (stage.setting.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
+    let seconds = (state.run.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
     Ok(count as f64 / seconds)
 }
 
-fn tell_end(stage: &Stage, found: &PreconditionResult) {
+fn report_end(state: &RunState, found: &PreconditionResult) {
     let window = found
         .last_window
         .map_or("no window was full".to_owned(), |window| {
@@ -113,5 +113,5 @@ fn tell_end(stage: &Stage, found: &PreconditionResult) {
         false => (Level::Warning, "not_steady", "not steady"),
     };
     let text = format!("{word} after {rounds} rounds of {} s: {window}", found.round_s);
-    stage.setting.tell(level, kind, text);
+    state.run.report(level, kind, text);
 }

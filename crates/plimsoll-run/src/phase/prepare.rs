@@ -6,16 +6,16 @@ use crate::RunError;
 use crate::backend::Backend;
 use crate::events::Level;
 use crate::outcome::PhaseResult;
-use crate::stage::Stage;
+use crate::state::RunState;
 
-pub async fn act(stage: &mut Stage) -> Result<PhaseResult, RunError> {
-    for (number, instance) in stage.spec.clone().instances.iter().enumerate() {
+pub async fn act(state: &mut RunState) -> Result<PhaseResult, RunError> {
+    for (number, instance) in state.spec.clone().instances.iter().enumerate() {
         let missing = instance
             .databases
             .iter()
             .filter(|database| database.existing_records.is_none());
         let bytes: u64 = missing.clone().map(|database| database.size_bytes).sum();
-        stage.setting.tell(
+        state.run.report(
             Level::Info,
             "instance_opening",
             format!(
@@ -26,13 +26,13 @@ pub async fn act(stage: &mut Stage) -> Result<PhaseResult, RunError> {
                 instance.databases.len()
             ),
         );
-        let backend = Backend::open(&stage.setting, number as u16, instance).await?;
-        stage.backends.borrow_mut().push(Rc::new(backend));
+        let backend = Backend::open(&state.run, number as u16, instance).await?;
+        state.backends.borrow_mut().push(Rc::new(backend));
     }
-    stage.make_populations();
+    state.make_populations();
     Ok(PhaseResult {
-        databases: stage.databases(),
-        recoveries: stage.recoveries(),
+        databases: state.databases(),
+        recoveries: state.recoveries(),
         ..PhaseResult::default()
     })
 }

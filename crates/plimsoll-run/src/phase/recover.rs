@@ -8,36 +8,36 @@ use crate::backend::Backend;
 use crate::events::Level;
 use crate::outcome::PhaseResult;
 use crate::spec::InstanceSpec;
-use crate::stage::Stage;
+use crate::state::RunState;
 
-pub async fn act(stage: &mut Stage, name: &str) -> Result<PhaseResult, RunError> {
-    stage.require_open(name)?;
-    for (backend, instance) in stage.backends.borrow().iter().zip(&stage.spec.instances) {
+pub async fn act(state: &mut RunState, name: &str) -> Result<PhaseResult, RunError> {
+    state.require_open(name)?;
+    for (backend, instance) in state.backends.borrow().iter().zip(&state.spec.instances) {
         backend.engine(&instance.name)?;
     }
-    stage.places.clear();
-    for backend in stage.backends.take() {
+    state.places.clear();
+    for backend in state.backends.take() {
         let Ok(backend) = Rc::try_unwrap(backend) else {
             unreachable!("sessions have gone home and given their databases back")
         };
         backend.abandon().await?;
     }
     let text = "every instance was dropped as by a crash; nothing was closed";
-    stage.setting.tell(Level::Info, "dropped", text.into());
+    state.run.report(Level::Info, "dropped", text.into());
     let mut tasks = Vec::new();
-    for (number, instance) in stage.spec.instances.iter().enumerate() {
-        let (setting, crashed) = (stage.setting.clone(), as_crashed(instance));
+    for (number, instance) in state.spec.instances.iter().enumerate() {
+        let (run, crashed) = (state.run.clone(), as_crashed(instance));
         tasks.push(
-            stage
-                .setting
+            state
+                .run
                 .handle
-                .spawn(async move { Backend::open(&setting, number as u16, &crashed).await }),
+                .spawn(async move { Backend::open(&run, number as u16, &crashed).await }),
         );
     }
     let mut first_error = None;
     for task in tasks {
         match task.await {
-            Ok(backend) => stage.backends.borrow_mut().push(Rc::new(backend)),
+            Ok(backend) => state.backends.borrow_mut().push(Rc::new(backend)),
             Err(error) => {
                 first_error.get_or_insert(error);
             }
@@ -46,15 +46,15 @@ pub async fn act(stage: &mut Stage, name: &str) -> Result<PhaseResult, RunError>
     if let Some(error) = first_error {
         return Err(error);
     }
-    stage.make_populations();
+    state.make_populations();
     Ok(PhaseResult {
-        databases: stage.databases(),
-        recoveries: stage.recoveries(),
+        databases: state.databases(),
+        recoveries: state.recoveries(),
         ..PhaseResult::default()
     })
 }
 
-/// The instance as somebody finds it who does not know what ran before. Its checkpoint moves again from here on.
+/// The instance as it is found without knowledge of what ran before. Its checkpoint moves again from here on.
 fn as_crashed(instance: &InstanceSpec) -> InstanceSpec {
     let mut crashed = instance.clone();
     crashed.unfinished = true;

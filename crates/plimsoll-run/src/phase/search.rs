@@ -18,7 +18,7 @@ use crate::outcome::{Decision, PhaseResult, SearchEnd, SearchResult, SearchStep}
 use crate::recorder::Key;
 use crate::sampler::Sampler;
 use crate::spec::{LoadSpec, SearchSpec};
-use crate::stage::Stage;
+use crate::state::RunState;
 use crate::step::StepCounts;
 
 use step::{BATCHES, BATCHES_MIN, EXTENSIONS_MAX, Tally};
@@ -27,20 +27,20 @@ use step::{BATCHES, BATCHES_MIN, EXTENSIONS_MAX, Tally};
 const TRANSACTIONS_MIN: f64 = 50.0;
 
 pub async fn act(
-    stage: &mut Stage,
+    state: &mut RunState,
     sampler: &Sampler,
     name: &str,
     duration_s: f64,
 ) -> Result<PhaseResult, RunError> {
-    stage.require_open(name)?;
-    let (number, spec) = searching(stage);
-    let deadline = stage.setting.handle.now() + nanos(duration_s);
-    let first_per_s = rate_of_sessions(stage, sampler, number, &spec).await?;
+    state.require_open(name)?;
+    let (number, spec) = searching(state);
+    let deadline = state.run.handle.now() + nanos(duration_s);
+    let first_per_s = rate_of_sessions(state, sampler, number, &spec).await?;
     let drive = |per_s: f64| Drive::Arrivals {
         per_s,
         spacing: spec.spacing,
     };
-    stage.drive_by(number, drive(first_per_s)).await?;
+    state.drive_by(number, drive(first_per_s)).await?;
     let mut bisection = Bisection::new(
         first_per_s,
         TRANSACTIONS_MIN / spec.step_s,
@@ -61,12 +61,12 @@ pub async fn act(
             (None, Some(passed)) => (passed, &longer),
             (None, None) => break,
         };
-        if stage.setting.handle.now() + nanos(spec.settle_s + spec.step_s) > deadline {
+        if state.run.handle.now() + nanos(spec.settle_s + spec.step_s) > deadline {
             end = SearchEnd::TimeOver;
             break;
         }
-        let step = try_rate(stage, sampler, number, spec, per_s).await?;
-        tell_step(stage, &step);
+        let step = try_rate(state, sampler, number, spec, per_s).await?;
+        report_step(state, &step);
         let passed = step.decision == Decision::Passed;
         steps.push(step);
         match wanted {
@@ -75,20 +75,20 @@ pub async fn act(
             None => bisection.withdraw(per_s),
         }
     }
-    stage.setting.recorder.end_steps();
+    state.run.recorder.end_steps();
     if bisection.passed().is_none() && end == SearchEnd::Narrow {
         end = SearchEnd::NothingPasses;
     }
-    let result = result_of(stage, number, &spec, &bisection, (end, confirmed), steps);
+    let result = result_of(state, number, &spec, &bisection, (end, confirmed), steps);
     let share = spec.throughput_percent.unwrap_or(100.0) / 100.0;
     let stays_at = bisection.passed().or(bisection.failed()).unwrap_or(first_per_s) * share;
-    empty_queue(stage, number).await?;
-    stage.load_of(number).set_rate(stays_at);
-    stage.drives.insert(number, drive(stays_at));
-    tell_result(stage, &result, stays_at);
-    stage.load_for(nanos(spec.settle_s)).await?;
+    empty_queue(state, number).await?;
+    state.load_of(number).set_rate(stays_at);
+    state.drives.insert(number, drive(stays_at));
+    report_result(state, &result, stays_at);
+    state.load_for(nanos(spec.settle_s)).await?;
     Ok(PhaseResult {
-        databases: stage.databases(),
+        databases: state.databases(),
         search: Some(result),
         ..PhaseResult::default()
     })
@@ -99,9 +99,9 @@ fn nanos(seconds: f64) -> Nanos {
 }
 
 /// The running workload whose rate is looked for; that there is exactly one was checked with the spec.
-fn searching(stage: &Stage) -> (usize, SearchSpec) {
-    let running = stage.loads.iter().map(|load| load.workload);
-    let mut found = running.filter_map(|number| match &stage.spec.workloads[number].load {
+fn searching(state: &RunState) -> (usize, SearchSpec) {
+    let running = state.loads.iter().map(|load| load.workload);
+    let mut found = running.filter_map(|number| match &state.spec.workloads[number].load {
         LoadSpec::Search(spec) => Some((number, spec.clone())),
         _ => None,
     });
@@ -112,54 +112,54 @@ fn searching(stage: &Stage) -> (usize, SearchSpec) {
 
 /// The rate that the sessions of the warm-up make: a rate of the right order to begin with.
 async fn rate_of_sessions(
-    stage: &Stage,
+    state: &RunState,
     sampler: &Sampler,
     number: usize,
     spec: &SearchSpec,
 ) -> Result<f64, RunError> {
     sampler.close_sample();
-    stage.setting.recorder.mark_step();
-    let started = stage.setting.handle.now();
-    stage.load_for(nanos(spec.settle_s.max(1.0))).await?;
+    state.run.recorder.mark_step();
+    let started = state.run.handle.now();
+    state.load_for(nanos(spec.settle_s.max(1.0))).await?;
     sampler.close_sample();
-    let figures = stage.setting.recorder.mark_step();
-    let counts = StepCounts::of(&figures, number, &stage.instances_of(number));
-    let seconds = (stage.setting.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
+    let figures = state.run.recorder.mark_step();
+    let counts = StepCounts::of(&figures, number, &state.instances_of(number));
+    let seconds = (state.run.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
     Ok((counts.transactions as f64 / seconds).max(1.0))
 }
 
 /// Lets nothing arrive until everything that has arrived is done.
-async fn empty_queue(stage: &Stage, number: usize) -> Result<(), RunError> {
-    stage.load_of(number).pause();
-    while stage.load_of(number).open_count() > 0 {
-        stage.load_for(NANOS_PER_MILLISECOND).await?;
+async fn empty_queue(state: &RunState, number: usize) -> Result<(), RunError> {
+    state.load_of(number).pause();
+    while state.load_of(number).open_count() > 0 {
+        state.load_for(NANOS_PER_MILLISECOND).await?;
     }
     Ok(())
 }
 
 async fn try_rate(
-    stage: &Stage,
+    state: &RunState,
     sampler: &Sampler,
     number: usize,
     spec: &SearchSpec,
     per_s: f64,
 ) -> Result<SearchStep, RunError> {
-    empty_queue(stage, number).await?;
-    stage.load_of(number).set_rate(per_s);
-    stage.load_for(nanos(spec.settle_s)).await?;
+    empty_queue(state, number).await?;
+    state.load_of(number).set_rate(per_s);
+    state.load_for(nanos(spec.settle_s)).await?;
     sampler.close_sample();
-    stage.setting.recorder.mark_step();
-    let now = stage.setting.handle.now();
-    let mut tally = Tally::new(spec, number, stage.instances_of(number), per_s, now);
+    state.run.recorder.mark_step();
+    let now = state.run.handle.now();
+    let mut tally = Tally::new(spec, number, state.instances_of(number), per_s, now);
     for batch in 1..=BATCHES * EXTENSIONS_MAX {
-        let began = stage.setting.handle.now();
-        stage.load_for(nanos(spec.step_s) / BATCHES as u64).await?;
+        let began = state.run.handle.now();
+        state.load_for(nanos(spec.step_s) / BATCHES as u64).await?;
         sampler.close_sample();
-        let figures = stage.setting.recorder.mark_step();
-        let busy = stage.setting.recorder.level(Key::new(0, 0, "executor_busy"));
-        let seconds = (stage.setting.handle.now() - began) as f64 / NANOS_PER_SECOND as f64;
+        let figures = state.run.recorder.mark_step();
+        let busy = state.run.recorder.level(Key::new(0, 0, "executor_busy"));
+        let seconds = (state.run.handle.now() - began) as f64 / NANOS_PER_SECOND as f64;
         tally.add(&figures, seconds, busy);
-        let clear = match tally.step(stage.setting.handle.now()).decision {
+        let clear = match tally.step(state.run.handle.now()).decision {
             Decision::Failed => batch >= BATCHES_MIN,
             Decision::Passed => batch >= BATCHES,
             Decision::Unsure => false,
@@ -168,11 +168,11 @@ async fn try_rate(
             break;
         }
     }
-    Ok(tally.step(stage.setting.handle.now()))
+    Ok(tally.step(state.run.handle.now()))
 }
 
 fn result_of(
-    stage: &Stage,
+    state: &RunState,
     number: usize,
     spec: &SearchSpec,
     bisection: &Bisection,
@@ -184,7 +184,7 @@ fn result_of(
         steps.iter().rev().find(|step| step.transactions_per_s == per_s)
     };
     SearchResult {
-        workload: stage.spec.workloads[number].name.clone(),
+        workload: state.spec.workloads[number].name.clone(),
         end,
         passed_per_s: bisection.passed(),
         passed_iops: at(bisection.passed()).map(|step| step.database_iops),
@@ -197,7 +197,7 @@ fn result_of(
     }
 }
 
-fn tell_step(stage: &Stage, step: &SearchStep) {
+fn report_step(state: &RunState, step: &SearchStep) {
     let decision = match (&step.decision, &step.limited_by) {
         (Decision::Passed, _) => "passes".to_owned(),
         (Decision::Failed, Some(limit)) => format!("fails by {limit}"),
@@ -208,10 +208,10 @@ fn tell_step(stage: &Stage, step: &SearchStep) {
         "{:.1} transactions/s, {:.0} database IOPS: reads {:.2} ms, log writes {:.2} ms: {decision}",
         step.transactions_per_s, step.database_iops, step.database_read_ms.mean, step.log_write_ms.mean
     );
-    stage.setting.tell(Level::Info, "search_step", text);
+    state.run.report(Level::Info, "search_step", text);
 }
 
-fn tell_result(stage: &Stage, result: &SearchResult, stays_at: f64) {
+fn report_result(state: &RunState, result: &SearchResult, stays_at: f64) {
     let limit = result.limited_by.as_deref().unwrap_or("nothing yet");
     let (level, text) = match (result.passed_per_s, result.failed_per_s) {
         (Some(passed), Some(failed)) => (
@@ -227,5 +227,5 @@ fn tell_result(stage: &Stage, result: &SearchResult, stays_at: f64) {
             format!("no rate passes; {stays_at:.3} transactions/s fail by {limit}"),
         ),
     };
-    stage.setting.tell(level, "search_ended", text);
+    state.run.report(level, "search_ended", text);
 }

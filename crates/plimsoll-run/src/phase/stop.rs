@@ -5,29 +5,27 @@ use std::rc::Rc;
 use crate::RunError;
 use crate::events::Level;
 use crate::outcome::PhaseResult;
-use crate::stage::Stage;
+use crate::state::RunState;
 
-pub async fn act(stage: &mut Stage) -> Result<PhaseResult, RunError> {
-    let databases = stage.databases();
-    stage.places.clear();
+pub async fn act(state: &mut RunState) -> Result<PhaseResult, RunError> {
+    let databases = state.databases();
+    state.places.clear();
     let mut first_error = None;
-    for backend in stage.backends.take() {
+    for backend in state.backends.take() {
         let Ok(backend) = Rc::try_unwrap(backend) else {
             unreachable!("sessions have gone home and given their databases back")
         };
         if let Err(error) = backend.close().await {
-            stage
-                .setting
-                .tell(Level::Error, "close_failed", error.to_string());
+            state.run.report(Level::Error, "close_failed", error.to_string());
             first_error.get_or_insert(error);
         }
     }
     match first_error {
         Some(error) => Err(error),
         None => {
-            stage
-                .setting
-                .tell(Level::Info, "closed", "every database was closed cleanly".into());
+            state
+                .run
+                .report(Level::Info, "closed", "every database was closed cleanly".into());
             Ok(PhaseResult {
                 databases,
                 ..PhaseResult::default()

@@ -8,34 +8,34 @@ use crate::events::Level;
 use crate::outcome::PhaseResult;
 use crate::phase::calibrate::{self, Follower};
 use crate::sampler::Sampler;
-use crate::stage::Stage;
+use crate::state::RunState;
 
 pub async fn act(
-    stage: &mut Stage,
+    state: &mut RunState,
     sampler: &Sampler,
     name: &str,
     cache_percent: u32,
     timeout_s: f64,
 ) -> Result<PhaseResult, RunError> {
-    stage.require_open(name)?;
-    let started = stage.setting.handle.now();
+    state.require_open(name)?;
+    let started = state.run.handle.now();
     let deadline = started + (timeout_s * NANOS_PER_SECOND as f64) as u64;
-    let mut follower = Follower::new(stage, sampler);
+    let mut follower = Follower::new(state, sampler);
     loop {
-        stage.check_load()?;
-        follower.look(stage, sampler);
-        let now = stage.setting.handle.now();
+        state.check_load()?;
+        follower.look(state, sampler);
+        let now = state.run.handle.now();
         let waited_s = (now - started) as f64 / NANOS_PER_SECOND as f64;
-        match stage.coldest_cache(cache_percent) {
+        match state.coldest_cache(cache_percent) {
             None => {
-                let text = if stage.has_cache() {
+                let text = if state.has_cache() {
                     format!("every cache holds {cache_percent} % of its limit after {waited_s:.1} s")
                 } else {
                     "there is no cache to warm".to_owned()
                 };
-                stage.setting.tell(Level::Info, "cache_warm", text);
+                state.run.report(Level::Info, "cache_warm", text);
                 return Ok(PhaseResult {
-                    calibrations: calibrate::act(stage, sampler).await?,
+                    calibrations: calibrate::act(state, sampler).await?,
                     ..PhaseResult::default()
                 });
             }
@@ -47,7 +47,7 @@ pub async fn act(
                     wanted_percent: cache_percent,
                 });
             }
-            Some(_) => stage.setting.sleep_until(now + NANOS_PER_SECOND / 20).await?,
+            Some(_) => state.run.sleep_until(now + NANOS_PER_SECOND / 20).await?,
         }
     }
 }

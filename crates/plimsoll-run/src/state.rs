@@ -8,18 +8,18 @@ use plimsoll_io::{NANOS_PER_SECOND, Nanos, Permits, Random};
 
 use crate::RunError;
 use crate::backend::OpenBackends;
+use crate::context::RunContext;
 use crate::load::{Drive, LoadPlace, RunningLoad};
 use crate::outcome::{DatabaseState, RecoveryResult};
 use crate::recorder::Key;
-use crate::setting::Setting;
 use crate::spec::{LoadSpec, RunSpec};
 
 /// See the module text.
-pub struct Stage {
+pub struct RunState {
     /// What was asked for.
     pub spec: Rc<RunSpec>,
     /// Where it happens.
-    pub setting: Setting,
+    pub run: RunContext,
     /// The open instances, in the order of the plan; empty before prepare and after stop.
     pub backends: OpenBackends,
     /// Every open database with its records.
@@ -32,15 +32,15 @@ pub struct Stage {
     pool: Rc<Permits>,
 }
 
-impl Stage {
+impl RunState {
     /// Nothing open, nothing running.
-    pub fn new(spec: Rc<RunSpec>, setting: Setting) -> Stage {
+    pub fn new(spec: Rc<RunSpec>, run: RunContext) -> RunState {
         let sessions_max = spec.workloads.iter().map(|workload| workload.load.sessions_max());
-        Stage {
+        RunState {
             pool: Rc::new(Permits::new(sessions_max.max().unwrap_or(0) as usize)),
             drives: BTreeMap::new(),
             spec,
-            setting,
+            run,
             backends: OpenBackends::default(),
             places: Vec::new(),
             loads: Vec::new(),
@@ -126,7 +126,7 @@ impl Stage {
             if !self.loads.iter().any(|load| load.workload == number) {
                 for metric in ["sessions", "offered_rate"] {
                     let key = Key::new(0, 0, metric).of_workload(number as u32 + 1);
-                    self.setting.recorder.set_level(key, 0.0);
+                    self.run.recorder.set_level(key, 0.0);
                 }
             }
         }
@@ -143,7 +143,7 @@ impl Stage {
         let random = Random::from_seed(self.spec.seed);
         let drive = self.drives.get(&number).copied();
         let load = RunningLoad::start(
-            (&self.setting, &random),
+            (&self.run, &random),
             number,
             workload,
             drive.unwrap_or_else(|| Drive::first(&workload.load)),
@@ -213,11 +213,11 @@ impl Stage {
     /// # Errors
     /// What a session met, or a wish to stop.
     pub async fn load_for(&self, duration_ns: Nanos) -> Result<(), RunError> {
-        let deadline = self.setting.handle.now() + duration_ns;
-        while self.setting.handle.now() < deadline {
+        let deadline = self.run.handle.now() + duration_ns;
+        while self.run.handle.now() < deadline {
             self.check_load()?;
-            let soon = self.setting.handle.now() + NANOS_PER_SECOND / 20;
-            self.setting.sleep_until(deadline.min(soon)).await?;
+            let soon = self.run.handle.now() + NANOS_PER_SECOND / 20;
+            self.run.sleep_until(deadline.min(soon)).await?;
         }
         self.check_load()
     }
@@ -251,7 +251,7 @@ impl Stage {
 
     /// Makes the rows of the usual metrics appear in every sample.
     pub fn expect_rows(&self) {
-        let recorder = &self.setting.recorder;
+        let recorder = &self.run.recorder;
         for (number, instance) in self.spec.instances.iter().enumerate() {
             let number = number as u32;
             for metric in [

@@ -1,8 +1,8 @@
-//! A run whose own thread is held by the kernel, as seen from outside. Some ways of doing I/O wait for the storage while they hand a request over (libaio on a
-//! file system that is frozen), and then the run can neither report the I/O nor notice that it should stop.
+//! A run watched from outside, because its own thread may be held by the kernel. Some ways of doing I/O wait for the storage while they
+//! hand a request over (libaio on a file system that is frozen); then the run can neither report the I/O nor notice that it should stop.
 //!
-//! Whoever started it keeps the course as its events tell it. When nothing was heard for long enough, that is reported; when a stop was asked for,
-//! this course stands in for the outcome: what was measured is in the samples, distributions are lost with the thread.
+//! The caller keeps the progress of the run from its events. When the heartbeat is missing for long enough, that is reported; when a stop
+//! was asked for, this progress stands in for the outcome: what was measured is in the samples, distributions are lost with the thread.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::outcome::{
 };
 use crate::spec::RunSpec;
 
-/// Somebody who asked for a stop waits for a sign of life for this long at most.
-const STOPPING_PATIENCE: Duration = Duration::from_secs(15);
+/// After a request to stop, a heartbeat is waited for this long at most.
+const STOPPING_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// See the module text.
-pub struct SilentRun {
+pub struct RunWatch {
     clock: Clock,
     stop: StopSignal,
     kinds: Vec<(String, &'static str)>,
@@ -28,35 +28,35 @@ pub struct SilentRun {
     is_virtual: bool,
     anchors: Vec<Anchor>,
     phases: Vec<PhaseOutcome>,
-    signs: u64,
+    heartbeats: u64,
     silent: Duration,
-    is_told: bool,
+    is_reported: bool,
 }
 
-impl SilentRun {
+impl RunWatch {
     /// Begins to follow a run.
-    pub fn of(spec: &RunSpec, stop: StopSignal) -> SilentRun {
+    pub fn of(spec: &RunSpec, stop: StopSignal) -> RunWatch {
         let clock = Clock::real();
         let kinds = spec
             .phases
             .iter()
             .map(|phase| (phase.name.clone(), phase.action.name()));
-        SilentRun {
+        RunWatch {
             kinds: kinds.collect(),
             io_method: spec.io_method.clone(),
             hung_after: Duration::from_millis(spec.hung_after_ms),
             is_virtual: spec.modelled.is_some(),
             anchors: vec![clock.anchor().into()],
             phases: Vec::new(),
-            signs: stop.heartbeat_count(),
+            heartbeats: stop.heartbeat_count(),
             silent: Duration::ZERO,
-            is_told: false,
+            is_reported: false,
             clock,
             stop,
         }
     }
 
-    /// Takes in what the run tells.
+    /// Takes in an event of the run.
     pub fn note(&mut self, event: &Event) {
         let name = event.phase.as_deref().unwrap_or_default();
         if event.kind == "phase_started" {
@@ -84,19 +84,19 @@ impl SilentRun {
         }
     }
 
-    /// Counts a time in which nothing came; what there is to say about it, once. Time is that of whoever waits, so that a process that is stopped as a
-    /// whole is not taken for one that hangs.
+    /// Counts a time in which nothing came; what there is to report, once. Time is counted by the caller, so that a process
+    /// that is stopped as a whole is not taken for one that hangs.
     pub fn wait(&mut self, waited: Duration) -> Option<Event> {
-        let signs = self.stop.heartbeat_count();
-        if self.is_virtual || signs != self.signs {
-            (self.signs, self.silent, self.is_told) = (signs, Duration::ZERO, false);
+        let heartbeats = self.stop.heartbeat_count();
+        if self.is_virtual || heartbeats != self.heartbeats {
+            (self.heartbeats, self.silent, self.is_reported) = (heartbeats, Duration::ZERO, false);
             return None;
         }
         self.silent += waited;
-        if self.silent < self.hung_after || self.is_told || self.phases.is_empty() {
+        if self.silent < self.hung_after || self.is_reported || self.phases.is_empty() {
             return None;
         }
-        self.is_told = true;
+        self.is_reported = true;
         let text = format!(
             "the run itself has not gone on for more than {} ms: an I/O does not return, and neither does the call that asks for it",
             self.hung_after.as_millis()
@@ -105,10 +105,10 @@ impl SilentRun {
         Some(Event::now(&self.clock, Level::Error, "hung_io", phase, text))
     }
 
-    /// What stands in for the outcome of a run that was asked to stop and does not notice; `None` while there is hope.
+    /// What stands in for the outcome of a run that was asked to stop and does not notice; `None` while it may still notice.
     pub fn given_up(&mut self) -> Option<RunOutcome> {
-        let patience = STOPPING_PATIENCE.min(self.hung_after);
-        if !self.stop.was_asked() || self.silent < patience || self.phases.is_empty() {
+        let timeout = STOPPING_TIMEOUT.min(self.hung_after);
+        if !self.stop.was_asked() || self.silent < timeout || self.phases.is_empty() {
             return None;
         }
         let now: Anchor = self.clock.anchor().into();

@@ -1,4 +1,4 @@
-//! What every part of a run is handed: where to work, what time it is, whom to tell and whether to stop.
+//! What every part of a run is handed: the files, the clock, where results and events go, and whether to stop.
 
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
@@ -10,12 +10,12 @@ use crate::RunError;
 use crate::events::{Event, Level};
 use crate::processors::Processors;
 use crate::recorder::Recorder;
-use crate::stalls::StallBook;
+use crate::stalls::StallLog;
 
 /// How often a waiting phase looks whether it should stop.
 const LOOK_EVERY_NS: Nanos = 50 * NANOS_PER_MILLISECOND;
 
-/// Where a run sends what it sees. Nobody listening is no error: the run goes on.
+/// Where a run sends what it sees. Without a receiver the run goes on.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// Rows of closed samples.
@@ -26,7 +26,7 @@ pub struct Output {
 
 /// See the module text.
 #[derive(Clone)]
-pub struct Setting {
+pub struct RunContext {
     /// The disk under test, recorded.
     pub files: Files,
     /// The same disk, to ask what it did and what is in flight.
@@ -38,7 +38,7 @@ pub struct Setting {
     /// Where figures go.
     pub recorder: Rc<Recorder>,
     /// Where long transactions are kept.
-    pub stalls: Rc<StallBook>,
+    pub stalls: Rc<StallLog>,
     /// Where rows and events go.
     pub output: Output,
     /// Whether to stop.
@@ -47,22 +47,22 @@ pub struct Setting {
     pub phase: Option<String>,
 }
 
-impl Setting {
+impl RunContext {
     /// The clock.
     pub fn clock(&self) -> &Clock {
         self.handle.clock()
     }
 
-    /// The same setting inside a phase.
-    pub fn in_phase(&self, name: &str) -> Setting {
-        Setting {
+    /// The same context inside a phase.
+    pub fn in_phase(&self, name: &str) -> RunContext {
+        RunContext {
             phase: Some(name.to_owned()),
             ..self.clone()
         }
     }
 
-    /// Says that something happened.
-    pub fn tell(&self, level: Level, kind: &'static str, text: String) {
+    /// Sends an event.
+    pub fn report(&self, level: Level, kind: &'static str, text: String) {
         let event = Event::now(self.clock(), level, kind, self.phase.clone(), text);
         // A caller that no longer listens has its reasons; the outcome is still returned to it.
         drop(self.output.events.send(event));
