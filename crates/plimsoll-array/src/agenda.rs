@@ -24,8 +24,8 @@ pub(crate) enum Event {
     Queue,
     /// A drive asked to be woken, with a word to itself.
     Drive(u32, u32),
-    /// The next piece of a rebuild may start on a set.
-    Rebuild(u32),
+    /// The next piece of a rebuild may start on a set: the set, and which of its rebuilds.
+    Rebuild(u32, u32),
     /// Something breaks or is mended: an index into the list of faults.
     Fault(u32),
     /// Whoever drives the array asked to be told.
@@ -34,7 +34,7 @@ pub(crate) enum Event {
     Neighbour(u32),
 }
 
-const DRIVE_BITS: u32 = 24;
+const HIGH_BITS: u32 = 24;
 
 impl Event {
     fn pack(self) -> u64 {
@@ -43,25 +43,29 @@ impl Event {
             Event::Accepted(request) => (1, request, 0),
             Event::Answered(request) => (2, request, 0),
             Event::Drive(drive, word) => (3, word, drive),
-            Event::Rebuild(set) => (4, set, 0),
+            Event::Rebuild(set, attempt) => (4, set, attempt),
             Event::Fault(fault) => (5, fault, 0),
             Event::Timer(token) => (6, token, 0),
             Event::Neighbour(neighbour) => (7, neighbour, 0),
             Event::Told(request) => (8, request, 0),
             Event::Queue => (9, 0, 0),
         };
-        debug_assert!(high < 1 << DRIVE_BITS, "no array has that many drives");
+        debug_assert!(
+            high < 1 << HIGH_BITS,
+            "no array has that many drives, no set that many rebuilds"
+        );
         (kind << 56) | (u64::from(high) << 32) | u64::from(low)
     }
 
     fn unpack(packed: u64) -> Self {
         let low = packed as u32;
+        let high = (packed >> 32) as u32 & ((1 << HIGH_BITS) - 1);
         match packed >> 56 {
             0 => Event::Arrived(low),
             1 => Event::Accepted(low),
             2 => Event::Answered(low),
-            3 => Event::Drive((packed >> 32) as u32 & ((1 << DRIVE_BITS) - 1), low),
-            4 => Event::Rebuild(low),
+            3 => Event::Drive(high, low),
+            4 => Event::Rebuild(low, high),
             5 => Event::Fault(low),
             6 => Event::Timer(low),
             7 => Event::Neighbour(low),

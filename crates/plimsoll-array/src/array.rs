@@ -25,8 +25,8 @@ use plimsoll_io::Nanos;
 
 pub use counters::{IoCounters, MemberCounters};
 pub use report::{
-    ArrayReport, CapReport, DriveReport, LinkReport, MemberReport, NeighbourReport, RebuildReport,
-    VolumeReport,
+    ArrayReport, CapReport, DriveReport, LinkReport, LostSetReport, MemberReport, NeighbourReport,
+    RebuildReport, VolumeReport,
 };
 pub use stages::StageUse;
 
@@ -137,6 +137,8 @@ struct Set {
     rows_end: u64,
     dirty: DirtyRows,
     rebuild: Option<Rebuild>,
+    /// Rebuilds begun so far: operations of one that was given up belong to no other.
+    rebuild_attempts: u32,
     is_lost: bool,
 }
 
@@ -226,6 +228,9 @@ pub struct Array {
     spare_counts: Vec<u32>,
     faults: Vec<TimedFault>,
     rebuilds: Vec<RebuildProgress>,
+    /// Name of each group.
+    group_names: Vec<String>,
+    lost_sets: Vec<LostSetReport>,
     counting_since: Nanos,
     event_count: u64,
 }
@@ -367,7 +372,7 @@ impl Array {
                 }
                 Event::Queue => self.look_at_queue(),
                 Event::Timer(token) => return Some(Happening::Timer(token)),
-                Event::Rebuild(set) => self.rebuild_stretch(set),
+                Event::Rebuild(set, attempt) => self.rebuild_stretch(set, attempt),
                 Event::Fault(index) => self.fault(index),
                 Event::Neighbour(number) => self.neighbour_due(number),
             }
@@ -504,7 +509,7 @@ impl Array {
             Owner::Request(slot) => self.part_done(slot),
             Owner::RowWrite(slot) => self.row_part_done(slot, cause),
             Owner::Chunk(slot) => self.chunk_part_done(slot),
-            Owner::Rebuild(set) => self.rebuild_part_done(set),
+            Owner::Rebuild { set, attempt } => self.rebuild_part_done(set, attempt),
         }
     }
 
@@ -534,7 +539,7 @@ impl Array {
             Owner::RowWrite(slot) => self.row_writes[slot as usize]
                 .as_ref()
                 .is_some_and(|row_write| row_write.is_neighbours),
-            Owner::Rebuild(_) => false,
+            Owner::Rebuild { .. } => false,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::raid::usable_drives;
+use crate::raid::{Layout, MemberState, Slots, usable_drives};
 use crate::spec::{ArraySpec, DriveKind, Fault, GroupSpec, PageOrder, PoolSpec, RaidLevel, Tenant};
 
 /// One thing that cannot be.
@@ -401,6 +401,66 @@ fn faults(spec: &ArraySpec, found: &mut Found) {
             place,
             "names what is not there",
             "everything is counted from 0",
+        );
+    }
+    drives_that_fail_twice(spec, found);
+    for (index, group) in spec.groups.iter().enumerate() {
+        lost_from_the_beginning(spec, index, group, found);
+    }
+}
+
+/// A drive can fail again only where a spare has taken its place.
+fn drives_that_fail_twice(spec: &ArraySpec, found: &mut Found) {
+    let mut failed: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    for (index, timed) in spec.faults.iter().enumerate() {
+        let Fault::DriveFails { group, drive } = timed.fault else {
+            continue;
+        };
+        let times = failed.entry((group, drive)).or_default();
+        *times += 1;
+        let spares = spec
+            .groups
+            .get(group as usize)
+            .map_or(0, |group| group.spare_count);
+        found.unless(
+            *times <= 1 + spares,
+            format!("faults[{index}]"),
+            format!("is of drive {drive} of group {group}, which fails twice without a spare in its place"),
+            "name another drive, or add a spare",
+        );
+    }
+}
+
+/// Nothing can be put on a set that has lost its data before it is used.
+fn lost_from_the_beginning(spec: &ArraySpec, index: usize, group: &GroupSpec, found: &mut Found) {
+    let at_once = spec.faults.iter().filter(|timed| timed.at_ns == 0);
+    let failed: Vec<u32> = at_once
+        .filter_map(|timed| match timed.fault {
+            Fault::DriveFails { group, drive } if group as usize == index => Some(drive),
+            _ => None,
+        })
+        .collect();
+    let mut first = 0;
+    for drive_count in &group.sets {
+        let layout = Layout {
+            level: group.level,
+            drive_count: *drive_count,
+        };
+        let mut slots = Slots::whole(*drive_count);
+        let mine = failed.iter().filter_map(|drive| drive.checked_sub(first));
+        mine.filter(|slot| slot < drive_count)
+            .for_each(|slot| slots.change(slot, MemberState::Lost));
+        first += drive_count;
+        found.unless(
+            usable_drives(group.level, *drive_count).is_none() || !slots.is_beyond_repair(&layout),
+            "faults",
+            format!(
+                "leave group {index} ({:?} of {drive_count} drives) with {} failed drives: it would have lost its data \
+                 before anything begins",
+                group.level,
+                slots.impaired_count()
+            ),
+            "fail fewer drives, or let them fail while the array is in use",
         );
     }
 }

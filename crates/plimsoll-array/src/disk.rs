@@ -21,6 +21,9 @@ use crate::array::{Array, ArrayReport, Happening, Request};
 use crate::spec::Fault;
 use placement::Placement;
 
+/// What a transfer meets whose data is gone.
+const LOST: &str = "data loss: the modelled array has lost more than its redundancy bears";
+
 /// A transfer at the array.
 struct Held {
     operation: Operation,
@@ -158,7 +161,7 @@ impl<D: Disk> ModelledDisk<D> {
             let completion = Box::new(move |outcome: Outcome| {
                 let path = state.borrow_mut().transfer_done(file);
                 let result = if is_lost {
-                    Err(DiskError::new(DiskErrorKind::Medium, verb, path))
+                    Err(DiskError::new(DiskErrorKind::Medium, verb, path).because(LOST))
                 } else {
                     outcome.result
                 };

@@ -85,8 +85,13 @@ pub(crate) enum Owner {
     RowWrite(u32),
     /// A read-ahead chunk.
     Chunk(u32),
-    /// The rebuild of a set.
-    Rebuild(u32),
+    /// The rebuild of a set, counted from 1.
+    Rebuild {
+        /// The set.
+        set: u32,
+        /// Which of its rebuilds.
+        attempt: u32,
+    },
 }
 
 /// One operation on a drive.

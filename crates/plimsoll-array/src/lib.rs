@@ -18,8 +18,8 @@ pub mod spec;
 mod station;
 
 pub use array::{
-    Array, ArrayReport, CapReport, Completed, DriveReport, Happening, IoCounters, LinkReport, MemberCounters,
-    MemberReport, NeighbourReport, RebuildReport, Request, StageUse, VolumeReport,
+    Array, ArrayReport, CapReport, Completed, DriveReport, Happening, IoCounters, LinkReport, LostSetReport,
+    MemberCounters, MemberReport, NeighbourReport, RebuildReport, Request, StageUse, VolumeReport,
 };
 pub use check::{SpecError, SpecErrors, check, usable_bytes};
 pub use disk::ModelledDisk;

@@ -2,8 +2,18 @@
 
 mod support;
 
-use plimsoll_array::spec::{Fault, PathPolicy, RaidLevel, TimedFault};
+use plimsoll_array::spec::{Fault, PathPolicy, PoolSpec, PrefetchSpec, RaidLevel, TimedFault, VolumeSpec};
+use plimsoll_array::{Happening, Request, check};
 use support::*;
+
+/// Two drives of a set, the second some time after the first.
+fn two_drives_fail(first_s: u64, second_s: u64) -> Vec<TimedFault> {
+    let fails = |drive, at_s| TimedFault {
+        at_ns: at_s * SECOND,
+        fault: Fault::DriveFails { group: 0, drive },
+    };
+    vec![fails(0, first_s), fails(3, second_s)]
+}
 
 fn failing(at_ns: u64, fault: Fault) -> Vec<TimedFault> {
     vec![TimedFault { at_ns, fault }]
@@ -204,4 +214,163 @@ fn a_cache_without_protection_writes_through() {
     array.break_at(array.now(), Fault::CacheReturns { member: 0 });
     array.next(array.now());
     assert!(write(&mut array, 3) < MS);
+}
+
+/// Why: a RAID 5 with two failed drives answered at once, and was the fastest array of all. What is lost is an error.
+#[test]
+fn lost_requests_are_errors_and_no_rate() {
+    for stream in [
+        random_reads(90 * GB, 16, 0.3),
+        sessions(20),
+        sequential("random", 256 * KIB, 4),
+    ] {
+        let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[5]);
+        spec.members[0].cache.prefetch = Some(PrefetchSpec {
+            chunk_bytes: MIB,
+            ahead_count: 4,
+            run_count_min: 2,
+            pause_ns_max: SECOND,
+        });
+        spec.faults = two_drives_fail(2, 3);
+        let outcome = run(&simulation(spec, vec![stream], 4, 20));
+        let done: u64 = outcome.classes.iter().map(|class| class.count).sum();
+        let host = &outcome.array.volumes[0].host;
+        assert_eq!(
+            (done, host.read_count, host.write_count),
+            (0, 0, 0),
+            "{:?}",
+            outcome.classes
+        );
+        assert!(outcome.classes.iter().all(|class| class.per_second == 0.0));
+        let lost = &outcome.array.lost_sets;
+        assert_eq!(lost.len(), 1);
+        assert_eq!((lost[0].group.as_str(), lost[0].at_s), ("group", 3.0));
+    }
+}
+
+/// What is lost while it is counted stands with the class it belongs to.
+#[test]
+fn errors_are_counted_by_class() {
+    let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[5]);
+    spec.faults = two_drives_fail(2, 3);
+    let outcome = run(&simulation(spec, vec![random_reads(90 * GB, 16, 0.0)], 1, 20));
+    let class = &outcome.classes[0];
+    assert!(class.count > 100);
+    assert_eq!(class.error_count, outcome.array.volumes[0].host.lost_count);
+    assert_eq!(
+        class.error_count, 16,
+        "each of the sixteen meets one error and goes no further"
+    );
+}
+
+/// Why: whoever met an error asked again at once, and the simulation worked through millions of refusals of a dead array.
+#[test]
+fn a_dead_array_costs_no_work() {
+    let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[5]);
+    spec.faults = two_drives_fail(0, 1);
+    let outcome = run(&simulation(
+        spec,
+        vec![random_reads(90 * GB, 64, 0.5), sessions(20)],
+        1,
+        3600,
+    ));
+    assert!(outcome.request_count < 20_000, "{}", outcome.request_count);
+}
+
+/// Why: what a lost set had in the cache stayed there for ever, and held back everybody else's writes.
+#[test]
+fn the_cache_does_not_keep_what_nothing_can_take() {
+    let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[5]);
+    spec.members[0].cache.dirty_bytes_max = 16 * MIB;
+    let mut second = group(0, RaidLevel::Raid5, &[5]);
+    second.name = "other".into();
+    spec.groups.push(second);
+    spec.pools.push(PoolSpec {
+        name: "other".into(),
+        groups: vec![1],
+        ..spec.pools[0].clone()
+    });
+    spec.volumes.push(VolumeSpec {
+        pool: 1,
+        ..volume("other", 100 * GB)
+    });
+    spec.faults = two_drives_fail(1, 1);
+    let mut array = build(&spec, 1);
+    array.next(SECOND - 1);
+    for number in 0..400 {
+        array.submit(array.now(), request(number * MIB, 32 * KIB, true));
+    }
+    let other = Request {
+        volume: 1,
+        token: 7,
+        ..request(0, 32 * KIB, true)
+    };
+    array.submit(array.now(), other);
+    let mut answered = Vec::new();
+    while let Some(happening) = array.next(60 * SECOND) {
+        if let Happening::Completed(completed) = happening {
+            answered.push(completed);
+        }
+    }
+    assert_eq!(answered.len(), 401, "everybody is answered");
+    let other = answered.iter().find(|completed| completed.request.token == 7);
+    assert!(other.is_some_and(|completed| !completed.is_lost));
+    assert_eq!(array.dirty_bytes(0), 32 * KIB, "nothing but the other set's");
+}
+
+/// An array that has lost its data before anything begins can hold nothing, and a drive fails once.
+#[test]
+fn states_that_cannot_be_are_refused() {
+    let refused = |level, sets: &[u32], faults: Vec<TimedFault>| {
+        let mut spec = array(hdd(15_000.0), level, sets);
+        spec.faults = faults;
+        check(&spec).err().map(|errors| errors.to_string())
+    };
+    let two = || two_drives_fail(0, 0);
+    let words = refused(RaidLevel::Raid5, &[5], two()).unwrap_or_default();
+    assert!(
+        words.contains("faults") && words.contains("lost its data before"),
+        "{words}"
+    );
+    assert_eq!(refused(RaidLevel::Raid6, &[6], two()), None);
+    assert_eq!(
+        refused(RaidLevel::Raid50, &[3, 3], two()),
+        None,
+        "one drive of each set"
+    );
+    assert!(refused(RaidLevel::Raid0, &[4], failing(0, FIRST_DRIVE)).is_some());
+    assert_eq!(
+        refused(RaidLevel::Raid10, &[4], two()),
+        None,
+        "one drive of each pair"
+    );
+    assert_eq!(
+        refused(RaidLevel::Raid5, &[5], two_drives_fail(0, 1)),
+        None,
+        "a loss while it runs can be"
+    );
+    let twice = [failing(0, FIRST_DRIVE), failing(SECOND, FIRST_DRIVE)].concat();
+    let words = refused(RaidLevel::Raid6, &[6], twice).unwrap_or_default();
+    assert!(words.contains("fails twice"), "{words}");
+}
+
+/// A spare that fails while it is being filled: the next one is filled from the beginning, by its own reads.
+#[test]
+fn a_spare_that_fails_is_followed_by_the_next() {
+    for failed_ns in (0..60).map(|number| 100 * MS + number * MS / 2) {
+        let mut drive = hdd(15_000.0);
+        drive.capacity_bytes = 200 * 1000 * 1000;
+        let mut spec = array(drive, RaidLevel::Raid5, &[5]);
+        spec.volumes[0].capacity_bytes = GB / 10;
+        spec.groups[0].spare_count = 2;
+        spec.groups[0].rebuild_bytes_per_second = 20e6;
+        let again = failing(failed_ns, FIRST_DRIVE);
+        spec.faults = [failing(0, FIRST_DRIVE), again].concat();
+        let mut array = build(&spec, 1);
+        array.next(100 * SECOND);
+        let ended = array.rebuilds();
+        assert_eq!(ended.len(), 1, "failed at {failed_ns}");
+        assert_eq!(ended[0].started, failed_ns);
+        assert_eq!(ended[0].row_count, 200 * 1000 * 1000 / (64 * KIB));
+    }
 }

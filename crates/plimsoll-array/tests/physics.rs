@@ -3,6 +3,7 @@
 mod support;
 
 use plimsoll_array::Mechanics;
+use plimsoll_array::source::StreamSpec;
 use plimsoll_array::spec::{DriveKind, RaidLevel, Scheduling};
 use support::*;
 
@@ -159,4 +160,31 @@ fn a_flash_read_costs_its_stages() {
     let read = one(&mut array, request(0, 16 * KIB, false));
     let expected = 30_000.0 + 75_000.0 + 16_384.0 / 200e6 * 1e9 + 16_384.0 / 550e6 * 1e9;
     check_near((read.completed - read.submitted) as f64, expected, 0.001);
+}
+
+/// Why: dies that were full were said to be half in use, because the time on the channel was left out.
+#[test]
+fn saturated_dies_are_told_to_be_full() {
+    for channel_bytes_per_second in [200e6, 800e6] {
+        let mut drive = ssd(1.0);
+        if let DriveKind::Ssd(ssd) = &mut drive.kind {
+            ssd.channel_bytes_per_second = channel_bytes_per_second;
+            ssd.bus_bytes_per_second = 55e9;
+        }
+        let StreamSpec::Closed(mut stream) = random_reads(90 * GB, 4096, 0.0) else {
+            unreachable!("it is a closed stream")
+        };
+        stream.page_bytes = 16 * KIB;
+        stream.request_bytes_mean = 16.0 * KIB as f64;
+        let outcome = run(&simulation(
+            one_drive(drive),
+            vec![StreamSpec::Closed(stream)],
+            1,
+            1,
+        ));
+        let die_ns = 75_000.0 + 16_384.0 / channel_bytes_per_second * 1e9;
+        let used = outcome.classes[0].per_second * die_ns / 64e9;
+        assert!(used > 0.95, "{used}");
+        check_near(outcome.array.drives[0].utilisation, used, 0.01);
+    }
 }

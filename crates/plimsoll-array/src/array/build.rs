@@ -43,6 +43,7 @@ impl Array {
                     rows_end: model.capacity_bytes / group.element_bytes,
                     dirty: DirtyRows::default(),
                     rebuild: None,
+                    rebuild_attempts: 0,
                     is_lost: false,
                 });
                 for _ in 0..*drive_count {
@@ -84,6 +85,8 @@ impl Array {
             fetches_free: Vec::new(),
             pieces: Vec::new(),
             parts: Vec::new(),
+            group_names: spec.groups.iter().map(|group| group.name.clone()).collect(),
+            lost_sets: Vec::new(),
             spare_counts: spec.groups.iter().map(|group| group.spare_count).collect(),
             faults: spec.faults.clone(),
             rebuilds: Vec::new(),

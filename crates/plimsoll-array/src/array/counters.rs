@@ -18,13 +18,17 @@ pub struct IoCounters {
     pub read_latency_ns: u64,
     /// Sum of the latencies of writes.
     pub write_latency_ns: u64,
-    /// Requests whose data was lost.
+    /// Requests whose data was lost; they are in no other count.
     pub lost_count: u64,
 }
 
 impl IoCounters {
     /// Counts a completed request.
     pub fn count(&mut self, completed: &Completed) {
+        if completed.is_lost {
+            self.lost_count += 1;
+            return;
+        }
         let latency_ns = completed.completed - completed.submitted;
         let bytes = u64::from(completed.request.bytes);
         if completed.request.is_write {
@@ -36,7 +40,6 @@ impl IoCounters {
             self.read_bytes += bytes;
             self.read_latency_ns += latency_ns;
         }
-        self.lost_count += u64::from(completed.is_lost);
     }
 }
 

@@ -53,10 +53,33 @@ impl Array {
                 set.rebuild = None;
             }
             set.slots.change(left, MemberState::Lost);
-            set.is_lost = set.is_beyond_repair();
+            if !set.is_lost && set.slots.is_beyond_repair(&set.layout) {
+                self.lose_set(number);
+            }
             self.begin_rebuild(number);
             return;
         }
+    }
+
+    /// A set's data is gone, and with it what only the cache held: nothing can take it any more, and whoever waits for room in
+    /// the cache would wait for ever.
+    fn lose_set(&mut self, number: u32) {
+        let set = &mut self.sets[number as usize];
+        set.is_lost = true;
+        set.rebuild = None;
+        let (bytes, since_ns) = set.dirty.drop_all();
+        let member_number = set.member;
+        self.lost_sets.push(super::LostSetReport {
+            group: self.group_names[set.group as usize].clone(),
+            at_s: self.now as f64 / 1e9,
+            dirty_bytes: bytes,
+        });
+        let member = &mut self.members[member_number as usize];
+        member.dirty_bytes -= bytes;
+        let stay_ns = u128::from(bytes) * u128::from(self.now) - since_ns;
+        member.dirty.leave(self.now, bytes, stay_ns);
+        self.admit_waiting(member_number);
+        self.destage(member_number);
     }
 
     /// Lets a fault happen at a moment not known when the array was described.
@@ -64,17 +87,5 @@ impl Array {
         self.faults.push(crate::spec::TimedFault { at_ns, fault });
         let index = (self.faults.len() - 1) as u32;
         self.agenda.at(at_ns.max(self.now), Event::Fault(index));
-    }
-}
-
-impl super::Set {
-    /// Whether more is lost than the redundancy bears.
-    fn is_beyond_repair(&self) -> bool {
-        let whole = |slot: u32| self.slots.state(slot) == MemberState::Whole;
-        if self.layout.is_mirrored() {
-            let mut pairs = 0..self.layout.drive_count / 2;
-            return pairs.any(|pair| !whole(2 * pair) && !whole(2 * pair + 1));
-        }
-        self.slots.impaired_count() > self.layout.parity_count()
     }
 }

@@ -11,8 +11,18 @@ impl Array {
     pub(super) fn take_read(&mut self, slot: u32) {
         let pending = self.requests[slot as usize];
         let (offset, bytes) = (pending.request.offset, u64::from(pending.request.bytes));
-        let volume = &mut self.volumes[pending.request.volume as usize];
-        if volume.recent.holds(offset, bytes) {
+        let volume = &self.volumes[pending.request.volume as usize];
+        let (pool, is_recent) = (volume.pool, volume.recent.holds(offset, bytes));
+        // No cache answers for a set that is gone: the box takes its volumes away.
+        if !self.lost_sets.is_empty() {
+            self.cut(pool, pending.slice, pending.address, bytes);
+            if self.touches_lost() {
+                self.requests[slot as usize].is_lost = true;
+                self.answer(slot);
+                return;
+            }
+        }
+        if is_recent {
             self.members[pending.member as usize].counters.read_hit_count += 1;
             self.answer(slot);
             return;
@@ -20,23 +30,19 @@ impl Array {
         if self.read_by_chunks(slot) {
             return;
         }
-        let pool = self.volumes[pending.request.volume as usize].pool;
         self.cut(pool, pending.slice, pending.address, bytes);
-        if self
-            .pieces
-            .iter()
-            .any(|piece| self.sets[piece.set as usize].is_lost)
-        {
-            self.requests[slot as usize].is_lost = true;
-            self.answer(slot);
-            return;
-        }
         let part_count = self.read_pieces(Cause::HostRead, Owner::Request(slot));
         self.requests[slot as usize].parts_left = part_count;
         if part_count == 0 {
             self.members[pending.member as usize].counters.read_hit_count += 1;
             self.answer(slot);
         }
+    }
+
+    /// Whether any of `self.pieces` lies on a set that is gone.
+    pub(super) fn touches_lost(&self) -> bool {
+        let mut pieces = self.pieces.iter();
+        pieces.any(|piece| self.sets[piece.set as usize].is_lost)
     }
 
     /// Reads `self.pieces` from the drives; gives the number of operations.
@@ -126,11 +132,7 @@ impl Array {
             let pool = volume.pool;
             let (slice, _, address) = self.resolve(number, offset);
             self.cut(pool, slice, address, bytes);
-            let is_lost = self
-                .pieces
-                .iter()
-                .any(|piece| self.sets[piece.set as usize].is_lost);
-            if is_lost {
+            if self.touches_lost() {
                 for waiter in &self.fetches[chunk as usize].waiters {
                     self.requests[*waiter as usize].is_lost = true;
                 }

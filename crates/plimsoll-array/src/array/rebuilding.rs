@@ -18,6 +18,7 @@ impl Array {
         }
         *spare_count -= 1;
         set.slots.change(slot, MemberState::Filling { next_row: 0 });
+        set.rebuild_attempts += 1;
         let rate = set.rebuild_bytes_per_second;
         set.rebuild = Some(Rebuild::new(
             slot,
@@ -26,13 +27,17 @@ impl Array {
             rate,
             self.now,
         ));
-        self.agenda.at(self.now, Event::Rebuild(number));
+        let attempt = set.rebuild_attempts;
+        self.agenda.at(self.now, Event::Rebuild(number, attempt));
     }
 
     /// Reads the survivors of the next stretch.
-    pub(super) fn rebuild_stretch(&mut self, number: u32) {
+    pub(super) fn rebuild_stretch(&mut self, number: u32, attempt: u32) {
         let set = &mut self.sets[number as usize];
         let Some(rebuild) = &mut set.rebuild else { return };
+        if attempt != set.rebuild_attempts {
+            return;
+        }
         rebuild.stretch_started = self.now;
         let (row, slot) = (rebuild.next_row, rebuild.slot);
         let offset = row * set.element_bytes;
@@ -61,20 +66,18 @@ impl Array {
         rebuild.left = parts.len() as u32;
         rebuild.writing = false;
         let first = set.drive_first;
+        let owner = Owner::Rebuild { set: number, attempt };
         for other in parts {
-            self.operate(
-                first + other,
-                offset,
-                bytes,
-                Cause::RebuildRead,
-                Owner::Rebuild(number),
-            );
+            self.operate(first + other, offset, bytes, Cause::RebuildRead, owner);
         }
     }
 
-    pub(super) fn rebuild_part_done(&mut self, number: u32) {
+    pub(super) fn rebuild_part_done(&mut self, number: u32, attempt: u32) {
         let set = &mut self.sets[number as usize];
         let Some(rebuild) = &mut set.rebuild else { return };
+        if attempt != set.rebuild_attempts {
+            return;
+        }
         rebuild.left -= 1;
         if rebuild.left > 0 {
             return;
@@ -85,7 +88,8 @@ impl Array {
             let offset = rebuild.next_row * set.element_bytes;
             let bytes = (rebuild.stretch_rows() * set.element_bytes) as u32;
             let drive = set.drive_first + rebuild.slot;
-            self.operate(drive, offset, bytes, Cause::RebuildWrite, Owner::Rebuild(number));
+            let owner = Owner::Rebuild { set: number, attempt };
+            self.operate(drive, offset, bytes, Cause::RebuildWrite, owner);
             return;
         }
         rebuild.next_row += rebuild.stretch_rows();
@@ -95,7 +99,7 @@ impl Array {
             let next_row = rebuild.next_row;
             let due = (rebuild.stretch_started + rebuild.stretch_ns).max(self.now);
             set.slots.change(slot, MemberState::Filling { next_row });
-            self.agenda.at(due, Event::Rebuild(number));
+            self.agenda.at(due, Event::Rebuild(number, attempt));
             return;
         }
         let mut progress = rebuild.progress;

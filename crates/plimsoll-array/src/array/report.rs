@@ -29,8 +29,21 @@ pub struct ArrayReport {
     pub cap: Option<CapReport>,
     /// Spares that were or are being filled since the array began, the ended ones first.
     pub rebuilds: Vec<RebuildReport>,
+    /// Sets that lost more drives than their level bears since the array began: their data is gone.
+    pub lost_sets: Vec<LostSetReport>,
     /// How busy each stage was, the busiest first: the first bottleneck.
     pub stages: Vec<StageUse>,
+}
+
+/// A set whose data is gone.
+#[derive(Clone, Debug, Serialize)]
+pub struct LostSetReport {
+    /// Its group.
+    pub group: String,
+    /// When it lost one drive too many, from the beginning of the simulation.
+    pub at_s: f64,
+    /// What only the cache held of it.
+    pub dirty_bytes: u64,
 }
 
 /// One volume.
@@ -58,7 +71,7 @@ pub struct HostReport {
     pub read_latency_ms: f64,
     /// Mean latency of writes.
     pub write_latency_ms: f64,
-    /// Requests whose data was lost.
+    /// Requests whose data was lost; they are in no other count.
     pub lost_count: u64,
 }
 
@@ -230,6 +243,7 @@ impl Array {
                 credit_count_max: cap.spec.credit_count_max,
             }),
             rebuilds: self.rebuild_reports(),
+            lost_sets: self.lost_sets.clone(),
             stages: self.stages(),
         }
     }

@@ -33,11 +33,7 @@ impl Array {
         let pool = volume.pool;
         let is_neighbours = volume.tenant != Tenant::Host;
         self.cut(pool, pending.slice, pending.address, bytes);
-        if self
-            .pieces
-            .iter()
-            .any(|piece| self.sets[piece.set as usize].is_lost)
-        {
+        if self.touches_lost() {
             self.requests[slot as usize].is_lost = true;
         } else {
             for piece in &self.pieces {

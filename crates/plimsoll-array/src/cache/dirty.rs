@@ -93,6 +93,14 @@ impl DirtyRows {
             .swap_remove(position.expect("the row was on its way"));
     }
 
+    /// Forgets what is dirty and not on its way; gives its bytes and the sum of the moments when they became dirty.
+    pub(crate) fn drop_all(&mut self) -> (u64, u128) {
+        let rows = std::mem::take(&mut self.rows);
+        let bytes = rows.values().flat_map(|row| &row.extents);
+        let bytes = bytes.map(|extent| u64::from(extent.bytes)).sum();
+        (bytes, rows.values().map(|row| row.since_ns).sum())
+    }
+
     /// Gives a list back for use again.
     pub(crate) fn recycle(&mut self, mut list: Vec<Extent>) {
         list.clear();

@@ -169,9 +169,14 @@ impl Ssd {
         );
     }
 
+    /// How long a unit takes on the channel of its die.
+    fn channel_ns(&self) -> Nanos {
+        (f64::from(self.spec.unit_bytes) * 1e9 / self.spec.channel_bytes_per_second) as Nanos
+    }
+
     fn start(&mut self, now: Nanos, number: u32, index: u32, agenda: &mut Agenda) {
+        let channel_ns = self.channel_ns();
         let spec = &self.spec;
-        let channel_ns = (f64::from(spec.unit_bytes) * 1e9 / spec.channel_bytes_per_second) as Nanos;
         let die = &mut self.dies[index as usize];
         if die.at_work.is_some() {
             return;
@@ -213,7 +218,8 @@ impl Ssd {
             .expect("the wake-up was for its work");
         let spec = &self.spec;
         let busy_ns = match work {
-            Work::Read(_) => spec.read_ns,
+            // The die is held until its register has crossed the channel.
+            Work::Read(_) => spec.read_ns + self.channel_ns(),
             Work::Program => spec.program_ns,
             Work::Move => spec.read_ns + spec.program_ns,
             Work::Erase => spec.erase_ns,

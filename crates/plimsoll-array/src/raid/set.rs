@@ -1,5 +1,7 @@
 //! The state of a set's drives: which slots can be read and written, row by row while a spare is being filled.
 
+use super::layout::Layout;
+
 /// One slot of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberState {
@@ -65,6 +67,16 @@ impl Slots {
             .iter()
             .position(|state| matches!(state, MemberState::Filling { .. }));
         found.map(|slot| slot as u32)
+    }
+
+    /// Whether more is lost than the redundancy bears.
+    pub fn is_beyond_repair(&self, layout: &Layout) -> bool {
+        if layout.is_mirrored() {
+            let whole = |slot: u32| self.state(slot) == MemberState::Whole;
+            let mut pairs = 0..layout.drive_count / 2;
+            return pairs.any(|pair| !whole(2 * pair) && !whole(2 * pair + 1));
+        }
+        self.impaired_count > layout.parity_count()
     }
 
     /// How many slots do not hold everything.

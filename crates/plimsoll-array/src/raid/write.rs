@@ -4,7 +4,7 @@
 //! (old data and old parity are read) or by reconstruct-write (the rest of the row is read); whichever reads from fewer
 //! drives is taken, read-modify-write when they are equal. Where a drive is lost the way that can be gone is gone: a lost
 //! data element is written by reconstructing parity around it, lost parity is left out, and where neither way is open the
-//! whole row is read.
+//! whole row is read with as many parities as it takes to compute what is lost.
 //!
 //! Limit: parity is read and written over the hull of the changed ranges of a row, which is more than is needed when two
 //! changes lie far apart within their elements.
@@ -40,6 +40,8 @@ pub enum Strategy {
     ReadModifyWrite,
     /// The rest of the row is read.
     ReconstructWrite,
+    /// What is left of the row is read, and what is lost of it computed.
+    WholeRow,
 }
 
 /// A read of one slot.
@@ -169,6 +171,13 @@ impl<'a> ParityWrite<'a> {
         (0..self.layout.column_count()).filter(|column| !self.covers(*column))
     }
 
+    /// Whether a data column can be read.
+    fn is_readable(&self, column: u32) -> bool {
+        self.holds(self.data_slot(column))
+    }
+
+    /// Read-modify-write needs the old data of every changed column, reconstruct-write that of every column which is not
+    /// covered; where both are open the one that reads from fewer drives is taken, and where neither is, the whole row is read.
     fn strategy(&self) -> Strategy {
         if self.is_full {
             return Strategy::FullStripe;
@@ -177,15 +186,19 @@ impl<'a> ParityWrite<'a> {
         if parity_alive == 0 {
             return Strategy::Plain;
         }
+        // Changes come in the order they were made, so those of one column need not stand together.
         let mut touched: Vec<u32> = self.extents.iter().map(|extent| extent.column).collect();
+        touched.sort_unstable();
         touched.dedup();
-        let touched_lost = touched.iter().any(|column| !self.holds(self.data_slot(*column)));
-        let rest_lost = self.uncovered().any(|column| !self.holds(self.data_slot(column)));
-        let rest_count = self.uncovered().count();
-        if touched_lost || (!rest_lost && rest_count < touched.len() + parity_alive) {
-            Strategy::ReconstructWrite
-        } else {
-            Strategy::ReadModifyWrite
+        let can_modify = touched.iter().all(|column| self.is_readable(*column));
+        let can_reconstruct = self.uncovered().all(|column| self.is_readable(column));
+        match (can_modify, can_reconstruct) {
+            (true, true) if self.uncovered().count() < touched.len() + parity_alive => {
+                Strategy::ReconstructWrite
+            }
+            (true, _) => Strategy::ReadModifyWrite,
+            (false, true) => Strategy::ReconstructWrite,
+            (false, false) => Strategy::WholeRow,
         }
     }
 
@@ -205,14 +218,15 @@ impl<'a> ParityWrite<'a> {
             Strategy::Plain | Strategy::FullStripe => Vec::new(),
             Strategy::ReconstructWrite => {
                 let rest = self.uncovered().map(|column| self.data_slot(column));
-                let mut reads: Vec<SlotRead> = rest
-                    .filter(|slot| self.holds(*slot))
-                    .map(|slot| hull_of(slot, false))
-                    .collect();
-                if self.uncovered().any(|column| !self.holds(self.data_slot(column))) {
-                    reads.extend(parities());
-                }
-                reads
+                rest.map(|slot| hull_of(slot, false)).collect()
+            }
+            Strategy::WholeRow => {
+                let columns = || 0..self.layout.column_count();
+                let data = columns().filter(|column| self.is_readable(*column));
+                let data = data.map(|column| hull_of(self.data_slot(column), false));
+                // Each lost element is computed with the help of one parity.
+                let lost_count = columns().filter(|column| !self.is_readable(*column)).count();
+                data.chain(parities().take(lost_count)).collect()
             }
             Strategy::ReadModifyWrite => {
                 let old = self

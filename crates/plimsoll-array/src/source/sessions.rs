@@ -94,6 +94,8 @@ pub(super) struct Sessions {
     pub(super) log_written: u64,
     /// How often a session found the writer behind.
     pub(super) park_count: u64,
+    /// Whether an error has ended it.
+    pub(super) is_stopped: bool,
 }
 
 /// What to submit next.
@@ -138,6 +140,7 @@ impl Sessions {
             log_latency_ns: 0,
             log_written: 0,
             park_count: 0,
+            is_stopped: false,
             spec,
         }
     }
@@ -246,6 +249,13 @@ impl Sessions {
         } else {
             Vec::new()
         }
+    }
+
+    /// An error ends the database: nothing more is asked for.
+    pub(super) fn stop(&mut self) {
+        self.is_stopped = true;
+        self.backlog.clear();
+        self.parked.clear();
     }
 
     /// A log write is done.

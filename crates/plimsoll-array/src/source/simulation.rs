@@ -221,6 +221,7 @@ impl Simulation {
         let written = self.log_written(index);
         let random = &mut self.randoms[index as usize];
         match &mut self.streams[index as usize] {
+            Stream::Sessions(sessions) if sessions.is_stopped => {}
             Stream::Sessions(sessions) => {
                 if actor == WRITER {
                     sessions.burst(&mut self.work, random);
@@ -279,6 +280,10 @@ impl Simulation {
         let now = completed.completed;
         let random = &mut self.randoms[index as usize];
         match &mut self.streams[index as usize] {
+            // A database that meets an error is stopped, and whoever waits for an answer that is none goes no further.
+            Stream::Sessions(sessions) if completed.is_lost => sessions.stop(),
+            Stream::Closed(_) if completed.is_lost => {}
+            Stream::Sessions(sessions) if sessions.is_stopped => {}
             Stream::Sessions(sessions) => {
                 match kind {
                     Kind::Read => {

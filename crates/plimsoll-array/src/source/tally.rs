@@ -11,6 +11,7 @@ use crate::array::Completed;
 pub struct Tally {
     latencies: Histogram,
     bytes: u64,
+    error_count: u64,
 }
 
 /// A class as reported.
@@ -18,8 +19,10 @@ pub struct Tally {
 pub struct ClassReport {
     /// The class.
     pub class: String,
-    /// Requests.
+    /// Requests that were answered with their data; the rates and latencies are theirs.
     pub count: u64,
+    /// Requests whose data was lost.
+    pub error_count: u64,
     /// Requests per second.
     pub per_second: f64,
     /// Bytes per second.
@@ -39,14 +42,17 @@ pub struct ClassReport {
 impl Tally {
     /// Counts a request.
     pub fn count(&mut self, completed: &Completed) {
+        if completed.is_lost {
+            self.error_count += 1;
+            return;
+        }
         self.latencies.record(completed.completed - completed.submitted);
         self.bytes += u64::from(completed.request.bytes);
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.latencies.clear();
-        self.bytes = 0;
+        *self = Self::default();
     }
 
     /// The class over an interval.
@@ -56,6 +62,7 @@ impl Tally {
         ClassReport {
             class: class.to_owned(),
             count: self.latencies.count(),
+            error_count: self.error_count,
             per_second: self.latencies.count() as f64 / seconds,
             bytes_per_second: self.bytes as f64 / seconds,
             latency_ms_mean: self.latencies.mean_ns() / 1e6,
