@@ -96,6 +96,10 @@ impl Disk for Counted {
         self.inner.facts()
     }
 
+    fn inside_kernel_ns(&self) -> Nanos {
+        self.inner.inside_kernel_ns()
+    }
+
     fn allocate(&self, length_bytes: usize) -> Buffer {
         self.inner.allocate(length_bytes)
     }

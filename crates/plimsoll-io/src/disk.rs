@@ -287,6 +287,12 @@ pub trait Disk {
     /// What this disk is.
     fn facts(&self) -> DiskFacts;
 
+    /// How long the thread has been inside the kernel to hand operations over, since the disk was opened. It can be held there: by
+    /// a full queue, a file system that has to read first, a server in user space.
+    fn inside_kernel_ns(&self) -> Nanos {
+        0
+    }
+
     /// Memory for I/O, registered with the kernel where that helps. Its content is unspecified.
     fn allocate(&self, length_bytes: usize) -> Buffer {
         Buffer::zeroed(length_bytes)
@@ -311,6 +317,9 @@ impl<D: Disk + ?Sized> Disk for Rc<D> {
     }
     fn facts(&self) -> DiskFacts {
         (**self).facts()
+    }
+    fn inside_kernel_ns(&self) -> Nanos {
+        (**self).inside_kernel_ns()
     }
     fn allocate(&self, length_bytes: usize) -> Buffer {
         (**self).allocate(length_bytes)

@@ -17,6 +17,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use plimsoll_measure::Histogram;
 
+use crate::host::thread_busy_ns;
 use crate::{Clock, Disk, Nanos};
 
 /// How long a task runs before it lets others run when it is asked to breathe: well below what one poll may take, because what comes
@@ -87,19 +88,25 @@ struct Shared {
     looked: Cell<Nanos>,
     /// Whether the next look is the first one after a sleep: then nothing waited for it.
     woken: Cell<bool>,
+    /// How long the thread had been inside the kernel at the last look.
+    inside_kernel_ns: Cell<Nanos>,
+    /// What the thread had been busy when statistics were last taken.
+    busy_before_ns: Cell<Nanos>,
 }
 
 /// How the executor itself did: without this nobody can tell a slow disk from a busy generator.
 #[derive(Clone, Debug, Default)]
 pub struct ExecutorStatistics {
     /// Time between two looks at the disk's completions without a sleep in between: whatever completed meanwhile waited.
-    /// A thread that lost its processor is late as much as one that was at work.
+    /// A thread that lost its processor is late as much as one that was at work. What the kernel took to take operations over is
+    /// its own, and left out.
     pub reap_gap: Histogram,
     /// Task polls.
     pub polls: u64,
     /// Longest single poll.
     pub poll_ns_max: Nanos,
-    /// Time spent reaping, firing timers and polling tasks, that is not asleep.
+    /// Processor time of the thread, and what it waited for a processor. A thread that the kernel holds while it hands operations
+    /// over is not busy. Nothing in virtual time.
     pub busy_ns: Nanos,
 }
 
@@ -120,6 +127,8 @@ impl Executor {
         Self {
             shared: Rc::new(Shared {
                 looked,
+                inside_kernel_ns: Cell::new(disk.inside_kernel_ns()),
+                busy_before_ns: Cell::new(if clock.is_virtual() { 0 } else { thread_busy_ns() }),
                 woken: Cell::new(true),
                 clock,
                 disk,
@@ -145,7 +154,7 @@ impl Executor {
 
     /// Statistics since the last call.
     pub fn take_statistics(&self) -> ExecutorStatistics {
-        self.shared.statistics.take()
+        self.shared.take_statistics()
     }
 
     /// Runs until `future` is complete; other tasks stay as they are.
@@ -225,11 +234,21 @@ impl Shared {
         }
         let now = self.clock.now();
         let gap_ns = now - self.looked.replace(now);
-        let mut statistics = self.statistics.borrow_mut();
-        statistics.busy_ns += gap_ns;
+        let inside_ns = self.disk.inside_kernel_ns();
+        let held_ns = inside_ns - self.inside_kernel_ns.replace(inside_ns);
         if !self.woken.replace(false) {
-            statistics.reap_gap.record(gap_ns);
+            let mut statistics = self.statistics.borrow_mut();
+            statistics.reap_gap.record(gap_ns.saturating_sub(held_ns));
         }
+    }
+
+    fn take_statistics(&self) -> ExecutorStatistics {
+        let mut statistics = self.statistics.take();
+        if !self.clock.is_virtual() {
+            let busy_ns = thread_busy_ns();
+            statistics.busy_ns = busy_ns.saturating_sub(self.busy_before_ns.replace(busy_ns));
+        }
+        statistics
     }
 
     fn fire_timers(&self) {
@@ -272,7 +291,6 @@ impl Shared {
             if timer.is_none() && self.disk.in_flight() == 0 {
                 return Err(Stalled);
             }
-            self.statistics.borrow_mut().busy_ns += self.clock.now() - self.looked.get();
             self.disk.wait(timer);
             self.looked.set(self.clock.now());
             self.woken.set(true);
@@ -307,7 +325,7 @@ impl Handle {
 
     /// Statistics since the last call.
     pub fn take_statistics(&self) -> ExecutorStatistics {
-        self.shared().statistics.take()
+        self.shared().take_statistics()
     }
 
     /// Starts a task. Dropping the returned handle lets it run on by itself. After the executor is gone nothing is started.

@@ -188,6 +188,10 @@ impl<D: Disk> Disk for Recorded<D> {
         self.disk.facts()
     }
 
+    fn inside_kernel_ns(&self) -> Nanos {
+        self.disk.inside_kernel_ns()
+    }
+
     fn allocate(&self, length_bytes: usize) -> Buffer {
         self.disk.allocate(length_bytes)
     }

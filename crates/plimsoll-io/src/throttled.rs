@@ -166,6 +166,10 @@ impl<D: Disk> Disk for Throttled<D> {
         facts
     }
 
+    fn inside_kernel_ns(&self) -> Nanos {
+        self.disk.inside_kernel_ns()
+    }
+
     fn allocate(&self, length_bytes: usize) -> Buffer {
         self.disk.allocate(length_bytes)
     }

@@ -4,8 +4,8 @@
 //! completion work (Linux 6.1), so that completions are processed when this thread asks and never interrupt it; older
 //! kernels get a plainer ring, with a remark. A kernel without waiting by timeout (before 5.11) is refused.
 //!
-//! When io_uring_enter answers EAGAIN, EBUSY or EINTR it has taken nothing: what was queued stays queued and is handed over
-//! again. No transfer that the kernel has taken is ever repeated.
+//! When io_uring_enter answers EAGAIN, EBUSY, EINTR or ENOMEM it has taken nothing: what was queued stays queued and is handed
+//! over again. No transfer that the kernel has taken is ever repeated.
 
 use std::io;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ use crate::transfer::{Refusal, Transfer, TransferKind, TransferQueue, Transferre
 
 /// A ring more shallow than this is worth less than libaio.
 const DEPTH_MIN: u32 = 64;
+/// How long a kernel without memory is left alone.
+const NO_MEMORY_PAUSE: Duration = Duration::from_millis(1);
 /// Marks the completion of the poll on the wake-up.
 const WAKEUP_TAG: u64 = u64::MAX;
 /// Marks the empty request that proves that the ring works.
@@ -303,6 +305,27 @@ fn prove(ring: &mut IoUring) -> io::Result<()> {
 fn tolerate(error: &io::Error) {
     match errno_of(error) {
         libc::EINTR | libc::ETIME | libc::EAGAIN | libc::EBUSY => {}
+        // The host is short of memory: asking again at once would only take the processor from whoever gives some back.
+        libc::ENOMEM | libc::ENOBUFS => std::thread::sleep(NO_MEMORY_PAUSE),
         errno => panic!("io_uring_enter refuses our requests: errno {errno}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Why: a host that is short of memory for a moment ended the run with a panic. What is queued stays queued.
+    #[test]
+    fn a_kernel_without_memory_is_asked_again() {
+        for errno in [
+            libc::ENOMEM,
+            libc::ENOBUFS,
+            libc::EAGAIN,
+            libc::EBUSY,
+            libc::EINTR,
+        ] {
+            tolerate(&io::Error::from_raw_os_error(errno));
+        }
     }
 }

@@ -338,7 +338,7 @@ pub const METRICS: [Metric; 80] = [
         "executor_busy",
         MetricKind::Level,
         "ratio",
-        "share of the interval the load generator's thread was at work",
+        "share of the interval the load generator's thread was on a processor or waited for one",
     ),
     metric("sessions", MetricKind::Level, "count", "sessions under load"),
     metric(

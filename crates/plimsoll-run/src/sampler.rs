@@ -138,7 +138,8 @@ impl Sampler {
         let statistics = self.run.handle.take_statistics();
         let recorder = &self.run.recorder;
         recorder.merge(Key::new(0, 0, "reap_gap"), &statistics.reap_gap, 0);
-        let busy = statistics.busy_ns as f64 / interval_ns as f64;
+        // Processor time and the clock are not read at the same moment.
+        let busy = (statistics.busy_ns as f64 / interval_ns as f64).min(1.0);
         recorder.set_level(Key::new(0, 0, "executor_busy"), busy);
     }
 

@@ -2,7 +2,8 @@
 //! kernel itself does not know the serial, from udev's database.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::posix::Mount;
@@ -14,6 +15,8 @@ pub(crate) struct Identity {
     pub kernel_name: String,
     /// Which partition of its disk this is.
     pub partition: Option<u32>,
+    /// Its number, major and minor.
+    number: (u32, u32),
     /// Its own folder in sysfs.
     folder: PathBuf,
     /// The folder of its disk; the same unless it is a partition.
@@ -39,8 +42,19 @@ impl Identity {
         Some(Self {
             kernel_name,
             partition,
+            number: (major, minor),
             folder,
             disk_folder,
+        })
+    }
+
+    /// Whether an open descriptor is of this device.
+    pub(crate) fn is_of(&self, opened: &OwnedFd) -> bool {
+        let metadata = opened.try_clone().and_then(|fd| fs::File::from(fd).metadata());
+        metadata.is_ok_and(|metadata| {
+            let number = metadata.rdev();
+            metadata.file_type().is_block_device()
+                && (libc::major(number), libc::minor(number)) == self.number
         })
     }
 

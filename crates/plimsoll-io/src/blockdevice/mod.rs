@@ -15,7 +15,7 @@ use std::path::Path;
 pub(crate) use identity::Identity;
 pub(crate) use signature::{DATABASE, SCAN_BYTES, find_signature};
 
-use crate::posix::{OpenFile, OpenRules, last_errno};
+use crate::posix::{OpenFile, OpenRules, uninterrupted};
 use crate::{Buffer, DiskError, DiskErrorKind, OpenMode};
 
 /// Refuses a device that must not be written, before it is opened for writing.
@@ -104,19 +104,12 @@ pub(crate) fn check_content(
 /// Reads without the seam: this runs on a worker, before the device is part of any measurement.
 fn read_at(fd: &OwnedFd, offset: u64, length_bytes: u64) -> Result<Buffer, i32> {
     let mut buffer = Buffer::zeroed(length_bytes as usize);
+    let (memory, length) = (buffer.as_mut_ptr(), buffer.len());
     // SAFETY: the buffer is writable for its length and lives through the call.
-    let read = unsafe {
-        libc::pread64(
-            fd.as_raw_fd(),
-            buffer.as_mut_ptr().cast(),
-            buffer.len(),
-            offset as i64,
-        )
-    };
-    match usize::try_from(read) {
-        Ok(read) if read == buffer.len() => Ok(buffer),
-        Ok(_) => Err(libc::EIO),
-        Err(_) => Err(last_errno()),
+    let read = || unsafe { libc::pread64(fd.as_raw_fd(), memory.cast(), length, offset as i64) };
+    match uninterrupted(|| read() as i64)? {
+        read if read as usize == length => Ok(buffer),
+        _ => Err(libc::EIO),
     }
 }
 

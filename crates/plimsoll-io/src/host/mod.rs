@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 pub use activity::{MemoryState, NetworkTotals, PagingTotals, ProcessTotals, SystemTotals};
 pub use device::{BlockDevice, DeviceTotals};
 
+use crate::{NANOS_PER_SECOND, Nanos};
 use activity::Units;
 use cgroup::throttle_files;
 
@@ -146,4 +147,17 @@ impl HostFiles {
     fn text(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.root.join(path)).ok()
     }
+}
+
+/// What the calling thread has been busy since it was started: on a processor, or waiting for one. Where the kernel does not say how
+/// long it waited, the processor time alone.
+pub(crate) fn thread_busy_ns() -> Nanos {
+    // SAFETY: an all-zero timespec is a valid value of that plain C structure.
+    let mut used: libc::timespec = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is writable. The clock of a thread's own processor time is always there.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut used) };
+    let used_ns = used.tv_sec as Nanos * NANOS_PER_SECOND + used.tv_nsec as Nanos;
+    let waited_ns = fs::read_to_string("/proc/thread-self/schedstat");
+    let waited_ns = waited_ns.ok().as_deref().and_then(parse::thread_waited_ns);
+    used_ns + waited_ns.unwrap_or(0)
 }

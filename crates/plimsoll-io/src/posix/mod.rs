@@ -29,6 +29,20 @@ pub(crate) fn last_errno() -> i32 {
         .unwrap_or(libc::EIO)
 }
 
+/// Makes a system call until no signal interrupts it; its answer, or the error number where that is negative.
+pub(crate) fn uninterrupted(mut call: impl FnMut() -> i64) -> Result<i64, i32> {
+    loop {
+        let answer = call();
+        if answer >= 0 {
+            return Ok(answer);
+        }
+        match last_errno() {
+            libc::EINTR => {}
+            errno => return Err(errno),
+        }
+    }
+}
+
 /// RLIMIT_MEMLOCK as `ulimit -l` shows it.
 pub(crate) fn lockable_memory() -> String {
     match lockable_bytes() {

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{Geometry, last_errno};
+use super::{Geometry, last_errno, uninterrupted};
 use crate::blockdevice::{self, Identity};
 use crate::{DiskError, DiskErrorKind, OpenMode};
 
@@ -85,6 +85,7 @@ impl OpenFile {
                 .because("it is neither a file nor a block device"));
         }
         let (fd, direct) = open_descriptor(path, mode, rules)?;
+        is_a_file(&fd, path, doing)?;
         let mut waited = Duration::ZERO;
         if mode != OpenMode::Read {
             waited = lock_patiently(&fd).map_err(|errno| DiskError::from_errno(errno, doing, path))?;
@@ -101,24 +102,38 @@ impl OpenFile {
     }
 
     fn open_device(path: &Path, mode: OpenMode, rules: &OpenRules) -> Result<Self, DiskError> {
-        let doing = verb(mode);
         let identity = Identity::at(path).ok_or_else(|| {
-            DiskError::new(DiskErrorKind::Unsupported, doing, path).because("sysfs does not know this device")
+            DiskError::new(DiskErrorKind::Unsupported, verb(mode), path)
+                .because("sysfs does not know this device")
         })?;
+        Self::open_checked_device(path, &identity, mode, rules)
+    }
+
+    /// Opens the device that `identity` was taken of. The path may lead elsewhere by now, as a link below /dev/disk/by-id can: what
+    /// was opened decides, and nothing has been written to it yet.
+    pub(super) fn open_checked_device(
+        path: &Path,
+        identity: &Identity,
+        mode: OpenMode,
+        rules: &OpenRules,
+    ) -> Result<Self, DiskError> {
+        let doing = verb(mode);
         let stable_path = identity.best_path();
         let failed = |errno| DiskError::from_errno(errno, doing, &stable_path);
         if mode == OpenMode::Read {
             let fd = system_open(path, libc::O_RDONLY | libc::O_DIRECT).map_err(failed)?;
+            is_the_one_checked(&fd, path, identity, doing)?;
             let mut file = Self::measure(fd, &stable_path, mode, Direct::Yes)?;
             file.is_device = true;
             return Ok(file);
         }
-        blockdevice::check_before_opening(&identity, &rules.destroy_serials, doing)?;
+        blockdevice::check_before_opening(identity, &rules.destroy_serials, doing)?;
         // O_EXCL without O_CREAT claims the device: refused while it is mounted, swapped to, or claimed by anybody else.
         let fd = system_open(path, libc::O_RDWR | libc::O_EXCL | libc::O_DIRECT).map_err(failed)?;
+        is_the_one_checked(&fd, path, identity, doing)?;
         let mut file = Self::measure(fd, &stable_path, mode, Direct::Yes)?;
         file.is_device = true;
-        blockdevice::check_content(&file.fd, file.opened_length_bytes, mode, &identity, doing)?;
+        blockdevice::check_content(&file.fd, file.opened_length_bytes, mode, identity, doing)?;
         Ok(file)
     }
 
@@ -157,6 +172,34 @@ impl OpenFile {
             .map_err(|errno| DiskError::from_errno(errno, verb(mode), path))?;
         Ok(file)
     }
+}
+
+/// Refuses what was opened when it is not the device that was checked.
+fn is_the_one_checked(
+    fd: &OwnedFd,
+    path: &Path,
+    identity: &Identity,
+    doing: &'static str,
+) -> Result<(), DiskError> {
+    if identity.is_of(fd) {
+        return Ok(());
+    }
+    Err(
+        DiskError::new(DiskErrorKind::Occupied, doing, path).because(format!(
+            "it leads to another device now than {}, which was checked",
+            identity.best_path().display()
+        )),
+    )
+}
+
+/// Refuses a device that has taken the place of a file: nobody has looked whose it is.
+fn is_a_file(fd: &OwnedFd, path: &Path, doing: &'static str) -> Result<(), DiskError> {
+    let metadata = fd.try_clone().and_then(|fd| fs::File::from(fd).metadata());
+    if metadata.is_ok_and(|metadata| metadata.is_file()) {
+        return Ok(());
+    }
+    Err(DiskError::new(DiskErrorKind::Unsupported, doing, path)
+        .because("what was opened is no file, though it was one a moment before"))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -212,10 +255,8 @@ fn open_descriptor(path: &Path, mode: OpenMode, rules: &OpenRules) -> Result<(Ow
 fn system_open(path: &Path, flags: libc::c_int) -> Result<OwnedFd, i32> {
     let c_path = CString::new(path.as_os_str().as_bytes()).map_err(|_| libc::ENOENT)?;
     // SAFETY: the path is a C string that lives through the call.
-    let fd = unsafe { libc::open64(c_path.as_ptr(), flags | libc::O_CLOEXEC, NEW_FILE_PERMISSIONS) };
-    if fd < 0 {
-        return Err(last_errno());
-    }
+    let open = || unsafe { libc::open64(c_path.as_ptr(), flags | libc::O_CLOEXEC, NEW_FILE_PERMISSIONS) };
+    let fd = uninterrupted(|| open().into())? as i32;
     // SAFETY: the descriptor was just opened and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

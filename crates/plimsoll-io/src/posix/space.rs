@@ -3,7 +3,7 @@
 
 use std::os::fd::AsRawFd;
 
-use super::{OpenFile, last_errno};
+use super::{OpenFile, last_errno, uninterrupted};
 use crate::{DiskError, DiskErrorKind};
 
 /// What a reader of the results must know when the file system could not reserve blocks.
@@ -31,10 +31,11 @@ pub(super) fn extend(file: &OpenFile, length_bytes: u64) -> Result<Option<&'stat
     }
     let fd = file.fd.as_raw_fd();
     // SAFETY: no pointers are passed, the descriptor is open as long as `file` lives.
-    if unsafe { libc::fallocate64(fd, 0, old_bytes as i64, wanted_bytes as i64) } == 0 {
+    let allocate = || unsafe { libc::fallocate64(fd, 0, old_bytes as i64, wanted_bytes as i64) };
+    let Err(errno) = uninterrupted(|| allocate().into()) else {
         return Ok(None);
-    }
-    match last_errno() {
+    };
+    match errno {
         libc::EOPNOTSUPP | libc::ENOSYS => {
             set_length(file, length_bytes).map_err(failed)?;
             Ok(Some(NO_RESERVATION))
@@ -49,11 +50,8 @@ pub(super) fn extend(file: &OpenFile, length_bytes: u64) -> Result<Option<&'stat
 
 fn set_length(file: &OpenFile, length_bytes: u64) -> Result<(), i32> {
     // SAFETY: no pointers are passed, the descriptor is open as long as `file` lives.
-    if unsafe { libc::ftruncate64(file.fd.as_raw_fd(), length_bytes as i64) } == 0 {
-        Ok(())
-    } else {
-        Err(last_errno())
-    }
+    let set = || unsafe { libc::ftruncate64(file.fd.as_raw_fd(), length_bytes as i64) };
+    uninterrupted(|| set().into()).map(drop)
 }
 
 fn free_bytes(file: &OpenFile) -> Result<u64, i32> {

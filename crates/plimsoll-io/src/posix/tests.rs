@@ -1,7 +1,11 @@
 //! What is read out of the texts and numbers of the kernel.
 
-use super::Geometry;
+use std::path::Path;
+
 use super::mounts::{Mount, parse_line};
+use super::{Geometry, OpenFile, OpenRules};
+use crate::blockdevice::Identity;
+use crate::{DiskErrorKind, OpenMode};
 
 /// Names with blanks, several options twice, and the tags in the middle that may be there or not.
 #[test]
@@ -68,4 +72,29 @@ fn sizes_follow_from_what_is_known() {
         (512, 512, false),
         "a network file system"
     );
+}
+
+/// Why: a link below /dev/disk/by-id may move to another device between the check and the opening; what is overwritten then
+/// is a disk that nobody has named.
+#[test]
+fn a_device_that_is_not_the_one_checked_is_refused() {
+    let (checked, opened) = (Path::new("/dev/loop1"), Path::new("/dev/loop0"));
+    let Some(identity) = Identity::at(checked) else {
+        println!("skipped: this machine has no loop devices");
+        return;
+    };
+    if std::fs::File::open(opened).is_err() {
+        println!("skipped: this user may not open loop devices");
+        return;
+    }
+    let rules = OpenRules {
+        destroy_serials: vec![identity.consent_token()],
+        ..OpenRules::default()
+    };
+    for mode in [OpenMode::Read, OpenMode::Write] {
+        let error = OpenFile::open_checked_device(opened, &identity, mode, &rules)
+            .expect_err("the device is another one");
+        assert_eq!(error.kind, DiskErrorKind::Occupied, "{error}");
+        assert!(error.to_string().contains("another device"), "{error}");
+    }
 }

@@ -53,6 +53,17 @@ impl Wakeup {
         self.sleeping.store(false, Ordering::SeqCst);
     }
 
+    /// Whether the descriptor is readable now.
+    pub(crate) fn is_rung(&self) -> bool {
+        let mut interest = libc::pollfd {
+            fd: self.fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one pollfd is passed; a timeout of zero does not wait.
+        unsafe { libc::poll(&mut interest, 1, 0) > 0 }
+    }
+
     /// Makes the descriptor unreadable until the next ring.
     pub(crate) fn drain(&self) {
         let mut count = [0u8; 8];

@@ -109,6 +109,10 @@ impl Disk for RealDisk {
         self.undelivered.get()
     }
 
+    fn inside_kernel_ns(&self) -> Nanos {
+        self.state.borrow().inside_kernel_ns
+    }
+
     fn allocate(&self, length_bytes: usize) -> Buffer {
         self.state.borrow_mut().allocate(length_bytes)
     }

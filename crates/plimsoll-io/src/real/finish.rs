@@ -41,6 +41,12 @@ impl State {
     }
 
     fn transfer_done(&mut self, done: Transferred, now: Nanos) {
+        // A signal is nothing the storage did, and nothing was transferred. The time goes on from the first attempt.
+        if done.result == -libc::EINTR
+            && let Some(transfer) = self.pending.get_mut(done.tag).sent
+        {
+            return self.push(transfer);
+        }
         if self.continue_durable_write(done) {
             return;
         }

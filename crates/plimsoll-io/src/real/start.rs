@@ -25,6 +25,7 @@ impl State {
             length_bytes: 0,
             asked: now,
             submitted: None,
+            sent: None,
         };
         match operation.action {
             Action::Read { file, offset, buffer } => {

@@ -42,6 +42,8 @@ pub(super) struct State {
     pub(super) finished: Vec<(Completion, Outcome)>,
     pub(super) transferred: Vec<Transferred>,
     pub(super) chores_done: Vec<ChoreDone>,
+    /// How long handing over has taken so far.
+    pub(super) inside_kernel_ns: Nanos,
 }
 
 impl State {
@@ -71,6 +73,7 @@ impl State {
             finished: Vec::new(),
             transferred: Vec::new(),
             chores_done: Vec::new(),
+            inside_kernel_ns: 0,
         }
     }
 
@@ -94,6 +97,7 @@ impl State {
             self.pending.get_mut(tag).submitted.get_or_insert(now);
         }
         self.queue.flush();
+        self.inside_kernel_ns += clock.now() - now;
     }
 
     /// Answers an operation that never reaches the kernel; delivered by the next reap like every other.
@@ -118,6 +122,7 @@ impl State {
         }
         self.in_queue += 1;
         self.unflushed.push(transfer.tag);
+        self.pending.get_mut(transfer.tag).sent = Some(transfer);
         // SAFETY: the buffer is owned by the pending table and the descriptor by the file table until the tag is collected (a
         // close waits for `in_flight`, and `drop` leaks both rather than free them early); the capacity was just checked.
         unsafe { self.queue.push(transfer) };

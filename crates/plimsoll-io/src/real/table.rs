@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::posix::OpenFile;
+use crate::transfer::Transfer;
 use crate::{Buffer, Completion, FileId, Nanos};
 
 /// What is left to do for an operation when its transfer comes back.
@@ -34,6 +35,8 @@ pub(super) struct Pending {
     pub asked: Nanos,
     /// When it was handed over, if it was.
     pub submitted: Option<Nanos>,
+    /// Its transfer as the kernel has it, to be made again when a signal interrupts it.
+    pub sent: Option<Transfer>,
 }
 
 /// Operations under way by tag; freed tags are used again.

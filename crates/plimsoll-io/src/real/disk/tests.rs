@@ -1,4 +1,4 @@
-//! A device that hangs, simulated by a queue from which nothing ever comes back.
+//! A device that hangs, simulated by a queue from which nothing ever comes back, and one whose transfers signals interrupt.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -49,11 +49,53 @@ impl BufferHome for Counted {
     }
 }
 
+/// Interrupts each transfer as often as told before it does it, that is answers its whole length.
+struct Interrupting {
+    left: usize,
+    under_way: Vec<Transfer>,
+}
+
+impl TransferQueue for Interrupting {
+    fn capacity(&self) -> usize {
+        CAPACITY
+    }
+    unsafe fn push(&mut self, transfer: Transfer) {
+        self.under_way.push(transfer);
+    }
+    fn flush(&mut self) {}
+    fn ready(&mut self) -> bool {
+        !self.under_way.is_empty()
+    }
+    fn collect(&mut self, done: &mut Vec<Transferred>) {
+        for transfer in self.under_way.drain(..) {
+            let is_interrupted = self.left > 0;
+            self.left -= usize::from(is_interrupted);
+            let result = if is_interrupted {
+                -libc::EINTR
+            } else {
+                transfer.memory.length_bytes as i32
+            };
+            done.push(Transferred {
+                tag: transfer.tag,
+                result,
+            });
+        }
+    }
+    fn wait(&mut self, _: Option<Nanos>) {}
+    fn finish(&mut self, _: Nanos) -> bool {
+        true
+    }
+}
+
 fn hanging_disk(taken: Rc<Cell<usize>>) -> Rc<RealDisk> {
+    disk_on(Box::new(Hanging { taken }))
+}
+
+fn disk_on(queue: Box<dyn TransferQueue>) -> Rc<RealDisk> {
     let wakeup = Arc::new(Wakeup::new().expect("descriptors are left"));
     let chosen = Chosen {
         method: Method::Threads,
-        queue: Box::new(Hanging { taken }),
+        queue,
         remarks: Vec::new(),
     };
     // The temporary folder may be on a file system without direct I/O; no transfer happens anyway.
@@ -118,5 +160,33 @@ fn memory_of_a_hanging_device_is_never_freed() {
     assert_eq!(disk.in_flight(), CAPACITY + 1);
     drop((file, disk));
     assert_eq!(home.returned.get(), 0, "no buffer was freed");
+    std::fs::remove_file(path).expect("the file exists");
+}
+
+/// Why: a signal that comes while a transfer waits (a debugger, a suspended machine, a FUSE server) is nothing the storage did.
+/// The transfer is made again, and no error is told.
+#[test]
+fn an_interrupted_transfer_is_made_again() {
+    let path = std::env::temp_dir().join(format!("plimsoll-interrupted-{}", std::process::id()));
+    let queue = Interrupting {
+        left: 5,
+        under_way: Vec::new(),
+    };
+    let disk = disk_on(Box::new(queue));
+    let file = open_file(&disk, &path);
+    let executor = Executor::new(disk.clock.clone(), disk.clone());
+    let results = executor.run(async move {
+        let context = || Context::of(Purpose::Header);
+        let written = file
+            .write(0, Buffer::zeroed(4096), Durability::Durable, context())
+            .await
+            .map(|_| ());
+        let read = file.read(0, Buffer::zeroed(4096), context()).await.map(|_| ());
+        (written, read, file.sync(context()).await.map(|_| ()))
+    });
+    let (written, read, synced) = results.expect("every transfer comes back");
+    written.expect("the write is made again");
+    read.expect("the read is made again");
+    synced.expect("the sync is made again");
     std::fs::remove_file(path).expect("the file exists");
 }
