@@ -53,8 +53,8 @@ const VERSION_PLACE: std::ops::Range<usize> = 20..24;
 struct EngineDatabase {
     prepared: PreparedDatabase,
     tree: Tree,
-    records_before: u64,
-    inserts: Cell<u64>,
+    /// One more than the highest number of a record that was ever used for an insert, whether it came to stay or not.
+    next_record: Cell<u64>,
 }
 
 /// See the module text.
@@ -104,10 +104,10 @@ impl EngineInstance {
                 ),
             );
         }
-        if spec.unfinished {
-            count_records(&instance, &mut databases)
-                .await
-                .map_err(run_error)?;
+        match look_for_highest_records(&instance, &databases).await {
+            // Where the marker has said something, damage is left to the phase that is to find it, and has better words for it.
+            Err(error) if error.is_corruption() && !spec.unfinished => {}
+            looked => looked.map_err(run_error)?,
         }
         let limits = instance.store().cache.limits();
         let mebibytes =
@@ -135,12 +135,10 @@ impl EngineInstance {
         })
     }
 
-    /// Records each database has ever held.
+    /// How many numbers of records each database has used up: whatever is added has a higher one.
     pub fn records_ever(&self) -> Vec<u64> {
-        self.databases
-            .iter()
-            .map(|database| database.records_before + database.inserts.get())
-            .collect()
+        let databases = self.databases.iter();
+        databases.map(|database| database.next_record.get()).collect()
     }
 
     /// The records each database has.
@@ -188,6 +186,11 @@ impl EngineInstance {
     pub async fn execute(&self, position: usize, operation: &Operation) -> Result<OperationResult, RunError> {
         let database = &self.databases[position];
         let begun = self.watch.now();
+        if operation.kind == Kind::Insert && operation.placement == Placement::Own {
+            // Numbers are handed out in order and used in any, and some never: a count of inserts would fall behind.
+            let next = database.next_record.get().max(operation.record + 1);
+            database.next_record.set(next);
+        }
         let transaction = self.instance.begin();
         let done = database.change(&transaction, operation).await;
         let how = match operation.commit {
@@ -200,9 +203,6 @@ impl EngineInstance {
                 transaction.commit(how).await.map_err(run_error)?;
                 self.watch
                     .committed(position, operation.kind, begun, commit_begun);
-                if operation.kind == Kind::Insert && operation.placement == Placement::Own {
-                    database.inserts.set(database.inserts.get() + 1);
-                }
                 Ok(OperationResult::Done)
             }
             Err(Failure::NoRoom) => self.give_up(transaction, OperationResult::NoRoom).await,
@@ -425,7 +425,7 @@ async fn open_database(
     }
     let place = place_of_table(run, &path).await?;
     Ok(EngineDatabase {
-        records_before: spec.existing_records.unwrap_or(prepared.records()),
+        next_record: Cell::new(spec.existing_records.unwrap_or(0).max(prepared.records())),
         prepared,
         tree: Tree {
             database: position as u8 + 1,
@@ -433,12 +433,15 @@ async fn open_database(
             object: place.object,
             kind: 0,
         },
-        inserts: Cell::new(0),
     })
 }
 
-/// After a run that was not closed the number of records ever inserted was not noted; the highest key gives it.
-async fn count_records(instance: &Instance, databases: &mut [EngineDatabase]) -> Result<(), EngineError> {
+/// What the marker says of the records can be too low: after a run that was not closed it says nothing, and version 0.1 counted
+/// inserts. The highest key there is tells it.
+async fn look_for_highest_records(
+    instance: &Instance,
+    databases: &[EngineDatabase],
+) -> Result<(), EngineError> {
     for database in databases {
         let transaction = instance.begin();
         let mut cursor = Cursor::new(&transaction, database.tree, KeyRange::all(), Direction::Backward);
@@ -446,7 +449,7 @@ async fn count_records(instance: &Instance, databases: &mut [EngineDatabase]) ->
         transaction.commit(Commit::Lazy).await?;
         let highest = last.and_then(|(key, _)| database.prepared.record_of_key(&key));
         let ever = highest.map_or(0, |record| record + 1);
-        database.records_before = ever.max(database.prepared.records());
+        database.next_record.set(database.next_record.get().max(ever));
     }
     Ok(())
 }
