@@ -385,6 +385,10 @@ impl<D: Disk> Disk for ModelledDisk<D> {
             .wait(earlier(deadline, self.state.borrow().array.next_time()));
     }
 
+    fn waker(&self) -> std::task::Waker {
+        self.disk.waker()
+    }
+
     fn next_event(&self) -> Option<Nanos> {
         let state = self.state.borrow();
         if !state.answered.is_empty() {

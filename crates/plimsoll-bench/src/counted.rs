@@ -84,6 +84,10 @@ impl Disk for Counted {
         self.inner.wait(deadline);
     }
 
+    fn waker(&self) -> std::task::Waker {
+        self.inner.waker()
+    }
+
     fn next_event(&self) -> Option<Nanos> {
         self.inner.next_event()
     }

@@ -28,6 +28,19 @@ pub struct UtcAnchor {
     pub host_offset_ns: i64,
 }
 
+/// A clock's reading for other threads, on the same scale.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadClock {
+    origin: Instant,
+}
+
+impl ThreadClock {
+    /// Nanoseconds since the epoch of the clock this was taken from.
+    pub(crate) fn now(self) -> Nanos {
+        self.origin.elapsed().as_nanos() as Nanos
+    }
+}
+
 /// The clock of one executor.
 #[derive(Debug)]
 pub struct Clock {
@@ -86,6 +99,14 @@ impl Clock {
     /// Whether time is simulated.
     pub fn is_virtual(&self) -> bool {
         matches!(self.source, Source::Virtual { .. })
+    }
+
+    /// The same clock for another thread; a virtual one belongs to its executor alone.
+    pub(crate) fn for_threads(&self) -> Option<ThreadClock> {
+        match self.source {
+            Source::Real { origin } => Some(ThreadClock { origin }),
+            Source::Virtual { .. } => None,
+        }
     }
 
     /// Moves a virtual clock forward. Only the executor calls this.

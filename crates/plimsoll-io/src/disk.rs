@@ -13,6 +13,7 @@
 
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::task::Waker;
 
 use crate::{Buffer, DiskError, Nanos};
 
@@ -278,6 +279,9 @@ pub trait Disk {
     /// Sleeps until a completion is ready or the deadline has passed. Only called in real time.
     fn wait(&self, deadline: Option<Nanos>);
 
+    /// Ends [`Disk::wait`] from another thread, also one that has yet to begin. Where nothing ever waits, in virtual time, it does nothing.
+    fn waker(&self) -> Waker;
+
     /// In virtual time, when the next completion is due. Real disks answer `None`.
     fn next_event(&self) -> Option<Nanos>;
 
@@ -308,6 +312,9 @@ impl<D: Disk + ?Sized> Disk for Rc<D> {
     }
     fn wait(&self, deadline: Option<Nanos>) {
         (**self).wait(deadline);
+    }
+    fn waker(&self) -> Waker {
+        (**self).waker()
     }
     fn next_event(&self) -> Option<Nanos> {
         (**self).next_event()

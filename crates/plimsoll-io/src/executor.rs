@@ -3,20 +3,27 @@
 //! Tasks run first come, first served. In virtual time the executor moves the clock to the next timer or completion when
 //! no task is ready, so a run is a pure function of its inputs. In real time it sleeps in [`Disk::wait`].
 //!
-//! One executor hosts any number of engine instances. Nothing here is shared between threads but the ready queue, which
-//! the standard `Waker` requires to be thread-safe.
+//! One executor hosts any number of engine instances. Nothing here is shared between threads but the ready queue: what another
+//! thread wakes ends the executor's sleep.
+
+mod ready;
+mod reply;
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use plimsoll_measure::Histogram;
 
+pub(crate) use self::ready::{Awaited, Outside};
+use self::ready::{ReadyQueue, TaskId, TaskWaker};
+pub(crate) use self::reply::reply;
 use crate::host::thread_busy_ns;
 use crate::{Clock, Disk, Nanos};
 
@@ -24,49 +31,7 @@ use crate::{Clock, Disk, Nanos};
 /// next takes time too.
 const BREATH_NS: Nanos = 20_000;
 
-type TaskId = u64;
 type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
-
-#[derive(Default)]
-struct ReadyQueue {
-    ids: Mutex<VecDeque<TaskId>>,
-}
-
-impl ReadyQueue {
-    fn push(&self, id: TaskId) {
-        self.ids
-            .lock()
-            .expect("no panic happens under this lock")
-            .push_back(id);
-    }
-
-    fn pop(&self) -> Option<TaskId> {
-        self.ids
-            .lock()
-            .expect("no panic happens under this lock")
-            .pop_front()
-    }
-}
-
-struct TaskWaker {
-    id: TaskId,
-    ready: Arc<ReadyQueue>,
-    /// Set while the id is in the queue, so that a task woken twice is polled once.
-    queued: std::sync::atomic::AtomicBool,
-}
-
-impl Wake for TaskWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        use std::sync::atomic::Ordering::AcqRel;
-        if !self.queued.swap(true, AcqRel) {
-            self.ready.push(self.id);
-        }
-    }
-}
 
 struct Task {
     future: Option<TaskFuture>,
@@ -97,7 +62,7 @@ struct Shared {
 /// How the executor itself did: without this nobody can tell a slow disk from a busy generator.
 #[derive(Clone, Debug, Default)]
 pub struct ExecutorStatistics {
-    /// Time between two looks at the disk's completions without a sleep in between: whatever completed meanwhile waited.
+    /// Time between two looks at the completions of disk and sockets without a sleep in between: whatever completed meanwhile waited.
     /// A thread that lost its processor is late as much as one that was at work. What the kernel took to take operations over is
     /// its own, and left out.
     pub reap_gap: Histogram,
@@ -112,7 +77,9 @@ pub struct ExecutorStatistics {
 
 /// All tasks wait and nothing will ever wake them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("every task waits and no timer or disk completion is due; the simulated power may be off")]
+#[error(
+    "every task waits and nothing can wake one: no timer, disk completion, socket or thread is due; the simulated power may be off"
+)]
 pub struct Stalled;
 
 /// See the module text.
@@ -124,6 +91,7 @@ impl Executor {
     /// An executor over one clock and one disk.
     pub fn new(clock: Rc<Clock>, disk: Rc<dyn Disk>) -> Self {
         let looked = Cell::new(clock.now());
+        let ready = Arc::new(ReadyQueue::new(disk.waker()));
         Self {
             shared: Rc::new(Shared {
                 looked,
@@ -132,7 +100,7 @@ impl Executor {
                 woken: Cell::new(true),
                 clock,
                 disk,
-                ready: Arc::default(),
+                ready,
                 tasks: RefCell::default(),
                 next_task: Cell::new(0),
                 timers: RefCell::default(),
@@ -169,7 +137,7 @@ impl Executor {
         Ok(join.take().expect("the task has just finished"))
     }
 
-    /// Does one step: reap, then poll one ready task, or else wait for time or disk.
+    /// Does one step: reap, then poll one ready task, or else wait for time, disk or whoever else wakes a task.
     fn turn(&self) -> Result<(), Stalled> {
         let shared = &self.shared;
         shared.note_look();
@@ -200,9 +168,7 @@ impl Shared {
         let (mut future, waker) = {
             let mut tasks = self.tasks.borrow_mut();
             let Some(task) = tasks.get_mut(&id) else { return };
-            task.waker
-                .queued
-                .store(false, std::sync::atomic::Ordering::Release);
+            task.waker.queued.store(false, Ordering::Release);
             let Some(future) = task.future.take() else { return };
             (future, task.waker.clone())
         };
@@ -288,14 +254,24 @@ impl Shared {
             let next = [timer, event].into_iter().flatten().min().ok_or(Stalled)?;
             self.clock.advance_to(next.max(self.clock.now()));
         } else {
-            if timer.is_none() && self.disk.in_flight() == 0 {
+            self.ready.announce_sleep();
+            let is_awaited = timer.is_some() || self.disk.in_flight() > 0 || self.ready.is_awaited();
+            let is_idle = self.ready.is_empty();
+            if is_idle && is_awaited {
+                self.sleep(timer);
+            }
+            self.ready.end_sleep();
+            if is_idle && !is_awaited {
                 return Err(Stalled);
             }
-            self.disk.wait(timer);
-            self.looked.set(self.clock.now());
-            self.woken.set(true);
         }
         Ok(())
+    }
+
+    fn sleep(&self, timer: Option<Nanos>) {
+        self.disk.wait(timer);
+        self.looked.set(self.clock.now());
+        self.woken.set(true);
     }
 }
 
@@ -311,6 +287,11 @@ impl Handle {
         self.shared
             .upgrade()
             .expect("tasks do not outlive their executor")
+    }
+
+    /// Counts what is awaited from other threads and from the network.
+    pub(crate) fn outside(&self) -> Outside {
+        Outside::of(&self.shared().ready)
     }
 
     /// The clock.
@@ -353,7 +334,7 @@ impl Handle {
         let waker = Arc::new(TaskWaker {
             id,
             ready: shared.ready.clone(),
-            queued: std::sync::atomic::AtomicBool::new(true),
+            queued: AtomicBool::new(true),
         });
         shared.tasks.borrow_mut().insert(
             id,

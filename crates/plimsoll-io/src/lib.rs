@@ -1,4 +1,4 @@
-//! The seams of Plimsoll: disk, clock, executor, randomness. The only crate that touches the operating system.
+//! The seams of Plimsoll: disk, network, clock, executor, randomness. The only crate that touches the operating system.
 //!
 //! The engine is handed a [`Disk`], a [`Clock`] and a [`Random`] and never asks where they come from. The same engine
 //! therefore runs on a real disk in real time, on a disk in memory that tears writes and loses power in virtual time,
@@ -8,6 +8,7 @@ mod arena;
 mod blockdevice;
 mod buffer;
 mod clock;
+mod companion;
 #[doc(hidden)]
 pub mod conformance;
 mod counting;
@@ -18,8 +19,8 @@ mod file;
 mod host;
 mod kind;
 mod libaio;
-mod link;
 mod memory;
+mod net;
 mod posix;
 mod probe;
 mod random;
@@ -36,6 +37,7 @@ mod zeros;
 
 pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferHome, Promise, Vouch};
 pub use clock::{Clock, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, UtcAnchor};
+pub use companion::{Companion, CompanionError};
 pub use counting::CountingAllocator;
 pub use disk::{
     Action, Answer, Completion, Context, Disk, DiskFacts, Durability, Entry, FileId, InstanceId, OpenMode,
@@ -49,14 +51,17 @@ pub use host::{
     PressureTotals, ProcessTotals, SystemTotals,
 };
 pub use kind::OperationKind;
-pub use link::{
-    Link, LinkError, LinkFuture, LinkOptions, Listener, MESSAGE_BYTES_MAX, Messages, Network, SimulatedHost,
-    SimulatedNetwork,
-};
 pub use memory::{
     AfterLook, Coding, Effect, FaultRule, Filter, Latency, LatencyPlan, LatencyRule, Loss, MemoryDisk,
     MemoryOptions, Stage, TraceEntry, Tracking,
 };
+pub use net::{
+    Listener, MESSAGE_BYTES_MAX, Messages, Network, NetworkFuture, RealNetwork, RealNetworkOptions,
+    SharedStream, SimulatedHost, SimulatedNetwork, Stream, StreamError, WatchMethod, WireOptions, close,
+    flush, is_loopback, read, read_exact, write, write_all,
+};
+#[cfg(feature = "tls")]
+pub use net::{TlsClient, TlsServer};
 pub use posix::Caching;
 pub use probe::{Probe, ProbedDevice, ProbedDirectIo, ProbedFileSystem, ProbedMethod, probe};
 pub use random::Random;
@@ -64,6 +69,6 @@ pub use real::{DurableBy, Method, MethodChoice, RealDisk, RealDiskOptions};
 pub use recorded::{CompletedIo, Interval, Observer, PendingIo, Recorded, Series, SeriesKey, TracedIo};
 pub use sparse::{Content, Delta, Runs, Sparse, first_difference};
 pub use stop::StopSignal;
-pub use sync::{Notify, Permit, Permits, either};
+pub use sync::{Notify, Permit, Permits, either, within};
 pub use throttled::{ThrottleLimits, Throttled};
 pub use zeros::is_zero;

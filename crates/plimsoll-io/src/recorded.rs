@@ -176,6 +176,10 @@ impl<D: Disk> Disk for Recorded<D> {
         self.disk.wait(deadline);
     }
 
+    fn waker(&self) -> std::task::Waker {
+        self.disk.waker()
+    }
+
     fn next_event(&self) -> Option<Nanos> {
         self.disk.next_event()
     }

@@ -8,6 +8,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use crate::{Handle, Nanos};
+
 /// The wakers of a condition are not looked through for duplicates below this number.
 const TIDY_FROM: usize = 64;
 
@@ -193,6 +195,18 @@ impl Drop for Permit {
         state.free += 1;
         state.wake_first();
     }
+}
+
+/// What the future gives, or `None` when that takes longer; then it is dropped.
+pub async fn within<T>(handle: &Handle, duration_ns: Nanos, future: impl Future<Output = T>) -> Option<T> {
+    let (mut future, mut sleep) = (std::pin::pin!(future), std::pin::pin!(handle.sleep(duration_ns)));
+    std::future::poll_fn(|context| {
+        if let Poll::Ready(value) = future.as_mut().poll(context) {
+            return Poll::Ready(Some(value));
+        }
+        sleep.as_mut().poll(context).map(|()| None)
+    })
+    .await
 }
 
 /// Completes when the first of two futures does; the other is dropped.

@@ -142,6 +142,10 @@ impl<D: Disk> Disk for Throttled<D> {
         self.disk.wait(earlier(deadline, self.next_start()));
     }
 
+    fn waker(&self) -> std::task::Waker {
+        self.disk.waker()
+    }
+
     fn next_event(&self) -> Option<Nanos> {
         earlier(self.disk.next_event(), self.next_start())
     }

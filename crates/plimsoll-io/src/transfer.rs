@@ -5,6 +5,7 @@
 use std::os::fd::RawFd;
 
 use crate::Nanos;
+use crate::net::{Order, Seen};
 
 /// What to transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +112,21 @@ pub(crate) trait TransferQueue {
     /// The memory stays allocated as long as this queue lives.
     unsafe fn register(&mut self, _index: u16, _start: *mut u8, _length_bytes: usize) -> Result<(), i32> {
         Err(libc::EOPNOTSUPP)
+    }
+
+    /// Whether this method watches sockets too.
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// Watches a socket, or watches it no more; what is seen is collected with the transfers.
+    fn order(&mut self, _order: Order) {
+        unreachable!("only a method that watches is asked to");
+    }
+
+    /// What was seen of sockets since the last call.
+    fn seen(&mut self) -> Vec<Seen> {
+        Vec::new()
     }
 
     /// Waits at most `patience_ns` for transfers under way after the last were handed over; answers whether none is left.

@@ -1,4 +1,4 @@
-//! Transfers by io_uring, the method with the least cost per I/O.
+//! Transfers by io_uring, the method with the least cost per I/O. The same ring watches the sockets of the network.
 //!
 //! Source: io_uring_setup(2), io_uring_enter(2), io_uring_register(2). Wanted is a ring of one issuer with deferred
 //! completion work (Linux 6.1), so that completions are processed when this thread asks and never interrupt it; older
@@ -7,6 +7,7 @@
 //! When io_uring_enter answers EAGAIN, EBUSY, EINTR or ENOMEM it has taken nothing: what was queued stays queued and is handed
 //! over again. No transfer that the kernel has taken is ever repeated.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use crate::Nanos;
 use crate::arena::CHUNKS_REGISTERED_MAX;
+use crate::net::{Order, Seen, WATCHED_EVENTS};
 use crate::posix::{Wakeup, errno_of, lockable_memory};
 use crate::transfer::{Refusal, Transfer, TransferKind, TransferQueue, Transferred};
 
@@ -27,11 +29,18 @@ const NO_MEMORY_PAUSE: Duration = Duration::from_millis(1);
 const WAKEUP_TAG: u64 = u64::MAX;
 /// Marks the empty request that proves that the ring works.
 const PROOF_TAG: u64 = u64::MAX - 1;
+/// Marks the answer to an order to watch a socket no more.
+const LET_GO_TAG: u64 = u64::MAX - 2;
+/// Marks what is seen of a socket, beside its key. Transfers use the lower half of the tag.
+const SOCKET_BIT: u64 = 1 << 62;
 
 /// See the module text.
 pub(crate) struct UringQueue {
     ring: IoUring,
     wakeup: Arc<Wakeup>,
+    /// What the ring has no room for: sockets are not counted in its capacity.
+    later: VecDeque<squeue::Entry>,
+    seen: Vec<Seen>,
     under_way: usize,
     capacity: usize,
     /// Whether one poll reports every wake-up (Linux 5.13).
@@ -63,6 +72,8 @@ impl UringQueue {
             capacity: ring.params().sq_entries() as usize,
             ring,
             wakeup,
+            later: VecDeque::new(),
+            seen: Vec::new(),
             under_way: 0,
             poll_repeats: true,
             buffers_registrable: registered.is_ok(),
@@ -82,16 +93,42 @@ impl UringQueue {
 
     fn push_entry(&mut self, entry: &squeue::Entry) {
         // SAFETY: whoever made the entry keeps its memory and descriptor until its completion.
-        while unsafe { self.ring.submission().push(entry) }.is_err() {
-            self.enter();
+        if self.later.is_empty() && unsafe { self.ring.submission().push(entry) }.is_ok() {
+            return;
         }
+        self.later.push_back(entry.clone());
+        self.enter();
     }
 
     /// Hands over what is queued and lets the kernel finish completion work that waits for this thread.
     fn enter(&mut self) {
-        if let Err(error) = self.ring.submit() {
-            tolerate(&error);
+        loop {
+            if let Err(error) = self.ring.submit() {
+                tolerate(&error);
+            }
+            if !self.refill() {
+                return;
+            }
         }
+    }
+
+    /// Queues what had no room; answers whether there was anything and room for it.
+    fn refill(&mut self) -> bool {
+        let mut submission = self.ring.submission();
+        let before = self.later.len();
+        while let Some(entry) = self.later.front() {
+            // SAFETY: as in `push_entry`.
+            if unsafe { submission.push(entry) }.is_err() {
+                break;
+            }
+            self.later.pop_front();
+        }
+        self.later.len() < before
+    }
+
+    fn work_waits(&mut self) -> bool {
+        let submission = self.ring.submission();
+        submission.taskrun() || submission.cq_overflow() || !submission.is_empty() || !self.later.is_empty()
     }
 
     fn wakeup_seen(&mut self, result: i32, flags: u32) {
@@ -147,23 +184,23 @@ impl TransferQueue for UringQueue {
     }
 
     fn ready(&mut self) -> bool {
-        let submission = self.ring.submission();
-        let work_waits = submission.taskrun() || submission.cq_overflow() || !submission.is_empty();
-        drop(submission);
-        work_waits || !self.ring.completion().is_empty()
+        self.work_waits() || !self.ring.completion().is_empty()
     }
 
     fn collect(&mut self, done: &mut Vec<Transferred>) {
-        let submission = self.ring.submission();
-        let work_waits = submission.taskrun() || submission.cq_overflow() || !submission.is_empty();
-        drop(submission);
-        if work_waits {
+        if self.work_waits() {
             self.enter();
         }
         let mut wakeup_flags = None;
         for completion in self.ring.completion() {
             match completion.user_data() {
                 WAKEUP_TAG => wakeup_flags = Some((completion.result(), completion.flags())),
+                LET_GO_TAG => {}
+                tag if tag & SOCKET_BIT != 0 => self.seen.push(Seen {
+                    key: tag & !SOCKET_BIT,
+                    result: completion.result(),
+                    goes_on: cqueue::more(completion.flags()),
+                }),
                 tag => {
                     self.under_way -= 1;
                     done.push(Transferred {
@@ -179,6 +216,10 @@ impl TransferQueue for UringQueue {
     }
 
     fn wait(&mut self, timeout_ns: Option<Nanos>) {
+        if !self.later.is_empty() {
+            // Room is made by collecting, so nobody sleeps now.
+            return self.enter();
+        }
         let result = match timeout_ns {
             None => self.ring.submit_and_wait(1),
             Some(timeout_ns) => {
@@ -210,6 +251,29 @@ impl TransferQueue for UringQueue {
             self.buffers_registrable = false;
             errno_of(&error)
         })
+    }
+
+    /// One poll that reports every change is known since Linux 5.13, and so is what this asks for.
+    fn watches(&self) -> bool {
+        self.ring.params().is_feature_resource_tagging()
+    }
+
+    fn order(&mut self, order: Order) {
+        let entry = match order {
+            Order::Begin(key, fd) => opcode::PollAdd::new(Fd(fd), WATCHED_EVENTS | libc::EPOLLET as u32)
+                .multi(true)
+                .build()
+                .user_data(SOCKET_BIT | key),
+            // Removing a poll fails while an event of it is on its way; cancelling does not.
+            Order::End(key) => opcode::AsyncCancel::new(SOCKET_BIT | key)
+                .build()
+                .user_data(LET_GO_TAG),
+        };
+        self.push_entry(&entry);
+    }
+
+    fn seen(&mut self) -> Vec<Seen> {
+        std::mem::take(&mut self.seen)
     }
 
     fn finish(&mut self, patience_ns: Nanos) -> bool {

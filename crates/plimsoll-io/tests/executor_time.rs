@@ -30,6 +30,9 @@ impl Disk for Holding {
     fn wait(&self, deadline: Option<Nanos>) {
         self.disk.wait(deadline);
     }
+    fn waker(&self) -> std::task::Waker {
+        self.disk.waker()
+    }
     fn next_event(&self) -> Option<Nanos> {
         None
     }

@@ -272,6 +272,10 @@ impl Disk for Forgetful {
     fn wait(&self, deadline: Option<Nanos>) {
         self.below.wait(deadline);
     }
+    fn waker(&self) -> std::task::Waker {
+        self.below.waker()
+    }
+
     fn next_event(&self) -> Option<Nanos> {
         self.below.next_event()
     }

@@ -6,6 +6,7 @@
 
 mod behaviour;
 mod names;
+pub mod network;
 mod transfers;
 
 use std::future::Future;

@@ -31,6 +31,9 @@ mod trace;
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::thread::Thread;
 use std::time::Duration;
 
 pub use crash::Loss;
@@ -106,6 +109,15 @@ impl MemoryDisk {
     }
 }
 
+/// Ends a real-time wait.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
 impl Disk for MemoryDisk {
     fn submit(&self, operation: Operation) {
         let now = self.clock.now();
@@ -152,7 +164,14 @@ impl Disk for MemoryDisk {
         let now = self.clock.now();
         let wake = [deadline, self.next_event()].into_iter().flatten().min();
         let until = wake.unwrap_or(now + WAIT_NS_MAX);
-        std::thread::sleep(Duration::from_nanos(until.saturating_sub(now)));
+        std::thread::park_timeout(Duration::from_nanos(until.saturating_sub(now)));
+    }
+
+    fn waker(&self) -> Waker {
+        match self.clock.is_virtual() {
+            true => Waker::noop().clone(),
+            false => Waker::from(Arc::new(Unpark(std::thread::current()))),
+        }
     }
 
     fn next_event(&self) -> Option<Nanos> {

@@ -2,7 +2,9 @@
 //! costs its workers no system call.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Wake;
 
 use super::last_errno;
 use crate::Nanos;
@@ -37,10 +39,14 @@ impl Wakeup {
     /// Ends the sleep of whoever has announced one. Called after the work was published.
     pub(crate) fn ring(&self) {
         if self.sleeping.swap(false, Ordering::SeqCst) {
-            let one = 1u64.to_ne_bytes();
-            // SAFETY: eight readable bytes are passed. A full counter cannot happen: it is drained before 2^64 rings.
-            unsafe { libc::write(self.fd(), one.as_ptr().cast(), one.len()) };
+            self.write();
         }
+    }
+
+    fn write(&self) {
+        let one = 1u64.to_ne_bytes();
+        // SAFETY: eight readable bytes are passed. A full counter cannot happen: it is drained before 2^64 rings.
+        unsafe { libc::write(self.fd(), one.as_ptr().cast(), one.len()) };
     }
 
     /// Says that this thread is about to sleep unless it finds work now.
@@ -69,6 +75,17 @@ impl Wakeup {
         let mut count = [0u8; 8];
         // SAFETY: eight writable bytes are passed; the descriptor does not block, an empty counter is EAGAIN.
         unsafe { libc::read(self.fd(), count.as_mut_ptr().cast(), count.len()) };
+    }
+}
+
+/// For the executor, which knows by itself whether it sleeps or is about to.
+impl Wake for Wakeup {
+    fn wake(self: Arc<Self>) {
+        self.write();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.write();
     }
 }
 

@@ -12,10 +12,12 @@ mod tests;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Waker;
 
 use super::choose::choose;
 use super::state::State;
 use super::{Method, RealDiskOptions};
+use crate::net::WatchTable;
 use crate::posix::Wakeup;
 use crate::{Buffer, Clock, Disk, DiskError, DiskFacts, NANOS_PER_SECOND, Nanos, Operation};
 
@@ -50,6 +52,11 @@ impl RealDisk {
             undelivered: Cell::new(0),
             state: RefCell::new(state),
         }))
+    }
+
+    /// The sockets that this disk's ring watches, where it has a ring that can.
+    pub(crate) fn watch_table(&self) -> Option<Arc<WatchTable>> {
+        self.state.borrow().sockets.clone()
     }
 
     /// Bytes of the memory for I/O that was lent and has not come back, that under way included. Buffers of more than 2 MiB come from the heap and
@@ -99,6 +106,10 @@ impl Disk for RealDisk {
             }
         }
         self.wakeup.end_sleep();
+    }
+
+    fn waker(&self) -> Waker {
+        Waker::from(self.wakeup.clone())
     }
 
     fn next_event(&self) -> Option<Nanos> {

@@ -20,6 +20,7 @@ impl State {
         let mut chores_done = std::mem::take(&mut self.chores_done);
         if self.queue.ready() {
             self.queue.collect(&mut transferred);
+            self.see_sockets();
         }
         self.names.take(&mut chores_done);
         self.extensions.take(&mut chores_done);

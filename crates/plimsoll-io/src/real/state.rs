@@ -11,6 +11,7 @@ use super::choose::Chosen;
 use super::durable::DurableWays;
 use super::table::{FileState, Pending, PendingTable};
 use crate::arena::{Arena, CHUNK_BYTES, CHUNKS_REGISTERED_MAX, NewChunk};
+use crate::net::{Order, WatchTable};
 use crate::posix::{Chore, ChoreDone, Crew, OpenRules, Wakeup, do_chore, lockable_memory};
 use crate::transfer::{Transfer, TransferQueue, Transferred};
 use crate::{Answer, Buffer, Clock, Completion, DiskError, FileId, Nanos, Outcome};
@@ -28,6 +29,8 @@ pub(super) struct State {
     /// Declared after the queue, so that it is dropped after it.
     pub(super) arena: Rc<Arena>,
     registered_bytes_max: usize,
+    /// The sockets that the queue watches, if it does.
+    pub(super) sockets: Option<Arc<WatchTable>>,
     /// Transfers pushed to the queue and not collected.
     pub(super) in_queue: usize,
     /// Transfers the queue has no room for.
@@ -61,6 +64,7 @@ impl State {
             durable: DurableWays::new(options.durable_by),
             arena: Rc::default(),
             registered_bytes_max: options.registered_bytes_max,
+            sockets: chosen.queue.watches().then(WatchTable::for_ring),
             queue: chosen.queue,
             in_queue: 0,
             backlog: VecDeque::new(),
@@ -88,6 +92,7 @@ impl State {
 
     /// Hands everything queued to the kernel, stamped.
     pub(super) fn flush(&mut self, clock: &Clock) {
+        self.pass_on_orders();
         if self.unflushed.is_empty() {
             return;
         }
@@ -98,6 +103,26 @@ impl State {
         }
         self.queue.flush();
         self.inside_kernel_ns += clock.now() - now;
+    }
+
+    /// Hands the queue what is asked of it for sockets; it reaches the kernel with the next look.
+    fn pass_on_orders(&mut self) {
+        if let Some(sockets) = &self.sockets {
+            for order in sockets.take_orders() {
+                self.queue.order(order);
+            }
+        }
+    }
+
+    /// Wakes who waits for sockets that became ready.
+    pub(super) fn see_sockets(&mut self) {
+        if let Some(sockets) = &self.sockets {
+            for seen in self.queue.seen() {
+                if let Some(fd) = sockets.see(seen) {
+                    self.queue.order(Order::Begin(seen.key, fd));
+                }
+            }
+        }
     }
 
     /// Answers an operation that never reaches the kernel; delivered by the next reap like every other.

@@ -182,6 +182,9 @@ impl Disk for Sleeper {
     fn wait(&self, deadline: Option<u64>) {
         self.0.set(deadline);
     }
+    fn waker(&self) -> std::task::Waker {
+        std::task::Waker::noop().clone()
+    }
     fn next_event(&self) -> Option<u64> {
         None
     }

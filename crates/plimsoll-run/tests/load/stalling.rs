@@ -59,6 +59,10 @@ impl Disk for Stalling {
         self.disk.wait(deadline);
     }
 
+    fn waker(&self) -> std::task::Waker {
+        self.disk.waker()
+    }
+
     fn next_event(&self) -> Option<Nanos> {
         let held = (!self.held.borrow().is_empty()).then_some(self.until_ns);
         [held, self.disk.next_event()].into_iter().flatten().min()

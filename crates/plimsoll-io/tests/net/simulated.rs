@@ -5,9 +5,9 @@ use std::future::Future;
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Clock, Executor, Handle, Latency, Link, LinkError, LinkOptions, MESSAGE_BYTES_MAX, MemoryDisk,
-    MemoryOptions, Messages, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, Network, Random,
-    SimulatedNetwork,
+    Clock, Executor, Handle, Latency, MESSAGE_BYTES_MAX, MemoryDisk, MemoryOptions, Messages,
+    NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, Network, Random, SimulatedNetwork, Stream, StreamError,
+    WireOptions, close, read, write_all,
 };
 
 struct Rig {
@@ -16,7 +16,7 @@ struct Rig {
 }
 
 impl Rig {
-    fn new(seed: u64, options: LinkOptions) -> Self {
+    fn new(seed: u64, options: WireOptions) -> Self {
         let clock = Rc::new(Clock::simulated());
         let disk = MemoryDisk::new(clock.clone(), Random::from_seed(0), MemoryOptions::default());
         let executor = Executor::new(clock, disk);
@@ -32,7 +32,7 @@ impl Rig {
     }
 
     /// The two ends of a link from host `a` to host `b`.
-    fn pair(&self) -> (Box<dyn Link>, Box<dyn Link>) {
+    fn pair(&self) -> (Box<dyn Stream>, Box<dyn Stream>) {
         let network = self.network.clone();
         self.run(async move {
             let listener = network.host("b").listen("b:7000").await.unwrap();
@@ -46,18 +46,26 @@ impl Rig {
     }
 }
 
-fn slow() -> LinkOptions {
-    LinkOptions {
+fn slow() -> WireOptions {
+    WireOptions {
         delay: Latency::Constant(10 * NANOS_PER_MILLISECOND),
-        ..LinkOptions::default()
+        ..WireOptions::default()
     }
 }
 
+/// The next bytes; none at the end of the stream.
+async fn receive(stream: &mut dyn Stream) -> Result<Vec<u8>, StreamError> {
+    let mut buffer = vec![0; 64 << 10];
+    let count = read(stream, &mut buffer).await?;
+    buffer.truncate(count);
+    Ok(buffer)
+}
+
 /// Receives until the end of the stream.
-async fn receive_all(link: &dyn Link) -> Result<Vec<u8>, LinkError> {
+async fn receive_all(stream: &mut dyn Stream) -> Result<Vec<u8>, StreamError> {
     let mut received = Vec::new();
     loop {
-        let more = link.receive().await?;
+        let more = receive(stream).await?;
         if more.is_empty() {
             return Ok(received);
         }
@@ -75,14 +83,14 @@ fn pattern(length: usize) -> Vec<u8> {
 #[test]
 fn delay_is_as_asked() {
     let rig = Rig::new(1, slow());
-    let (near, far) = rig.pair();
+    let (mut near, mut far) = rig.pair();
     assert_eq!(rig.now(), 20 * NANOS_PER_MILLISECOND);
     assert_eq!((near.peer(), far.peer()), ("b:7000", "a"));
     rig.run(async move {
-        near.send(b"question".to_vec()).await.unwrap();
-        assert_eq!(far.receive().await.unwrap(), b"question");
-        far.send(b"answer".to_vec()).await.unwrap();
-        assert_eq!(near.receive().await.unwrap(), b"answer");
+        write_all(&mut near, b"question").await.unwrap();
+        assert_eq!(receive(&mut far).await.unwrap(), b"question");
+        write_all(&mut far, b"answer").await.unwrap();
+        assert_eq!(receive(&mut near).await.unwrap(), b"answer");
     });
     assert_eq!(rig.now(), 40 * NANOS_PER_MILLISECOND);
 }
@@ -90,21 +98,21 @@ fn delay_is_as_asked() {
 /// A megabyte at ten megabytes a second takes a tenth of a second; a full buffer holds the sender back meanwhile.
 #[test]
 fn bandwidth_and_backpressure_hold() {
-    let options = LinkOptions {
+    let options = WireOptions {
         bytes_per_second: Some(10e6),
         segment_bytes: 10_000,
         send_buffer_bytes: 100_000,
         ..slow()
     };
     let rig = Rig::new(1, options);
-    let (near, far) = rig.pair();
+    let (mut near, mut far) = rig.pair();
     let start = rig.now();
     let handle = rig.executor.handle();
     let sent_at = rig.executor.handle().spawn(async move {
-        near.send(pattern(1_000_000)).await.unwrap();
+        write_all(&mut near, &pattern(1_000_000)).await.unwrap();
         handle.now()
     });
-    let received = rig.run(async move { receive_all(&*far).await.unwrap() });
+    let received = rig.run(async move { receive_all(&mut far).await.unwrap() });
     assert!(received == pattern(1_000_000));
     assert_eq!(rig.now() - start, 110 * NANOS_PER_MILLISECOND);
     let sent_after_ms = (sent_at.take().unwrap() - start) / NANOS_PER_MILLISECOND;
@@ -118,18 +126,18 @@ fn bandwidth_and_backpressure_hold() {
 #[test]
 fn closing_lets_the_rest_arrive() {
     let rig = Rig::new(1, slow());
-    let (near, far) = rig.pair();
+    let (mut near, mut far) = rig.pair();
     rig.run(async move {
-        near.send(b"last words".to_vec()).await.unwrap();
-        near.close();
+        write_all(&mut near, b"last words").await.unwrap();
+        close(&mut near).await.unwrap();
         assert_eq!(
-            near.send(b"more".to_vec()).await,
-            Err(LinkError::Closed("b:7000".into()))
+            write_all(&mut near, b"more").await,
+            Err(StreamError::Closed("b:7000".into()))
         );
-        assert_eq!(receive_all(&*far).await.unwrap(), b"last words");
-        assert!(far.receive().await.unwrap().is_empty());
-        far.send(b"still heard".to_vec()).await.unwrap();
-        assert_eq!(near.receive().await.unwrap(), b"still heard");
+        assert_eq!(receive_all(&mut far).await.unwrap(), b"last words");
+        assert!(receive(&mut far).await.unwrap().is_empty());
+        write_all(&mut far, b"still heard").await.unwrap();
+        assert_eq!(receive(&mut near).await.unwrap(), b"still heard");
     });
 }
 
@@ -137,16 +145,19 @@ fn closing_lets_the_rest_arrive() {
 #[test]
 fn sending_to_nobody_resets() {
     let rig = Rig::new(1, slow());
-    let (near, far) = rig.pair();
+    let (mut near, far) = rig.pair();
     drop(far);
     let handle = rig.executor.handle();
     rig.run(async move {
-        assert_eq!(near.send(b"hello".to_vec()).await, Ok(()));
-        assert!(near.receive().await.unwrap().is_empty(), "the peer has closed");
+        assert_eq!(write_all(&mut near, b"hello").await, Ok(()));
+        assert!(
+            receive(&mut near).await.unwrap().is_empty(),
+            "the peer has closed"
+        );
         handle.sleep(20 * NANOS_PER_MILLISECOND).await;
         assert_eq!(
-            near.send(b"hello".to_vec()).await,
-            Err(LinkError::Reset("b:7000".into()))
+            write_all(&mut near, b"hello").await,
+            Err(StreamError::Reset("b:7000".into()))
         );
     });
 }
@@ -154,7 +165,7 @@ fn sending_to_nobody_resets() {
 /// Loss delays and never loses, repeats or reorders: the stream is whole on a very bad network.
 #[test]
 fn loss_delays_and_nothing_else() {
-    let options = LinkOptions {
+    let options = WireOptions {
         loss: 0.3,
         tries_max: 30,
         segment_bytes: 1000,
@@ -162,14 +173,14 @@ fn loss_delays_and_nothing_else() {
             fixed_ns: 1000,
             mean_ns: 50 * NANOS_PER_MILLISECOND,
         },
-        ..LinkOptions::default()
+        ..WireOptions::default()
     };
     let rig = Rig::new(3, options);
-    let (near, far) = rig.pair();
+    let (mut near, mut far) = rig.pair();
     rig.executor
         .handle()
-        .spawn(async move { near.send(pattern(200_000)).await.unwrap() });
-    let received = rig.run(async move { receive_all(&*far).await.unwrap() });
+        .spawn(async move { write_all(&mut near, &pattern(200_000)).await.unwrap() });
+    let received = rig.run(async move { receive_all(&mut far).await.unwrap() });
     assert!(received == pattern(200_000));
     assert!(rig.network.lost() > 40, "the network was not bad at all");
     assert!(rig.now() > NANOS_PER_SECOND, "loss costs time");
@@ -179,7 +190,7 @@ fn loss_delays_and_nothing_else() {
 #[test]
 fn a_short_partition_delays() {
     let rig = Rig::new(1, slow());
-    let (near, far) = rig.pair();
+    let (mut near, mut far) = rig.pair();
     rig.network.part("b", "a");
     let (network, handle) = (rig.network.clone(), rig.executor.handle());
     rig.executor.handle().spawn(async move {
@@ -188,8 +199,8 @@ fn a_short_partition_delays() {
     });
     let start = rig.now();
     rig.run(async move {
-        near.send(b"patience".to_vec()).await.unwrap();
-        assert_eq!(far.receive().await.unwrap(), b"patience");
+        write_all(&mut near, b"patience").await.unwrap();
+        assert_eq!(receive(&mut far).await.unwrap(), b"patience");
     });
     // Tries at 0, 200, 600 and 1400 ms; the last gets through.
     assert_eq!(rig.now() - start, 1410 * NANOS_PER_MILLISECOND);
@@ -199,22 +210,20 @@ fn a_short_partition_delays() {
 #[test]
 fn a_long_partition_leaves_a_half_open_link() {
     let rig = Rig::new(1, slow());
-    let (near, far) = rig.pair();
+    let (mut near, mut far) = rig.pair();
     rig.network.part("a", "b");
-    let near = Rc::new(near);
-    let waiting = near.clone();
     rig.run(async move {
-        waiting.send(b"into the void".to_vec()).await.unwrap();
-        assert_eq!(waiting.receive().await, Err(LinkError::Reset("b:7000".into())));
+        write_all(&mut near, b"into the void").await.unwrap();
+        assert_eq!(receive(&mut near).await, Err(StreamError::Reset("b:7000".into())));
     });
     rig.network.heal("a", "b");
     rig.run(async move {
         assert_eq!(
-            far.send(b"are you there?".to_vec()).await,
+            write_all(&mut far, b"are you there?").await,
             Ok(()),
             "this side suspects nothing yet"
         );
-        assert_eq!(far.receive().await, Err(LinkError::Reset("a".into())));
+        assert_eq!(receive(&mut far).await, Err(StreamError::Reset("a".into())));
     });
 }
 
@@ -226,18 +235,18 @@ fn failures_to_connect_are_told_apart() {
     rig.run(async move {
         let (a, b) = (network.host("a"), network.host("b"));
         let refused = a.connect("b:7000").await.err();
-        assert_eq!(refused, Some(LinkError::Refused("b:7000".into())));
+        assert_eq!(refused, Some(StreamError::Refused("b:7000".into())));
         let listener = b.listen("b:7000").await.unwrap();
         let in_use = b.listen("b:7000").await.err();
-        assert_eq!(in_use, Some(LinkError::InUse("b:7000".into())));
+        assert_eq!(in_use, Some(StreamError::InUse("b:7000".into())));
         network.part("a", "b");
         let silent = a.connect("b:7000").await.err();
-        assert_eq!(silent, Some(LinkError::TimedOut("b:7000".into())));
+        assert_eq!(silent, Some(StreamError::TimedOut("b:7000".into())));
         network.heal("a", "b");
         drop(listener);
         assert_eq!(
             a.connect("b:7000").await.err(),
-            Some(LinkError::Refused("b:7000".into()))
+            Some(StreamError::Refused("b:7000".into()))
         );
         assert!(b.listen("b:7000").await.is_ok());
     });
@@ -246,20 +255,20 @@ fn failures_to_connect_are_told_apart() {
 /// Chance can break a connection for both ends.
 #[test]
 fn resets_break_both_ends() {
-    let options = LinkOptions { reset: 1.0, ..slow() };
+    let options = WireOptions { reset: 1.0, ..slow() };
     let rig = Rig::new(1, options);
-    let (near, far) = rig.pair();
+    let (mut near, mut far) = rig.pair();
     rig.run(async move {
-        near.send(b"x".to_vec()).await.unwrap();
-        assert!(matches!(far.receive().await, Err(LinkError::Reset(_))));
-        assert!(matches!(near.receive().await, Err(LinkError::Reset(_))));
+        write_all(&mut near, b"x").await.unwrap();
+        assert!(matches!(receive(&mut far).await, Err(StreamError::Reset(_))));
+        assert!(matches!(receive(&mut near).await, Err(StreamError::Reset(_))));
     });
 }
 
 /// Messages keep their borders however the stream is cut, also empty ones.
 #[test]
 fn messages_keep_their_borders() {
-    let options = LinkOptions {
+    let options = WireOptions {
         segment_bytes: 7,
         ..slow()
     };
@@ -270,7 +279,7 @@ fn messages_keep_their_borders() {
         for length in [0, 1, 3, 1000, 0] {
             near.send(&pattern(length)).await.unwrap();
         }
-        near.link().close();
+        near.close().await.unwrap();
         for length in [0, 1, 3, 1000, 0] {
             assert_eq!(far.receive().await.unwrap(), Some(pattern(length)));
         }
@@ -282,39 +291,39 @@ fn messages_keep_their_borders() {
 #[test]
 fn broken_messages_are_errors() {
     let rig = Rig::new(1, slow());
-    let (near, far) = rig.pair();
+    let (mut near, far) = rig.pair();
     let far = Messages::new(far);
     let error = rig.run(async move {
-        near.send(b"GET / HTTP".to_vec()).await.unwrap();
+        write_all(&mut near, b"GET / HTTP").await.unwrap();
         far.receive().await.unwrap_err()
     });
     let expected = u64::from(u32::from_le_bytes(*b"GET "));
     assert!(expected > MESSAGE_BYTES_MAX as u64);
     assert_eq!(
         error,
-        LinkError::Oversized {
+        StreamError::Oversized {
             peer: "a".into(),
             length_bytes: expected
         }
     );
 
     let rig = Rig::new(1, slow());
-    let (near, far) = rig.pair();
+    let (mut near, far) = rig.pair();
     let far = Messages::new(far);
     let error = rig.run(async move {
-        near.send(vec![9, 0, 0, 0, 1, 2]).await.unwrap();
-        near.close();
+        write_all(&mut near, &[9, 0, 0, 0, 1, 2]).await.unwrap();
+        close(&mut near).await.unwrap();
         far.receive().await.unwrap_err()
     });
-    assert_eq!(error, LinkError::CutShort("a".into()));
+    assert_eq!(error, StreamError::CutShort("a".into()));
 }
 
 /// Several clients talk to one server over a bad network; the log of a run.
 fn log_of(seed: u64) -> Vec<(Nanos, String)> {
-    let options = LinkOptions {
+    let options = WireOptions {
         loss: 0.1,
         delay: Latency::Uniform(NANOS_PER_MILLISECOND, 9 * NANOS_PER_MILLISECOND),
-        ..LinkOptions::default()
+        ..WireOptions::default()
     };
     let rig = Rig::new(seed, options);
     let log: Rc<RefCell<Vec<(Nanos, String)>>> = Rc::default();

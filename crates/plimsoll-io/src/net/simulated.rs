@@ -3,14 +3,15 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
-use super::wire::{End, LinkOptions, SimulatedLink, carry, get_through};
-use super::{Link, LinkError, LinkFuture, Listener, Network};
+use super::wire::{End, SimulatedStream, WireOptions, carry, deliver, get_through};
+use super::{Listener, Network, NetworkFuture, Stream, StreamError, address};
 use crate::{Handle, Nanos, Notify, Random};
 
 /// What happens to segments between hosts.
 pub(super) struct Weather {
-    pub(super) options: LinkOptions,
+    pub(super) options: WireOptions,
     random: RefCell<Random>,
     /// Pairs of hosts that cannot reach each other, each pair in alphabetical order.
     parted: RefCell<BTreeSet<(String, String)>>,
@@ -50,11 +51,17 @@ struct Shared {
     handle: Handle,
     weather: Rc<Weather>,
     listeners: RefCell<BTreeMap<String, Rc<Backlog>>>,
+    /// Every host that was ever asked for: their names can be resolved.
+    hosts: RefCell<BTreeSet<String>>,
+    next_port: Cell<u16>,
 }
+
+/// The first port that is given to whoever wants any.
+const PORT_FIRST: u16 = 49_152;
 
 #[derive(Default)]
 struct Backlog {
-    waiting: RefCell<VecDeque<SimulatedLink>>,
+    waiting: RefCell<VecDeque<SimulatedStream>>,
     arrived: Notify,
 }
 
@@ -65,7 +72,7 @@ pub struct SimulatedNetwork {
 
 impl SimulatedNetwork {
     /// A network whose tasks run on `handle`'s executor and whose chances come from `random`.
-    pub fn new(handle: Handle, random: Random, options: LinkOptions) -> Self {
+    pub fn new(handle: Handle, random: Random, options: WireOptions) -> Self {
         let weather = Rc::new(Weather {
             options,
             random: RefCell::new(random),
@@ -77,12 +84,15 @@ impl SimulatedNetwork {
                 handle,
                 weather,
                 listeners: RefCell::default(),
+                hosts: RefCell::default(),
+                next_port: Cell::new(PORT_FIRST),
             }),
         }
     }
 
     /// The network as seen from a host. Addresses are `host:port`; who listens decides which host an address is on.
     pub fn host(&self, name: &str) -> SimulatedHost {
+        self.shared.hosts.borrow_mut().insert(name.to_owned());
         SimulatedHost {
             name: name.to_owned(),
             shared: self.shared.clone(),
@@ -112,17 +122,14 @@ pub struct SimulatedHost {
     shared: Rc<Shared>,
 }
 
-fn host_of(address: &str) -> &str {
-    address.rsplit_once(':').map_or(address, |(host, _)| host)
-}
-
 impl Network for SimulatedHost {
-    fn listen(&self, address: &str) -> LinkFuture<'static, Box<dyn Listener>> {
+    fn listen(&self, address: &str) -> NetworkFuture<'static, Box<dyn Listener>> {
         let (shared, address) = (self.shared.clone(), address.to_owned());
         Box::pin(async move {
+            let address = shared.with_port(address)?;
             let backlog = Rc::new(Backlog::default());
             if shared.listeners.borrow().contains_key(&address) {
-                return Err(LinkError::InUse(address));
+                return Err(StreamError::InUse(address));
             }
             let mut listeners = shared.listeners.borrow_mut();
             listeners.insert(address.clone(), backlog.clone());
@@ -135,58 +142,80 @@ impl Network for SimulatedHost {
         })
     }
 
-    fn connect(&self, address: &str) -> LinkFuture<'static, Box<dyn Link>> {
+    fn connect(&self, address: &str) -> NetworkFuture<'static, Box<dyn Stream>> {
         let (host, address) = (self.clone(), address.to_owned());
         Box::pin(async move {
-            host.open_link(address)
-                .await
-                .map(|link| Box::new(link) as Box<dyn Link>)
+            let stream = host.open_stream(address).await?;
+            Ok(Box::new(stream) as Box<dyn Stream>)
         })
     }
 }
 
+impl Shared {
+    /// The address with a free port where any was wanted.
+    fn with_port(&self, wanted: String) -> Result<String, StreamError> {
+        let (host, port) = address::parse(&wanted)?;
+        if port != 0 {
+            return Ok(wanted);
+        }
+        let port = self.next_port.get();
+        self.next_port.set(port.checked_add(1).unwrap_or(PORT_FIRST));
+        Ok(format!("{host}:{port}"))
+    }
+}
+
 impl SimulatedHost {
-    /// A request to the listener and an answer back, then a link.
-    async fn open_link(self, address: String) -> Result<SimulatedLink, LinkError> {
+    /// A request to the listener and an answer back, then a stream.
+    async fn open_stream(self, address: String) -> Result<SimulatedStream, StreamError> {
+        let (target, _) = address::parse(&address)?;
         let Shared {
             handle,
             weather,
             listeners,
+            hosts,
+            ..
         } = &*self.shared;
-        let target = host_of(&address);
+        if !hosts.borrow().contains(target) {
+            return Err(StreamError::UnknownName {
+                name: target.to_owned(),
+                reason: "no such host in the simulation".to_owned(),
+            });
+        }
         let there_ns = get_through(handle, weather, &self.name, target).await;
         handle
-            .sleep(there_ns.ok_or_else(|| LinkError::TimedOut(address.clone()))?)
+            .sleep(there_ns.ok_or_else(|| StreamError::TimedOut(address.clone()))?)
             .await;
         let backlog = listeners.borrow().get(&address).cloned();
         let near = End::on(&self.name);
         let far = End::on(target);
         // Made before the answer is here: if it never comes, dropping this end tells the other.
-        let link = self.link(&near, address.clone());
+        let stream = self.stream(&near, &far, address.clone());
         if let Some(backlog) = &backlog {
-            backlog
-                .waiting
-                .borrow_mut()
-                .push_back(self.link(&far, self.name.clone()));
+            let accepted = self.stream(&far, &near, self.name.clone());
+            backlog.waiting.borrow_mut().push_back(accepted);
             backlog.arrived.notify_all();
-            handle.spawn(carry(handle.clone(), weather.clone(), near.clone(), far.clone()));
-            handle.spawn(carry(handle.clone(), weather.clone(), far, near.clone()));
+            for (from, to) in [(&near, &far), (&far, &near)] {
+                handle.spawn(carry(handle.clone(), weather.clone(), from.clone(), to.clone()));
+                handle.spawn(deliver(handle.clone(), to.clone()));
+            }
         }
         let back_ns = get_through(handle, weather, target, &self.name).await;
         handle
-            .sleep(back_ns.ok_or_else(|| LinkError::TimedOut(address.clone()))?)
+            .sleep(back_ns.ok_or_else(|| StreamError::TimedOut(address.clone()))?)
             .await;
         if backlog.is_none() {
-            return Err(LinkError::Refused(address));
+            return Err(StreamError::Refused(address));
         }
-        Ok(link)
+        Ok(stream)
     }
 
-    fn link(&self, end: &Rc<End>, peer: String) -> SimulatedLink {
-        SimulatedLink {
-            handle: self.shared.handle.clone(),
-            weather: self.shared.weather.clone(),
+    fn stream(&self, end: &Arc<End>, other: &Arc<End>, peer: String) -> SimulatedStream {
+        let options = &self.shared.weather.options;
+        SimulatedStream {
+            is_local: end.host == other.host,
             end: end.clone(),
+            segment_bytes: options.segment_bytes,
+            send_buffer_bytes: options.send_buffer_bytes,
             peer,
         }
     }
@@ -199,10 +228,10 @@ struct SimulatedListener {
 }
 
 impl SimulatedListener {
-    async fn next_link(&self) -> Result<Box<dyn Link>, LinkError> {
+    async fn next_stream(&self) -> Result<Box<dyn Stream>, StreamError> {
         loop {
-            if let Some(link) = self.backlog.waiting.borrow_mut().pop_front() {
-                return Ok(Box::new(link) as Box<dyn Link>);
+            if let Some(stream) = self.backlog.waiting.borrow_mut().pop_front() {
+                return Ok(Box::new(stream) as Box<dyn Stream>);
             }
             self.backlog.arrived.notified().await;
         }
@@ -210,8 +239,12 @@ impl SimulatedListener {
 }
 
 impl Listener for SimulatedListener {
-    fn accept(&self) -> LinkFuture<'_, Box<dyn Link>> {
-        Box::pin(self.next_link())
+    fn accept(&self) -> NetworkFuture<'_, Box<dyn Stream>> {
+        Box::pin(self.next_stream())
+    }
+
+    fn address(&self) -> &str {
+        &self.address
     }
 }
 

@@ -1,0 +1,8 @@
+//! The network seam: one suite over every network, what each has beside it, and threads that wake tasks.
+
+mod companions;
+mod conforming;
+mod real;
+mod simulated;
+#[cfg(feature = "tls")]
+mod tls;
