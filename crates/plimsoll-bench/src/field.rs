@@ -15,7 +15,7 @@ use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
 use plimsoll_io::{Context, Files, Handle, InstanceId, Random};
 use plimsoll_prepare::{Extent, Plan, PlanError, PreparedDatabase, Secondary, TABLE_NAME};
-use plimsoll_workload::Mix;
+use plimsoll_workload::records::Mix;
 
 /// The 2010 edition: insert, delete, replace, read; seven commits in ten do not wait.
 pub const MIX_2010: Mix = Mix {

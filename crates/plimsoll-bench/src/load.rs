@@ -13,9 +13,8 @@ use plimsoll_engine::instance::Instance;
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_io::{Handle, JoinHandle, Nanos, Random};
 use plimsoll_prepare::PreparedDatabase;
-use plimsoll_workload::{
-    Commit as Wanted, Kind, Mix, Operation, Population, Previous, Result as Ending, Session,
-};
+use plimsoll_workload::Done as Ending;
+use plimsoll_workload::records::{Commit as Wanted, Kind, Mix, Operation, Population, Previous, Session};
 
 /// Where a record holds its version.
 const VERSION_PLACE: std::ops::Range<usize> = 20..24;

@@ -1,25 +1,23 @@
-//! What carries out operations: the engine, or raw files.
+//! What stands behind an instance, and what a phase may ask of it.
 //!
-//! A backend hosts one instance. It says what it found and how long its databases are; it times nothing, because disk
-//! latency is measured at the disk and response time by the session that asked.
+//! A backend hosts one instance. It says how full its caches and how long its databases are; it times nothing, because disk latency is
+//! measured at the disk and response time by the session that asked. What not every backend can do is a capability: a phase asks
+//! for it and is refused where it is absent.
 
-mod engine;
-mod existing;
-mod jobs;
-mod raw_files;
-
+use std::any::Any;
 use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 
-use plimsoll_workload::{Operation, Population, Result as OperationResult};
+use plimsoll_engine::jobs::backup::Backup;
 
 use crate::RunError;
-use crate::context::RunContext;
 use crate::outcome::{DatabaseState, RecoveryResult};
-use crate::spec::{BackendKind, InstanceSpec};
+use crate::spec::InstanceSpec;
 
-pub use engine::{EngineInstance, checksum as engine_checksum, prepared_database, run_error};
-pub use raw_files::{RawFiles, checksum as raw_files_checksum};
+/// Work in progress, of a kind only its maker knows.
+pub type Work<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// The state of an instance, for samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,106 +33,76 @@ pub struct InstanceLevels {
 }
 
 /// The open instances, in the order of the plan; the sampler looks at them too.
-pub type OpenBackends = Rc<RefCell<Vec<Rc<Backend>>>>;
+pub type OpenBackends = Rc<RefCell<Vec<Rc<dyn Backend>>>>;
 
-/// One instance under load, whatever stands behind it.
-pub enum Backend {
-    /// Preallocated files.
-    RawFiles(RawFiles),
-    /// The engine.
-    Engine(EngineInstance),
-}
-
-impl Backend {
-    /// Prepares the databases that do not exist and opens all of them.
-    ///
-    /// # Errors
-    /// What the disk reports, or data that is not what was asked for.
-    pub async fn open(run: &RunContext, number: u16, spec: &InstanceSpec) -> Result<Backend, RunError> {
-        match spec.backend {
-            BackendKind::RawFiles => Ok(Backend::RawFiles(RawFiles::open(run, number, spec).await?)),
-            BackendKind::Engine => Ok(Backend::Engine(EngineInstance::open(run, number, spec).await?)),
-        }
-    }
-
-    /// The records each database has.
-    pub fn populations(&self) -> Vec<Population> {
-        match self {
-            Backend::RawFiles(files) => {
-                let records = files.records_ever().into_iter();
-                records.map(Population::prepared).collect()
-            }
-            Backend::Engine(instance) => instance.populations(),
-        }
-    }
-
-    /// Carries out one transaction on a database of the instance, its commit included.
-    ///
-    /// # Errors
-    /// Whatever ends the run.
-    pub async fn execute(&self, database: usize, operation: &Operation) -> Result<OperationResult, RunError> {
-        match self {
-            Backend::RawFiles(files) => files.execute(database, operation).await,
-            Backend::Engine(instance) => instance.execute(database, operation).await,
-        }
-    }
-
+/// One open instance, whatever stands behind it.
+pub trait Backend: Any {
     /// The state of the instance now.
-    pub fn levels(&self) -> InstanceLevels {
-        match self {
-            Backend::RawFiles(_) => InstanceLevels::default(),
-            Backend::Engine(instance) => instance.levels(),
-        }
+    fn levels(&self) -> InstanceLevels {
+        InstanceLevels::default()
     }
 
     /// The databases now.
-    pub fn databases(&self) -> Vec<DatabaseState> {
-        match self {
-            Backend::RawFiles(files) => files.databases(),
-            Backend::Engine(instance) => instance.databases(),
-        }
-    }
-
-    /// The engine behind the instance.
-    ///
-    /// # Errors
-    /// [`RunError::NotAnEngine`].
-    pub fn engine(&self, name: &str) -> Result<&EngineInstance, RunError> {
-        match self {
-            Backend::RawFiles(_) => Err(RunError::NotAnEngine {
-                instance: name.to_owned(),
-            }),
-            Backend::Engine(instance) => Ok(instance),
-        }
-    }
+    fn databases(&self) -> Vec<DatabaseState>;
 
     /// What opening had to replay, if anything.
-    pub fn recovery(&self) -> Option<RecoveryResult> {
-        match self {
-            Backend::RawFiles(_) => None,
-            Backend::Engine(instance) => instance.recovery().cloned(),
-        }
+    fn recovery(&self) -> Option<RecoveryResult> {
+        None
     }
 
-    /// Lets go of everything as a crash would.
-    ///
-    /// # Errors
-    /// What the disk reports.
-    pub async fn abandon(self) -> Result<(), RunError> {
-        match self {
-            Backend::RawFiles(files) => files.close().await,
-            Backend::Engine(instance) => instance.abandon().await,
-        }
+    /// The capability to have its databases read front to back while transactions go on.
+    fn backups(&self) -> Option<&dyn Backups> {
+        None
+    }
+
+    /// The capability to be dropped as by a crash and opened again from its log.
+    fn crashes(self: Rc<Self>) -> Option<Rc<dyn Crashes>> {
+        None
     }
 
     /// Closes everything cleanly.
     ///
     /// # Errors
     /// What the disk reports.
-    pub async fn close(self) -> Result<(), RunError> {
-        match self {
-            Backend::RawFiles(files) => files.close().await,
-            Backend::Engine(instance) => instance.close().await,
-        }
+    fn close(self: Rc<Self>) -> Work<'static, Result<(), RunError>>;
+
+    /// The same as what it is: for the family that opened it.
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
+}
+
+/// See [`Backend::backups`].
+pub trait Backups {
+    /// Begins to read a database front to back.
+    ///
+    /// # Errors
+    /// When there is no such database.
+    fn backup(&self, position: usize, read_bytes: u32) -> Result<Backup, RunError>;
+}
+
+/// See [`Backend::crashes`].
+pub trait Crashes {
+    /// Lets go of everything as a crash would: the next opening recovers.
+    ///
+    /// # Errors
+    /// What the disk reports.
+    fn abandon(self: Rc<Self>) -> Work<'static, Result<(), RunError>>;
+}
+
+/// What a phase says that asked for a capability in vain.
+pub fn unable(instance: &InstanceSpec) -> RunError {
+    RunError::Unable {
+        instance: instance.name.clone(),
+        backend: instance.backend.replace('_', " "),
     }
+}
+
+/// The only holder of an instance: those who worked on it have stopped.
+///
+/// # Panics
+/// When a load still runs on it.
+pub fn only<T>(instance: Rc<T>) -> T {
+    let Ok(instance) = Rc::try_unwrap(instance) else {
+        unreachable!("all sessions have stopped and given their databases back")
+    };
+    instance
 }

@@ -1,5 +1,6 @@
 //! Why a run could not be carried out. A disk that is slow or wrong is not an error of the run: it is its result.
 
+use plimsoll_engine::error::EngineError;
 use plimsoll_io::{DiskError, Stalled};
 
 /// What stopped a run.
@@ -76,11 +77,13 @@ pub enum RunError {
         /// Generations that were wanted.
         wanted_count: u64,
     },
-    /// Raw files have no log and no transactions.
-    #[error("instance {instance} is raw files, which cannot be backed up or recovered; take backend engine")]
-    NotAnEngine {
+    /// A phase asks for what the backend of an instance cannot do.
+    #[error("instance {instance} is {backend}, which cannot be backed up or recovered; take backend engine")]
+    Unable {
         /// Which instance.
         instance: String,
+        /// Its backend.
+        backend: String,
     },
     /// A phase comes too early.
     #[error("phase {phase} needs open databases; put a prepare phase before it")]
@@ -103,7 +106,7 @@ impl RunError {
             RunError::Spec(_)
             | RunError::NotOpen { .. }
             | RunError::NotCalibrated { .. }
-            | RunError::NotAnEngine { .. } => "config",
+            | RunError::Unable { .. } => "config",
             RunError::Disk(error) => error.kind.family(),
             RunError::Corruption(_) => "corruption",
             RunError::Stopped | RunError::Stuck => "stopped",
@@ -112,6 +115,18 @@ impl RunError {
             | RunError::TooFewLogs { .. }
             | RunError::Engine(_)
             | RunError::Stalled(_) => "other",
+        }
+    }
+}
+
+impl From<EngineError> for RunError {
+    fn from(error: EngineError) -> RunError {
+        match error {
+            EngineError::Disk(error) => RunError::Disk(error),
+            EngineError::Poisoned { cause } => (*cause).into(),
+            EngineError::BadOption { .. } => RunError::Spec(error.to_string()),
+            error if error.is_corruption() => RunError::Corruption(error.to_string()),
+            other => RunError::Engine(other.to_string()),
         }
     }
 }

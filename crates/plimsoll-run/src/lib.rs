@@ -8,6 +8,8 @@ mod context;
 mod error;
 mod error_watch;
 mod events;
+mod families;
+mod family;
 mod host;
 mod live;
 mod load;
@@ -16,6 +18,7 @@ mod outcome;
 mod phase;
 mod processors;
 mod recorder;
+mod records;
 mod run;
 mod sampler;
 mod spec;
@@ -26,12 +29,15 @@ mod storage;
 mod timeout;
 mod watch;
 
-pub use backend::prepared_database;
-pub use context::Output;
+pub use backend::{Backend, Backups, Crashes, InstanceLevels, Work, only};
+pub use context::{Output, RunContext};
 pub use error::RunError;
 pub use events::{Event, Level};
+pub use families::built_in;
+pub use family::{ChecksumReads, Families, Family};
 pub use host::InstanceDevices;
 pub use live::execute_live;
+pub use load::{Book, Drive, Label, LoadInstance, LoadStart, Pair, RunningLoad, Service};
 pub use modelled::execute_modelled;
 pub use outcome::{
     BackupResult, Calibration, ChecksumReport, ChecksumResult, DatabaseState, Decision, Ending, ErrorReport,
@@ -40,7 +46,10 @@ pub use outcome::{
 pub use phase::steadiness;
 pub use plimsoll_io::StopSignal;
 pub use recorder::{Key, PhaseFigures, Recorder};
-pub use run::execute;
-pub use spec::{InstanceSpec, ModelledSpec, PlaceSpec, RunSpec, SPEC_SCHEMA_VERSION};
+pub use records::{Records, prepared_database};
+pub use run::{execute, execute_for};
+pub use spec::{
+    InstanceSpec, ModelledSpec, PlaceSpec, RunSpec, SPEC_SCHEMA_VERSION, SpacingSpec, WorkloadSpec,
+};
 pub use stalls::{IoStamps, Stall};
 pub use watch::RunWatch;

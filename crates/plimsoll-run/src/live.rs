@@ -6,6 +6,7 @@ use plimsoll_io::{Caching, Clock, DurableBy, MethodChoice, RealDisk, RealDiskOpt
 
 use crate::RunError;
 use crate::context::Output;
+use crate::families::built_in;
 use crate::modelled::execute_modelled;
 use crate::outcome::RunOutcome;
 use crate::run::execute;
@@ -29,7 +30,7 @@ fn durable_by(name: Option<&str>) -> Result<DurableBy, RunError> {
 /// When the way of doing I/O that was asked for does not exist here. All later errors are part of the outcome.
 pub fn execute_live(mut spec: RunSpec, output: Output, stop: StopSignal) -> Result<RunOutcome, RunError> {
     if let Some(modelled) = spec.modelled.take() {
-        return execute_modelled(spec, &modelled, output, stop);
+        return execute_modelled(&built_in(), spec, &modelled, output, stop);
     }
     let clock = Rc::new(Clock::real());
     let options = RealDiskOptions {

@@ -5,20 +5,18 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use plimsoll_array::spec::TimedFault;
 use plimsoll_array::{Array, ArrayReport, ModelledDisk, check};
 use plimsoll_io::{Clock, Coding, MemoryDisk, MemoryOptions, Random, StopSignal};
-use plimsoll_prepare::PreparedContent;
 
 use crate::RunError;
-use crate::backend::prepared_database;
 use crate::context::Output;
+use crate::family::Families;
 use crate::outcome::RunOutcome;
 use crate::processors::Processors;
 use crate::run::execute_on;
-use crate::spec::{BackendKind, ModelledSpec, PhaseAction, RunSpec};
+use crate::spec::{ModelledSpec, PhaseAction, RunSpec};
 use crate::storage::{PhaseWatch, Storage};
 
 /// The modelled disk, with what breaks once measuring has begun and has not been set going yet.
@@ -47,6 +45,7 @@ impl PhaseWatch for Watched {
 /// # Errors
 /// When the array cannot be built or carries what it cannot hold. All later errors are part of the outcome.
 pub fn execute_modelled(
+    families: &Families,
     mut spec: RunSpec,
     modelled: &ModelledSpec,
     output: Output,
@@ -59,7 +58,7 @@ pub fn execute_modelled(
         ..MemoryOptions::ram()
     };
     let memory = MemoryDisk::new(clock.clone(), random.child("memory"), options);
-    load_databases(&memory, &mut spec)?;
+    load_databases(families, &memory, &mut spec)?;
     let mut checked = modelled.array.clone();
     checked.faults.extend(&modelled.faults_while_measuring);
     check(&checked).map_err(|errors| RunError::Spec(errors.to_string()))?;
@@ -79,28 +78,16 @@ pub fn execute_modelled(
         processors: Processors::new(modelled.processor_count, modelled.transaction_processor_ns),
         disk,
     };
-    Ok(execute_on(spec, clock, storage, output, stop))
+    Ok(execute_on(families, spec, clock, storage, output, stop))
 }
 
 /// Puts every database of the spec in place as a rule, as if it had been prepared.
-fn load_databases(memory: &MemoryDisk, spec: &mut RunSpec) -> Result<(), RunError> {
-    for number in 0..spec.instances.len() {
-        let instance = &spec.instances[number];
-        if instance.backend != BackendKind::Engine {
-            return Err(RunError::Spec(format!(
-                "instance {} is raw files, which a modelled array cannot hold sparsely; write backend = \"engine\"",
-                instance.name
-            )));
-        }
+fn load_databases(families: &Families, memory: &MemoryDisk, spec: &mut RunSpec) -> Result<(), RunError> {
+    for instance in &mut spec.instances {
+        let family = families.of_instance(instance).map_err(RunError::Spec)?;
         memory.create_directory(&instance.directory);
         memory.create_directory(&instance.log_directory);
-        for position in 0..instance.databases.len() {
-            let prepared = Arc::new(prepared_database(&spec.instances[number], position)?);
-            let path = spec.instances[number].database_path(position);
-            memory.load_sparse(path, prepared.file_bytes(), PreparedContent::sparse(&prepared));
-            spec.instances[number].databases[position].existing_records = Some(prepared.records());
-        }
-        spec.instances[number].unfinished = false;
+        family.load_sparse(memory, instance)?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use plimsoll_io::{Nanos, OperationKind, Purpose, SeriesKey};
-use plimsoll_measure::{Histogram, METRICS, Row, metric_code};
+use plimsoll_measure::{Histogram, METRICS, Metric, Row, metric_code};
 
 /// What a figure belongs to. `instance` is a position in the plan; `database` and `workload` count from 1, 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,6 +102,8 @@ pub struct PhaseFigures {
 /// See the module text.
 #[derive(Default)]
 pub struct Recorder {
+    /// Metrics besides those of the dictionary; their codes follow on those.
+    extra: Vec<Metric>,
     slots: RefCell<BTreeMap<Key, Slot>>,
     phase: Cell<u32>,
     sample_started: Cell<Nanos>,
@@ -112,6 +114,41 @@ pub struct Recorder {
 pub type StepFigures = BTreeMap<Key, Histogram>;
 
 impl Recorder {
+    /// A recorder that knows these metrics besides those of the dictionary.
+    pub fn with_metrics(extra: Vec<Metric>) -> Recorder {
+        Recorder {
+            extra,
+            ..Recorder::default()
+        }
+    }
+
+    /// The position of a metric among those of the dictionary and the further ones.
+    pub fn code(&self, metric: &str) -> Option<u32> {
+        metric_code(metric).or_else(|| {
+            let position = self.extra.iter().position(|extra| extra.name == metric)?;
+            Some((METRICS.len() + position) as u32)
+        })
+    }
+
+    /// A key without workload, of any metric that this recorder knows.
+    ///
+    /// # Panics
+    /// When it does not know the metric: a family names the metrics it uses.
+    pub fn key(&self, instance: u32, database: u32, metric: &str) -> Key {
+        let code = self.code(metric);
+        Key {
+            instance,
+            database,
+            workload: 0,
+            metric: code.unwrap_or_else(|| panic!("no family has named the metric {metric}")),
+        }
+    }
+
+    fn name_of(&self, code: u32) -> &'static str {
+        let metric = METRICS.iter().chain(&self.extra).nth(code as usize);
+        metric.expect("keys are made from names").name
+    }
+
     /// Makes a row appear in every sample, also while nothing happens.
     pub fn expect(&self, key: Key) {
         self.slots.borrow_mut().entry(key).or_default();
@@ -207,7 +244,7 @@ impl Recorder {
             .iter_mut()
             .map(|(key, slot)| (key, std::mem::take(&mut slot.phase)))
             .filter(|(_, figures)| figures.latencies.count() > 0 || figures.errors > 0)
-            .map(|(key, figures)| figures.report(*key, before))
+            .map(|(key, figures)| figures.report(*key, self.name_of(key.metric), before))
             .collect()
     }
 }
@@ -227,13 +264,13 @@ impl Slot {
 }
 
 impl Figures {
-    fn report(&self, key: Key, phase: u32) -> PhaseFigures {
+    fn report(&self, key: Key, metric: &'static str, phase: u32) -> PhaseFigures {
         PhaseFigures {
             phase,
             instance: key.instance,
             database: key.database,
             workload: key.workload,
-            metric: METRICS[key.metric as usize].name,
+            metric,
             count: self.latencies.count(),
             errors: self.errors,
             bytes: self.bytes,

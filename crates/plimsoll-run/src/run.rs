@@ -11,6 +11,8 @@ use crate::RunError;
 use crate::context::{Output, RunContext};
 use crate::error_watch::ErrorWatch;
 use crate::events::Level;
+use crate::families::built_in;
+use crate::family::Families;
 use crate::host::HostWatch;
 use crate::outcome::{
     Anchor, Ending, ErrorReport, OUTCOME_SCHEMA_VERSION, PhaseOutcome, PhaseResult, RunOutcome,
@@ -33,16 +35,29 @@ pub fn execute(
     output: Output,
     stop: StopSignal,
 ) -> RunOutcome {
+    execute_for(&built_in(), spec, clock, disk, output, stop)
+}
+
+/// The same with families of its own: those the spec was read for.
+pub fn execute_for(
+    families: &Families,
+    spec: RunSpec,
+    clock: Rc<Clock>,
+    disk: Rc<dyn Disk>,
+    output: Output,
+    stop: StopSignal,
+) -> RunOutcome {
     let storage = Storage {
         disk,
         watch: None,
         processors: Processors::new(1, 0),
     };
-    execute_on(spec, clock, storage, output, stop)
+    execute_on(families, spec, clock, storage, output, stop)
 }
 
 /// The same on storage of any kind.
 pub fn execute_on(
+    families: &Families,
     spec: RunSpec,
     clock: Rc<Clock>,
     storage: Storage,
@@ -55,9 +70,9 @@ pub fn execute_on(
         processors,
     } = storage;
     let spec = Rc::new(spec);
-    let recorder = Rc::new(Recorder::default());
+    let recorder = Rc::new(Recorder::with_metrics(families.metrics()));
     let watch = Rc::new(ErrorWatch::new(clock.clone(), recorder.clone(), output.clone()));
-    let stalls = Rc::new(StallLog::new(&spec));
+    let stalls = Rc::new(StallLog::new(waits_for_writes(families, &spec)));
     let watchers = Rc::new(Watchers(watch, stalls.clone()));
     let recorded = Rc::new(Recorded::observed(disk.clone(), clock.clone(), watchers));
     let host = (!clock.is_virtual()).then(|| Rc::new(HostWatch::start(&spec)));
@@ -77,7 +92,11 @@ pub fn execute_on(
         phase: None,
     };
     let mut progress = RunProgress::new(&clock, array);
-    let ended = executor.run(follow_plan(RunState::new(spec, run), progress, host));
+    let ended = executor.run(follow_plan(
+        RunState::new(spec, run, families.clone()),
+        progress,
+        host,
+    ));
     let error;
     (progress, error) = match ended {
         Ok((progress, result)) => (progress, result.err()),
@@ -109,6 +128,15 @@ pub fn execute_on(
         stalls: progress.stalls,
         figures: progress.figures,
     }
+}
+
+/// Of each instance whether its transactions wait for their page writes.
+fn waits_for_writes(families: &Families, spec: &RunSpec) -> Vec<bool> {
+    let each = spec.instances.iter().map(|instance| {
+        let family = families.of_instance(instance);
+        family.is_ok_and(|family| family.waits_for_writes(instance))
+    });
+    each.collect()
 }
 
 /// Who is shown every completed I/O.
@@ -243,7 +271,7 @@ fn stay(state: &RunState, phase: &PhaseSpec) -> Vec<String> {
     let running = state
         .loads
         .iter()
-        .map(|load| state.spec.workloads[load.workload].name.clone());
+        .map(|load| state.spec.workloads[load.workload()].name.clone());
     running.filter(|name| phase.workloads.contains(name)).collect()
 }
 

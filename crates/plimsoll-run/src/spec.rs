@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use plimsoll_engine::PageSize;
-use plimsoll_workload::{Habits, Locality, Mix};
 
 use crate::RunError;
 
@@ -76,16 +75,6 @@ pub struct TargetSpec {
     pub path: PathBuf,
 }
 
-/// What stands behind an instance.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum BackendKind {
-    /// The transactional engine.
-    Engine,
-    /// Preallocated files, read and written page by page; no cache and no transactions.
-    RawFiles,
-}
-
 /// One log stream, one cache, one or more databases.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -95,7 +84,7 @@ pub struct InstanceSpec {
     /// Which target holds it.
     pub target: String,
     /// What stands behind it.
-    pub backend: BackendKind,
+    pub backend: String,
     /// Directory of the databases.
     pub directory: PathBuf,
     /// Whether databases may be there that their last run has not closed: whole ones are recovered, begun ones are prepared again.
@@ -201,82 +190,20 @@ pub struct SharingSpec {
     pub leaves_per_million: u32,
 }
 
-/// Shares of operations, in percent.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MixSpec {
-    /// New records.
-    pub insert_percent: u32,
-    /// Removed records.
-    pub delete_percent: u32,
-    /// Rewritten records.
-    pub replace_percent: u32,
-    /// Read records.
-    pub read_percent: u32,
-    /// Commits that do not wait.
-    pub lazy_commit_percent: u32,
-}
-
-impl From<MixSpec> for Mix {
-    fn from(spec: MixSpec) -> Mix {
-        Mix {
-            insert_percent: spec.insert_percent,
-            delete_percent: spec.delete_percent,
-            replace_percent: spec.replace_percent,
-            read_percent: spec.read_percent,
-            lazy_commit_percent: spec.lazy_commit_percent,
-        }
-    }
-}
-
-/// Where sessions work and where new records go.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LocalitySpec {
-    /// Records of the folder that a batch stays in; 0 for the whole database.
-    pub folder_records: u64,
-    /// Operations of a batch.
-    pub batch_operations: u32,
-    /// Whether new records go beside records read in the batch, where there is room.
-    pub replies: bool,
-    /// Share of the records that are hot; absent: none.
-    pub hot_percent: Option<u32>,
-    /// Share of the operations that go to them.
-    pub hot_access_percent: Option<u32>,
-}
-
-impl WorkloadSpec {
-    /// What its sessions do and where.
-    pub fn habits(&self) -> Habits {
-        Habits {
-            mix: self.mix.into(),
-            locality: self.locality.map_or(Locality::default(), |spec| Locality {
-                folder_records: spec.folder_records,
-                batch_operations: spec.batch_operations,
-                replies: spec.replies,
-                hot_percent: spec.hot_percent.unwrap_or_default(),
-                hot_access_percent: spec.hot_access_percent.unwrap_or_default(),
-            }),
-        }
-    }
-}
-
 /// Load on some instances.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct WorkloadSpec {
     /// Its name in the plan.
     pub name: String,
     /// The instances it works on.
     pub instances: Vec<String>,
-    /// What it does.
-    pub mix: MixSpec,
-    /// Where it does it; absent: anywhere, new records at the end.
-    pub locality: Option<LocalitySpec>,
+    /// The family it belongs to; absent: the first one that the run knows, which is "records".
+    pub family: Option<String>,
     /// How hard.
     pub load: LoadSpec,
-    /// Think time as a multiple of service time.
-    pub sluggish: f64,
+    /// Everything else, which only its family knows and which refuses what it does not know.
+    #[serde(flatten)]
+    pub options: serde_json::Map<String, serde_json::Value>,
 }
 
 /// One step of the run.
@@ -370,11 +297,11 @@ impl PhaseAction {
 }
 
 impl RunSpec {
-    /// Reads a spec and checks what the types cannot.
+    /// Reads a spec and checks what the types cannot, all but what only families know.
     ///
     /// # Errors
     /// [`RunError::Spec`] with what is wrong. The people's plan was checked before, so this is a second line of defence.
-    pub fn from_json(text: &str) -> Result<RunSpec, RunError> {
+    pub(crate) fn read(text: &str) -> Result<RunSpec, RunError> {
         let spec: RunSpec = serde_json::from_str(text).map_err(|error| RunError::Spec(error.to_string()))?;
         spec.check().map_err(RunError::Spec)?;
         Ok(spec)
@@ -413,12 +340,6 @@ impl RunSpec {
                 instance.target
             ));
         }
-        let Some(page_size) = PageSize::from_bytes(instance.page_bytes) else {
-            return Err(format!(
-                "instance {name} has pages of {} bytes; take 4096, 8192, 16384 or 32768",
-                instance.page_bytes
-            ));
-        };
         if instance
             .weight
             .is_some_and(|weight| !(weight.is_finite() && weight > 0.0))
@@ -433,24 +354,11 @@ impl RunSpec {
                 instance.databases.len()
             ));
         }
-        for database in &instance.databases {
-            let pages = database.size_bytes / page_size.bytes() as u64;
-            if pages < 256 || pages > u64::from(u32::MAX) / 2 {
-                return Err(format!(
-                    "database {} of instance {name} would have {pages} pages; take 256 to {}",
-                    database.file_name,
-                    u32::MAX / 2
-                ));
-            }
-        }
         Ok(())
     }
 
     fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String> {
         let name = &workload.name;
-        Mix::from(workload.mix)
-            .check()
-            .map_err(|error| format!("workload {name}: {error}"))?;
         workload
             .load
             .check()

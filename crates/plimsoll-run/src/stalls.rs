@@ -10,11 +10,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use plimsoll_io::{CompletedIo, Handle, InstanceId, Nanos, Observer, Purpose};
-use plimsoll_workload::Kind;
 use serde::Serialize;
 
 use crate::recorder::{Key, Recorder};
-use crate::spec::{BackendKind, RunSpec};
 
 /// Stalls kept for each phase.
 const STALLS_MAX: usize = 10;
@@ -91,21 +89,16 @@ pub struct StallLog {
 }
 
 impl StallLog {
-    /// An empty log for a run.
-    pub fn new(spec: &RunSpec) -> StallLog {
-        let raw = |kind: BackendKind| kind == BackendKind::RawFiles;
+    /// An empty log for a run. Of each instance it is told whether its transactions wait for their page writes.
+    pub fn new(waits_for_writes: Vec<bool>) -> StallLog {
         StallLog {
-            waits_for_writes: spec
-                .instances
-                .iter()
-                .map(|instance| raw(instance.backend))
-                .collect(),
+            waits_for_writes,
             entries: RefCell::default(),
         }
     }
 
     /// Looks at a finished transaction; cheap unless it is the longest of its sample so far.
-    fn note(&self, instance: u32, database: u32, kind: Kind, stamps: [Nanos; 3]) {
+    fn note(&self, instance: u32, database: u32, operation: &'static str, stamps: [Nanos; 3]) {
         let [begun_ns, commit_begun_ns, finished_ns] = stamps;
         let mut entries = self.entries.borrow_mut();
         let longest = entries.sample.get(&instance).map_or(0, Stall::length_ns);
@@ -116,7 +109,7 @@ impl StallLog {
             phase: entries.phase,
             instance,
             database,
-            operation: kind.name(),
+            operation,
             begun_ns,
             commit_begun_ns,
             finished_ns,
@@ -210,11 +203,11 @@ impl TransactionWatch {
     }
 
     /// Notes a committed transaction on the database at `position`, which ends now.
-    pub fn committed(&self, position: usize, kind: Kind, begun: Nanos, commit_begun: Nanos) {
+    pub fn committed(&self, position: usize, operation: &'static str, begun: Nanos, commit_begun: Nanos) {
         let (database, finished) = (position as u32 + 1, self.now());
         let key = Key::new(self.instance, database, "log_flush_wait");
         self.recorder.record(key, finished - commit_begun);
         let stamps = [begun, commit_begun, finished];
-        self.stalls.note(self.instance, database, kind, stamps);
+        self.stalls.note(self.instance, database, operation, stamps);
     }
 }

@@ -1,6 +1,5 @@
-//! What phases work on: the open instances, the records they hold and the load that is running.
+//! What phases work on: the open instances and the loads that are running.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -9,10 +8,12 @@ use plimsoll_io::{NANOS_PER_SECOND, Nanos, Permits, Random};
 use crate::RunError;
 use crate::backend::OpenBackends;
 use crate::context::RunContext;
-use crate::load::{Drive, LoadPlace, RunningLoad};
+use crate::family::Families;
+use crate::load::{Drive, LoadInstance, LoadStart, RunningLoad, note_idle};
 use crate::outcome::{DatabaseState, RecoveryResult};
 use crate::recorder::Key;
 use crate::spec::{LoadSpec, RunSpec};
+use crate::step::StepWorkload;
 
 /// See the module text.
 pub struct RunState {
@@ -20,12 +21,12 @@ pub struct RunState {
     pub spec: Rc<RunSpec>,
     /// Where it happens.
     pub run: RunContext,
+    /// Who opens instances and starts loads.
+    pub families: Families,
     /// The open instances, in the order of the plan; empty before prepare and after stop.
     pub backends: OpenBackends,
-    /// Every open database with its records.
-    pub places: Vec<LoadPlace>,
     /// Workloads that are running.
-    pub loads: Vec<RunningLoad>,
+    pub loads: Vec<Box<dyn RunningLoad>>,
     /// What presses in the place of what the plan says, for workloads whose rate was measured or found.
     pub drives: BTreeMap<usize, Drive>,
     /// The sessions that all arrivals share.
@@ -34,15 +35,15 @@ pub struct RunState {
 
 impl RunState {
     /// Nothing open, nothing running.
-    pub fn new(spec: Rc<RunSpec>, run: RunContext) -> RunState {
+    pub fn new(spec: Rc<RunSpec>, run: RunContext, families: Families) -> RunState {
         let sessions_max = spec.workloads.iter().map(|workload| workload.load.sessions_max());
         RunState {
             pool: Rc::new(Permits::new(sessions_max.max().unwrap_or(0) as usize)),
             drives: BTreeMap::new(),
             spec,
             run,
+            families,
             backends: OpenBackends::default(),
-            places: Vec::new(),
             loads: Vec::new(),
         }
     }
@@ -58,21 +59,6 @@ impl RunState {
             });
         }
         Ok(())
-    }
-
-    /// Makes the list of databases that workloads draw from.
-    pub fn make_populations(&mut self) {
-        for (instance, backend) in self.backends.borrow().iter().enumerate() {
-            for (database, population) in backend.populations().into_iter().enumerate() {
-                self.places.push(LoadPlace {
-                    backend: backend.clone(),
-                    instance: instance as u32,
-                    database,
-                    weight: self.spec.instances[instance].weight.unwrap_or(1.0),
-                    population: Rc::new(RefCell::new(population)),
-                });
-            }
-        }
     }
 
     /// The databases of every instance now.
@@ -97,7 +83,7 @@ impl RunState {
     pub async fn set_load(&mut self, phase: &str, wanted: &[String]) -> Result<(), RunError> {
         let (stay, leave): (Vec<_>, Vec<_>) = std::mem::take(&mut self.loads)
             .into_iter()
-            .partition(|load| wanted.contains(&self.spec.workloads[load.workload].name));
+            .partition(|load| wanted.contains(&self.spec.workloads[load.workload()].name));
         self.loads = stay;
         let mut first_error = None;
         for load in leave {
@@ -110,12 +96,12 @@ impl RunState {
         }
         let spec = self.spec.clone();
         for (number, workload) in spec.workloads.iter().enumerate() {
-            let running = self.loads.iter().any(|load| load.workload == number);
+            let running = self.loads.iter().any(|load| load.workload() == number);
             if running || !wanted.contains(&workload.name) {
                 continue;
             }
             self.require_open(phase)?;
-            self.start_load(number);
+            self.start_load(number)?;
         }
         Ok(())
     }
@@ -123,34 +109,41 @@ impl RunState {
     /// Says of the workloads that do not run that nothing comes of them.
     pub fn note_idle_loads(&self) {
         for number in 0..self.spec.workloads.len() {
-            if !self.loads.iter().any(|load| load.workload == number) {
-                for metric in ["sessions", "offered_rate"] {
-                    let key = Key::new(0, 0, metric).of_workload(number as u32 + 1);
-                    self.run.recorder.set_level(key, 0.0);
-                }
+            if !self.loads.iter().any(|load| load.workload() == number) {
+                note_idle(&self.run, number);
             }
         }
     }
 
     /// Starts a workload: as it was measured or found before, or as the plan says.
-    pub fn start_load(&mut self, number: usize) {
-        let workload = &self.spec.workloads[number];
-        let works_on = |place: &&LoadPlace| {
-            let name = &self.spec.instances[place.instance as usize].name;
-            workload.instances.contains(name)
-        };
-        let places: Vec<LoadPlace> = self.places.iter().filter(works_on).cloned().collect();
-        let random = Random::from_seed(self.spec.seed);
+    ///
+    /// # Errors
+    /// When its family cannot work on its instances.
+    pub fn start_load(&mut self, number: usize) -> Result<(), RunError> {
+        let spec = &self.spec.workloads[number];
+        let backends = self.backends.borrow();
+        let instances = self
+            .instances_of(number)
+            .into_iter()
+            .map(|instance| LoadInstance {
+                number: instance,
+                weight: self.spec.instances[instance as usize].weight.unwrap_or(1.0),
+                backend: backends[instance as usize].clone(),
+            });
         let drive = self.drives.get(&number).copied();
-        let load = RunningLoad::start(
-            (&self.run, &random),
+        let load = LoadStart {
+            run: &self.run,
             number,
-            workload,
-            drive.unwrap_or_else(|| Drive::first(&workload.load)),
-            &places,
-            &self.pool,
-        );
+            spec,
+            drive: drive.unwrap_or_else(|| Drive::first(&spec.load)),
+            instances: instances.collect(),
+            random: Random::from_seed(self.spec.seed).child(&format!("workload {}", spec.name)),
+            pool: self.pool.clone(),
+        };
+        let family = self.families.of_workload(spec).map_err(RunError::Spec)?;
+        let load = family.start(load)?;
         self.loads.push(load);
+        Ok(())
     }
 
     /// Lets a running workload press in another way from now on; what it has begun is finished first.
@@ -159,26 +152,25 @@ impl RunState {
     /// What a session met.
     pub async fn drive_by(&mut self, number: usize, drive: Drive) -> Result<(), RunError> {
         self.drives.insert(number, drive);
-        let Some(position) = self.loads.iter().position(|load| load.workload == number) else {
+        let Some(position) = self.loads.iter().position(|load| load.workload() == number) else {
             return Ok(());
         };
         self.loads.remove(position).stop().await?;
-        self.start_load(number);
-        Ok(())
+        self.start_load(number)
     }
 
     /// The running load of a workload.
     ///
     /// # Panics
     /// When it does not run: phases name the workloads they ask for.
-    pub fn load_of(&self, number: usize) -> &RunningLoad {
-        let found = self.loads.iter().find(|load| load.workload == number);
-        found.expect("the phase runs this workload")
+    pub fn load_of(&self, number: usize) -> &dyn RunningLoad {
+        let found = self.loads.iter().find(|load| load.workload() == number);
+        found.expect("the phase runs this workload").as_ref()
     }
 
     /// Workloads that run and whose rate must be measured first.
     pub fn uncalibrated(&self) -> Vec<usize> {
-        let running = self.loads.iter().map(|load| load.workload);
+        let running = self.loads.iter().map(|load| load.workload());
         running
             .filter(|number| {
                 let load = &self.spec.workloads[*number].load;
@@ -197,6 +189,20 @@ impl RunState {
             .collect()
     }
 
+    /// What tells the figures of a workload from those of others.
+    pub fn step_workload(&self, number: usize) -> StepWorkload {
+        let family = self.families.of_workload(&self.spec.workloads[number]);
+        let names = family.map_or(&[][..], |family| family.operations());
+        StepWorkload {
+            number,
+            instances: self.instances_of(number),
+            operations: names
+                .iter()
+                .filter_map(|name| self.run.recorder.code(name))
+                .collect(),
+        }
+    }
+
     /// Fails when a session has met an error.
     ///
     /// # Errors
@@ -204,7 +210,7 @@ impl RunState {
     pub fn check_load(&self) -> Result<(), RunError> {
         self.loads
             .iter()
-            .find_map(RunningLoad::failure)
+            .find_map(|load| load.failure())
             .map_or(Ok(()), Err)
     }
 

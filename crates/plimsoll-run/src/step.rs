@@ -2,9 +2,26 @@
 //! much database I/O they made, and how long it took.
 
 use plimsoll_measure::{Histogram, metric_code};
-use plimsoll_workload::Kind;
 
 use crate::recorder::{Key, StepFigures};
+
+/// What tells the figures of one workload from those of others.
+#[derive(Clone, Debug)]
+pub struct StepWorkload {
+    /// Position in the plan.
+    pub number: usize,
+    /// The positions of the instances it works on.
+    pub instances: Vec<u32>,
+    /// The metrics that count its operations.
+    pub operations: Vec<u32>,
+}
+
+impl StepWorkload {
+    /// Whether a figure is of operations that it has done.
+    pub fn is_done(&self, key: &Key) -> bool {
+        key.workload as usize == self.number + 1 && self.operations.contains(&key.metric)
+    }
+}
 
 /// Counts of one workload between two marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,17 +36,16 @@ pub struct StepCounts {
 
 impl StepCounts {
     /// Counts what a workload did on its instances.
-    pub fn of(figures: &StepFigures, workload: usize, instances: &[u32]) -> StepCounts {
+    pub fn of(figures: &StepFigures, workload: &StepWorkload) -> StepCounts {
         let transfers = |metric: &str| -> u64 {
-            places_of(figures, metric, instances)
+            places_of(figures, metric, &workload.instances)
                 .map(|(_, latencies)| latencies.count())
                 .sum()
         };
-        let kinds = Kind::ALL.map(|kind| metric_code(kind.name()));
         StepCounts {
             transactions: figures
                 .iter()
-                .filter(|(key, _)| key.workload as usize == workload + 1 && kinds.contains(&Some(key.metric)))
+                .filter(|(key, _)| workload.is_done(key))
                 .map(|(_, latencies)| latencies.count())
                 .sum(),
             reads: transfers("database_read"),

@@ -1,19 +1,14 @@
-//! What is asked of the storage: a seed and the outcomes of earlier operations in, timed operations out.
+//! What is asked of the storage: a seed and the endings of earlier tasks in, timed tasks out.
 //!
-//! Nothing here does I/O or knows an engine. A [`Session`] goes on when its previous operation is complete, [`Arrivals`] come
-//! by their own schedule. Both are driven by feedback, so the same seed and the same outcomes give the same
-//! operations; how an operation is carried out is the business of a backend.
+//! Nothing here does I/O or knows an engine. A workload family is a pair: a [`Demand`] here, and a service that carries its tasks out
+//! elsewhere. Sessions go on when their previous task is complete, arrivals come by a [`Schedule`] of their own. Both are driven by
+//! feedback, so the same seed and the same endings give the same tasks.
 
-mod arrivals;
-mod choice;
-mod mix;
-mod population;
-mod search;
-mod session;
+mod demand;
+mod driver;
+pub mod records;
 
-pub use arrivals::{Arrivals, Spacing};
-pub use choice::{Habits, Locality};
-pub use mix::{Mix, MixError};
-pub use population::{Population, Rule};
-pub use search::Bisection;
-pub use session::{Commit, Kind, Operation, Placement, Previous, Result, Session, Step};
+pub use demand::{Demand, Done, RefusalCode, Seen, Timed};
+pub use driver::bisection::Bisection;
+pub use driver::places::draw_place;
+pub use driver::schedule::{Schedule, Spacing};

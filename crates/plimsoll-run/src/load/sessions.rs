@@ -1,58 +1,62 @@
-//! A closed load: each session waits for its transaction, thinks, and draws the next one. A storage that stalls is asked for
-//! less, so the mean outstanding I/O is bounded by the number of sessions and a stall delays only those who are in it.
+//! A closed load: each session waits for its task, thinks, and asks for the next one. A storage that stalls is asked for less, so the mean
+//! outstanding I/O is bounded by the number of sessions and a stall delays only those who are in it.
 
 use std::rc::Rc;
 
 use plimsoll_io::{JoinHandle, NANOS_PER_MILLISECOND, Random};
-use plimsoll_workload::{Previous, Result as OperationResult, Session};
+use plimsoll_workload::{Demand, Done, Seen, Timed};
 
-use super::{LoadPlace, Shared};
+use super::pair::Pair;
+use super::shared::{Service, Shared};
 use crate::RunError;
-use crate::spec::WorkloadSpec;
 
-/// Starts `count` sessions for each database of weight 1, or for all databases together.
-pub fn start(
-    shared: &Rc<Shared>,
-    spec: &WorkloadSpec,
-    count: u32,
-    one_pool: bool,
-    random: &Random,
-) -> Vec<JoinHandle<Result<(), RunError>>> {
-    let groups: Vec<Vec<LoadPlace>> = if one_pool {
-        vec![shared.places.clone()]
+/// What `count` sessions for each place of weight 1 ask for, or for all places together.
+pub fn demands<P: Pair>(pair: &P, count: u32, one_pool: bool, random: &Random) -> Vec<P::Demand> {
+    let weights = pair.weights();
+    let all: Vec<usize> = (0..weights.len()).collect();
+    let groups: Vec<&[usize]> = if one_pool {
+        vec![&all]
     } else {
-        shared.places.iter().map(|place| vec![place.clone()]).collect()
+        all.chunks(1).collect()
     };
-    let mut tasks = Vec::new();
-    for (group, places) in groups.into_iter().enumerate() {
-        // A pool shares its work out by weight; sessions of a database of its own are more or fewer.
+    let mut demands = Vec::new();
+    for (group, positions) in groups.into_iter().enumerate() {
+        // A pool shares its work out by weight; sessions of a place of its own are more or fewer.
         let count = if one_pool {
             count
         } else {
-            ((f64::from(count) * places[0].weight).round() as u32).max(1)
+            ((f64::from(count) * weights[positions[0]]).round() as u32).max(1)
         };
         for session in 0..count {
             let name = format!("group {group} session {session}");
-            let customer = SessionTask {
-                session: Session::new(random.child(&name), spec.habits(), spec.sluggish),
-                choice: random.child(&format!("{name} place")),
-                places: places.clone(),
-                shared: shared.clone(),
-            };
-            tasks.push(shared.run.handle.spawn(customer.work()));
+            let places = random.child(&format!("{name} place"));
+            demands.push(pair.session(random.child(&name), places, positions));
         }
     }
+    demands
+}
+
+/// Starts a session for each demand.
+pub fn start<D, S>(shared: &Rc<Shared<S>>, demands: Vec<D>) -> Vec<JoinHandle<Result<(), RunError>>>
+where
+    D: Demand<Task = S::Task> + 'static,
+    S: Service + 'static,
+{
+    let tasks = demands.into_iter().map(|demand| SessionTask {
+        demand,
+        shared: shared.clone(),
+    });
     tasks
+        .map(|session| shared.handle().spawn(session.work()))
+        .collect()
 }
 
-struct SessionTask {
-    session: Session,
-    choice: Random,
-    places: Vec<LoadPlace>,
-    shared: Rc<Shared>,
+struct SessionTask<D, S> {
+    demand: D,
+    shared: Rc<Shared<S>>,
 }
 
-impl SessionTask {
+impl<S: Service, D: Demand<Task = S::Task>> SessionTask<D, S> {
     async fn work(mut self) -> Result<(), RunError> {
         let result = self.transactions().await;
         if let Err(error) = &result {
@@ -62,16 +66,17 @@ impl SessionTask {
     }
 
     async fn transactions(&mut self) -> Result<(), RunError> {
-        let handle = self.shared.run.handle.clone();
-        let mut previous: Option<Previous> = None;
-        let mut place = self.draw_place();
+        let handle = self.shared.handle().clone();
+        let mut ended: Option<(Timed<S::Task>, Done, u64)> = None;
         while self.shared.wanted() {
-            if previous.is_none_or(|previous| previous.result == OperationResult::Done) {
-                place = self.draw_place();
-            }
-            let step = {
-                let mut population = place.population.borrow_mut();
-                self.session.next(&mut population, handle.now(), previous)
+            let seen = ended.as_ref().map(|(step, done, finished)| Seen {
+                intended: step.intended,
+                finished: *finished,
+                task: &step.task,
+                done: *done,
+            });
+            let Some(step) = self.demand.next(handle.now(), seen) else {
+                break;
             };
             while self.shared.wanted() && handle.now() < step.intended {
                 // In steps, so that a long think time does not hold up the end of a run.
@@ -81,23 +86,9 @@ impl SessionTask {
             if !self.shared.wanted() {
                 break;
             }
-            self.shared.run.processors.transaction(&handle).await;
-            let result = place.backend.execute(place.database, &step.operation).await?;
-            let finished = handle.now();
-            let response_ns = finished.saturating_sub(step.intended);
-            self.shared.record(&place, &step.operation, result, response_ns);
-            previous = Some(Previous {
-                intended: step.intended,
-                finished,
-                operation: step.operation,
-                result,
-            });
+            let (done, finished) = self.shared.carry_out(&step.task, step.intended).await?;
+            ended = Some((step, done, finished));
         }
         Ok(())
-    }
-
-    fn draw_place(&mut self) -> LoadPlace {
-        let chosen = super::draw(&self.places, &mut self.choice);
-        self.places[chosen].clone()
     }
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use plimsoll_io::NANOS_PER_SECOND;
 
 use crate::RunError;
+use crate::backend::unable;
 use crate::events::Level;
 use crate::outcome::{BackupResult, PhaseResult};
 use crate::state::RunState;
@@ -20,17 +21,18 @@ pub async fn act(
     let mut tasks = Vec::new();
     let backends: Vec<_> = state.backends.borrow().iter().map(Rc::clone).collect();
     for (number, backend) in backends.into_iter().enumerate() {
-        let engine = backend.engine(&state.spec.instances[number].name)?;
-        for position in 0..state.spec.instances[number].databases.len() {
-            let path = state.spec.instances[number].database_path(position);
-            let (run, backup) = (state.run.clone(), engine.backup(position, read_bytes)?);
+        let instance = &state.spec.instances[number];
+        let backups = backend.backups().ok_or_else(|| unable(instance))?;
+        for position in 0..instance.databases.len() {
+            let path = instance.database_path(position);
+            let (run, backup) = (state.run.clone(), backups.backup(position, read_bytes)?);
             let mut backup = backup.with_reads_outstanding(reads_in_flight as usize);
             tasks.push(state.run.handle.spawn(async move {
                 let started = run.handle.now();
                 let read = loop {
                     match read_on(&run, &mut backup).await {
                         Ok(true) => {}
-                        Ok(false) => break backup.finish().await.map_err(crate::backend::run_error),
+                        Ok(false) => break backup.finish().await.map_err(RunError::from),
                         Err(error) => break Err(error),
                     }
                 };
@@ -90,6 +92,6 @@ async fn read_on(
     backup: &mut plimsoll_engine::jobs::backup::Backup,
 ) -> Result<bool, RunError> {
     run.check_stop()?;
-    let chunk = backup.next_chunk().await.map_err(crate::backend::run_error)?;
+    let chunk = backup.next_chunk().await?;
     Ok(chunk.is_some())
 }

@@ -50,7 +50,7 @@ impl Follower {
         sampler.close_sample();
         let figures = state.run.recorder.mark_step();
         for number in waiting {
-            let counts = StepCounts::of(&figures, number, &state.instances_of(number));
+            let counts = StepCounts::of(&figures, &state.step_workload(number));
             if counts.transactions >= TRANSACTIONS_MIN
                 && let Some(ratio) = counts.io_per_transaction()
             {
@@ -89,7 +89,7 @@ async fn calibrate(
     window_ns: Nanos,
 ) -> Result<Calibration, RunError> {
     let target = target_of(state, number);
-    let instances = state.instances_of(number);
+    let workload = state.step_workload(number);
     let mut before: Option<f64> = None;
     let mut windows = 0;
     let (ratio, agreed) = loop {
@@ -100,7 +100,7 @@ async fn calibrate(
             state.load_for(window_ns).await?;
             sampler.close_sample();
             let figures = state.run.recorder.mark_step();
-            counts = counts.and(StepCounts::of(&figures, number, &instances));
+            counts = counts.and(StepCounts::of(&figures, &workload));
             if counts.transactions == 0 {
                 return Err(RunError::NothingArrives {
                     workload: state.spec.workloads[number].name.clone(),

@@ -3,10 +3,9 @@
 use plimsoll_io::NANOS_PER_SECOND;
 
 use crate::RunError;
-use crate::backend::{engine_checksum, raw_files_checksum};
 use crate::events::Level;
+use crate::family::ChecksumReads;
 use crate::outcome::{ChecksumResult, PhaseResult};
-use crate::spec::BackendKind;
 use crate::state::RunState;
 
 pub async fn act(
@@ -14,22 +13,20 @@ pub async fn act(
     read_bytes: u32,
     reads_in_flight: u32,
 ) -> Result<PhaseResult, RunError> {
+    let reads = ChecksumReads {
+        read_bytes,
+        in_flight: reads_in_flight,
+    };
     let mut tasks = Vec::new();
     for (number, instance) in state.spec.instances.iter().enumerate() {
         for position in 0..instance.databases.len() {
             let (run, instance) = (state.run.clone(), instance.clone());
+            let families = state.families.clone();
             tasks.push(state.run.handle.spawn(async move {
                 let started = run.handle.now();
                 let number = number as u16;
-                let report = match instance.backend {
-                    BackendKind::RawFiles => {
-                        raw_files_checksum(&run, number, position, &instance, read_bytes, reads_in_flight)
-                            .await?
-                    }
-                    BackendKind::Engine => {
-                        engine_checksum(&run, position, &instance, read_bytes, reads_in_flight).await?
-                    }
-                };
+                let family = families.of_instance(&instance).map_err(RunError::Spec)?;
+                let report = family.checksum(&run, number, position, &instance, reads).await?;
                 let seconds = (run.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
                 let mib = report.pages_seen as f64 * f64::from(instance.page_bytes) / f64::from(1 << 20);
                 run.report(

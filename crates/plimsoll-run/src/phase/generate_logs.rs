@@ -4,6 +4,7 @@
 use plimsoll_io::{NANOS_PER_SECOND, Nanos};
 
 use crate::RunError;
+use crate::backend::unable;
 use crate::events::Level;
 use crate::outcome::PhaseResult;
 use crate::state::RunState;
@@ -59,8 +60,11 @@ fn generations(state: &RunState) -> Result<Vec<u64>, RunError> {
     let named = backends.iter().zip(&state.spec.instances);
     named
         .map(|(backend, instance)| {
-            backend.engine(&instance.name)?;
-            Ok(backend.levels().log_generation)
+            // Only a log that can be replayed is worth waiting for.
+            let crashes = backend.clone().crashes().is_some();
+            crashes
+                .then(|| backend.levels().log_generation)
+                .ok_or_else(|| unable(instance))
         })
         .collect()
 }

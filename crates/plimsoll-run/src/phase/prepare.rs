@@ -1,9 +1,6 @@
 //! Makes the databases that are missing and opens all of them.
 
-use std::rc::Rc;
-
 use crate::RunError;
-use crate::backend::Backend;
 use crate::events::Level;
 use crate::outcome::PhaseResult;
 use crate::state::RunState;
@@ -26,10 +23,9 @@ pub async fn act(state: &mut RunState) -> Result<PhaseResult, RunError> {
                 instance.databases.len()
             ),
         );
-        let backend = Backend::open(&state.run, number as u16, instance).await?;
-        state.backends.borrow_mut().push(Rc::new(backend));
+        let backend = state.families.open(&state.run, number as u16, instance).await?;
+        state.backends.borrow_mut().push(backend);
     }
-    state.make_populations();
     Ok(PhaseResult {
         databases: state.databases(),
         recoveries: state.recoveries(),

@@ -1,10 +1,8 @@
 //! Drops the open instances as a crash of the process would and opens them again, all at once: each replays what its
 //! checkpoint has left to be redone. The time of an instance runs until transactions could begin again.
 
-use std::rc::Rc;
-
 use crate::RunError;
-use crate::backend::Backend;
+use crate::backend::unable;
 use crate::events::Level;
 use crate::outcome::PhaseResult;
 use crate::spec::InstanceSpec;
@@ -13,31 +11,30 @@ use crate::state::RunState;
 pub async fn act(state: &mut RunState, name: &str) -> Result<PhaseResult, RunError> {
     state.require_open(name)?;
     for (backend, instance) in state.backends.borrow().iter().zip(&state.spec.instances) {
-        backend.engine(&instance.name)?;
+        backend.clone().crashes().ok_or_else(|| unable(instance))?;
     }
-    state.places.clear();
     for backend in state.backends.take() {
-        let Ok(backend) = Rc::try_unwrap(backend) else {
-            unreachable!("sessions have gone home and given their databases back")
-        };
-        backend.abandon().await?;
+        if let Some(crashing) = backend.crashes() {
+            crashing.abandon().await?;
+        }
     }
     let text = "every instance was dropped as by a crash; nothing was closed";
     state.run.report(Level::Info, "dropped", text.into());
     let mut tasks = Vec::new();
     for (number, instance) in state.spec.instances.iter().enumerate() {
         let (run, crashed) = (state.run.clone(), as_crashed(instance));
+        let families = state.families.clone();
         tasks.push(
             state
                 .run
                 .handle
-                .spawn(async move { Backend::open(&run, number as u16, &crashed).await }),
+                .spawn(async move { families.open(&run, number as u16, &crashed).await }),
         );
     }
     let mut first_error = None;
     for task in tasks {
         match task.await {
-            Ok(backend) => state.backends.borrow_mut().push(Rc::new(backend)),
+            Ok(backend) => state.backends.borrow_mut().push(backend),
             Err(error) => {
                 first_error.get_or_insert(error);
             }
@@ -46,7 +43,6 @@ pub async fn act(state: &mut RunState, name: &str) -> Result<PhaseResult, RunErr
     if let Some(error) = first_error {
         return Err(error);
     }
-    state.make_populations();
     Ok(PhaseResult {
         databases: state.databases(),
         recoveries: state.recoveries(),

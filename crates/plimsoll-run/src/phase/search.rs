@@ -100,7 +100,7 @@ fn nanos(seconds: f64) -> Nanos {
 
 /// The running workload whose rate is looked for; that there is exactly one was checked with the spec.
 fn searching(state: &RunState) -> (usize, SearchSpec) {
-    let running = state.loads.iter().map(|load| load.workload);
+    let running = state.loads.iter().map(|load| load.workload());
     let mut found = running.filter_map(|number| match &state.spec.workloads[number].load {
         LoadSpec::Search(spec) => Some((number, spec.clone())),
         _ => None,
@@ -123,7 +123,7 @@ async fn rate_of_sessions(
     state.load_for(nanos(spec.settle_s.max(1.0))).await?;
     sampler.close_sample();
     let figures = state.run.recorder.mark_step();
-    let counts = StepCounts::of(&figures, number, &state.instances_of(number));
+    let counts = StepCounts::of(&figures, &state.step_workload(number));
     let seconds = (state.run.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
     Ok((counts.transactions as f64 / seconds).max(1.0))
 }
@@ -150,7 +150,7 @@ async fn try_rate(
     sampler.close_sample();
     state.run.recorder.mark_step();
     let now = state.run.handle.now();
-    let mut tally = Tally::new(spec, number, state.instances_of(number), per_s, now);
+    let mut tally = Tally::new(spec, state.step_workload(number), per_s, now);
     for batch in 1..=BATCHES * EXTENSIONS_MAX {
         let began = state.run.handle.now();
         state.load_for(nanos(spec.step_s) / BATCHES as u64).await?;

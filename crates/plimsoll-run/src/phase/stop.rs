@@ -1,7 +1,5 @@
 //! Closes every instance cleanly. Also done when a run is stopped early or fails, as far as the disk lets it.
 
-use std::rc::Rc;
-
 use crate::RunError;
 use crate::events::Level;
 use crate::outcome::PhaseResult;
@@ -9,12 +7,8 @@ use crate::state::RunState;
 
 pub async fn act(state: &mut RunState) -> Result<PhaseResult, RunError> {
     let databases = state.databases();
-    state.places.clear();
     let mut first_error = None;
     for backend in state.backends.take() {
-        let Ok(backend) = Rc::try_unwrap(backend) else {
-            unreachable!("sessions have gone home and given their databases back")
-        };
         if let Err(error) = backend.close().await {
             state.run.report(Level::Error, "close_failed", error.to_string());
             first_error.get_or_insert(error);

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use plimsoll_bench::arguments::Arguments;
 use plimsoll_bench::field::MIX_2010;
 use plimsoll_bench::processor::warn_of_debug_build;
-use plimsoll_workload::Mix;
+use plimsoll_workload::records::Mix;
 
 /// Shared by all stores.
 #[derive(Clone, Debug)]

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use plimsoll_bench::field::prepared_2010;
 use plimsoll_io::Random;
 use plimsoll_prepare::PreparedDatabase;
-use plimsoll_workload::{Kind, Operation, Population, Previous, Result as Ending, Session};
+use plimsoll_workload::Done as Ending;
+use plimsoll_workload::records::{Kind, Operation, Population, Previous, Session};
 
 use crate::{Contest, Tally};
 

@@ -7,13 +7,12 @@ use std::collections::BTreeMap;
 
 use plimsoll_io::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 use plimsoll_measure::{Histogram, metric_code};
-use plimsoll_workload::Kind;
 
 use super::estimate::{Estimate, ratio};
 use crate::outcome::{Decision, Latency, SearchFigure, SearchStep};
 use crate::recorder::{Key, StepFigures};
 use crate::spec::{CriterionSpec, SearchSpec, StatisticSpec};
-use crate::step::{StepCounts, places_of};
+use crate::step::{StepCounts, StepWorkload, places_of};
 
 /// A step is divided into so many batches.
 pub const BATCHES: usize = 10;
@@ -31,8 +30,7 @@ const SHORTFALL_MAX: f64 = 0.02;
 /// What has been seen of a rate so far.
 pub struct Tally<'a> {
     spec: &'a SearchSpec,
-    workload: usize,
-    instances: Vec<u32>,
+    workload: StepWorkload,
     per_s: f64,
     start_ns: Nanos,
     counts: StepCounts,
@@ -49,17 +47,10 @@ pub struct Tally<'a> {
 
 impl<'a> Tally<'a> {
     /// Nothing seen of a rate that begins to be measured now.
-    pub fn new(
-        spec: &'a SearchSpec,
-        workload: usize,
-        instances: Vec<u32>,
-        per_s: f64,
-        start_ns: Nanos,
-    ) -> Self {
+    pub fn new(spec: &'a SearchSpec, workload: StepWorkload, per_s: f64, start_ns: Nanos) -> Self {
         Tally {
             spec,
             workload,
-            instances,
             per_s,
             start_ns,
             counts: StepCounts::default(),
@@ -76,32 +67,30 @@ impl<'a> Tally<'a> {
 
     /// Adds a batch.
     pub fn add(&mut self, figures: &StepFigures, seconds: f64, executor_busy: f64) {
-        self.counts = self
-            .counts
-            .and(StepCounts::of(figures, self.workload, &self.instances));
+        self.counts = self.counts.and(StepCounts::of(figures, &self.workload));
         self.batches_count += 1;
         self.busy_sum += executor_busy;
         for (metric, into) in [
             ("database_read", &mut self.reads),
             ("log_write", &mut self.log_writes),
         ] {
-            places_of(figures, metric, &self.instances).for_each(|(_, latencies)| into.merge(latencies));
+            places_of(figures, metric, &self.workload.instances)
+                .for_each(|(_, latencies)| into.merge(latencies));
         }
         let own = |metric: &str| {
             let code = metric_code(metric);
-            let workload = self.workload as u32 + 1;
+            let workload = self.workload.number as u32 + 1;
             figures
                 .iter()
                 .filter(move |(key, _)| key.workload == workload && Some(key.metric) == code)
                 .map(|(_, latencies)| latencies)
         };
-        for kind in Kind::ALL {
-            own(kind.name()).for_each(|latencies| self.response.merge(latencies));
-        }
+        let done = figures.iter().filter(|(key, _)| self.workload.is_done(key));
+        done.for_each(|(_, latencies)| self.response.merge(latencies));
         own("arrival_lag").for_each(|latencies| self.lag.merge(latencies));
         self.pool_waits += own("pool_wait").map(Histogram::count).sum::<u64>();
         for (number, criterion) in self.spec.criteria.iter().enumerate() {
-            for (key, latencies) in places_of(figures, &criterion.metric, &self.instances) {
+            for (key, latencies) in places_of(figures, &criterion.metric, &self.workload.instances) {
                 let batch = batch_of(criterion, latencies, seconds);
                 self.batches.entry((number, *key)).or_default().push(batch);
             }
@@ -114,7 +103,7 @@ impl<'a> Tally<'a> {
     /// Events that did not happen count as well: a batch without any is a batch of none.
     fn add_silence(&mut self, number: usize, figures: &StepFigures, seconds: f64) {
         let metric = &self.spec.criteria[number].metric;
-        for instance in &self.instances {
+        for instance in &self.workload.instances {
             let key = Key::new(*instance, 0, metric);
             if !figures.contains_key(&key) {
                 self.batches

@@ -2,7 +2,7 @@
 
 use plimsoll_io::Random;
 
-use crate::{Commit, Kind};
+use crate::records::operation::{Commit, Kind};
 
 /// Shares in percent. See [`Mix::check`] for what must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

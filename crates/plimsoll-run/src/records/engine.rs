@@ -4,6 +4,7 @@
 //! record that differs ends the run as damaged data, whatever the checksums of its page say. A replacement reads the
 //! record, counts its version up and writes the content of the new version.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,16 +25,17 @@ use plimsoll_prepare::{
     Extent, Plan, PrepareError, PreparedDatabase, RecordShape, Secondary, Sharing, TABLE_NAME, WriteOptions,
     write_database,
 };
-use plimsoll_workload::{
-    Commit as WantedCommit, Kind, Operation, Placement, Population, Result as OperationResult,
-};
+use plimsoll_workload::Done;
+use plimsoll_workload::records::{Commit as WantedCommit, Kind, Operation, Placement, Population};
 
+use super::existing::{self, Existing};
+use super::jobs::Jobs;
+use super::store::{Populations, RecordStore, shared};
 use crate::RunError;
-use crate::backend::InstanceLevels;
-use crate::backend::existing::{self, Existing};
-use crate::backend::jobs::Jobs;
+use crate::backend::{Backend, Backups, Crashes, InstanceLevels, Work, only};
 use crate::context::RunContext;
 use crate::events::Level;
+use crate::family::ChecksumReads;
 use crate::outcome::{ChecksumReport, DatabaseState, RecoveryResult};
 use crate::spec::{DatabaseSpec, InstanceSpec};
 use crate::stalls::TransactionWatch;
@@ -66,6 +68,8 @@ pub struct EngineInstance {
     cache_limit_bytes: u64,
     watch: TransactionWatch,
     recovery: Option<RecoveryResult>,
+    /// The records of each database as all loads know them.
+    populations: Populations,
 }
 
 impl EngineInstance {
@@ -90,7 +94,7 @@ impl EngineInstance {
             options_of(number, spec)?,
             &mut random,
         );
-        let (instance, recovery) = opened.await.map_err(run_error)?;
+        let (instance, recovery) = opened.await?;
         let seconds = (run.handle.now() - opening) as f64 / NANOS_PER_SECOND as f64;
         let recovered = recovery_result(number, &recovery, seconds);
         if let Some(found) = &recovered {
@@ -107,7 +111,7 @@ impl EngineInstance {
         match look_for_highest_records(&instance, &databases).await {
             // Where the marker has said something, damage is left to the phase that is to find it, and has better words for it.
             Err(error) if error.is_corruption() && !spec.unfinished => {}
-            looked => looked.map_err(run_error)?,
+            looked => looked?,
         }
         let limits = instance.store().cache.limits();
         let mebibytes =
@@ -127,6 +131,7 @@ impl EngineInstance {
         Ok(EngineInstance {
             jobs: Jobs::start(run, &instance, spec),
             instance,
+            populations: shared(populations_of(&databases)),
             databases,
             watch: TransactionWatch::new(&run.handle, &run.recorder, &run.stalls, number),
             recovery: recovered,
@@ -136,54 +141,15 @@ impl EngineInstance {
     }
 
     /// How many numbers of records each database has used up: whatever is added has a higher one.
-    pub fn records_ever(&self) -> Vec<u64> {
-        let databases = self.databases.iter();
-        databases.map(|database| database.next_record.get()).collect()
-    }
-
-    /// The records each database has.
-    pub fn populations(&self) -> Vec<Population> {
-        let both = self.databases.iter().zip(self.records_ever());
-        both.map(|(database, records)| {
-            if !database.prepared.has_vacancies() {
-                return Population::prepared(records);
-            }
-            let prepared = database.prepared.clone();
-            let appended = prepared.records()..;
-            let is_there = move |number| appended.contains(&number) || prepared.has_record(number);
-            Population::with_vacancies(records, Arc::new(is_there))
-        })
-        .collect()
-    }
-
-    /// The state of the instance now.
-    pub fn levels(&self) -> InstanceLevels {
-        let store = self.instance.store();
-        InstanceLevels {
-            cache_used_bytes: store.cache.frames_used() as u64 * self.page_bytes,
-            cache_limit_bytes: self.cache_limit_bytes,
-            page_fault_stalls: store.cache.statistics().page_fault_stalls,
-            log_generation: u64::from(store.log.tip().generation),
-        }
-    }
-
-    /// The databases now.
-    pub fn databases(&self) -> Vec<DatabaseState> {
-        let open = self.instance.store().databases.all();
-        let both = open.iter().zip(self.records_ever());
-        both.map(|(database, records_ever)| DatabaseState {
-            path: database.path().to_owned(),
-            size_bytes: database.size().file_bytes(database.pages_in_use()),
-            records_ever,
-        })
-        .collect()
+    fn records_ever(&self) -> impl Iterator<Item = u64> {
+        self.databases.iter().map(|database| database.next_record.get())
     }
 
     /// Carries out one transaction, its commit included.
     ///
     /// # Errors
     /// Whatever ends the run.
-    pub async fn execute(&self, position: usize, operation: &Operation) -> Result<OperationResult, RunError> {
+    async fn transaction(&self, position: usize, operation: &Operation) -> Result<Done, RunError> {
         let database = &self.databases[position];
         let begun = self.watch.now();
         if operation.kind == Kind::Insert && operation.placement == Placement::Own {
@@ -200,17 +166,17 @@ impl EngineInstance {
         match done {
             Ok(()) => {
                 let commit_begun = self.watch.now();
-                transaction.commit(how).await.map_err(run_error)?;
+                transaction.commit(how).await?;
                 self.watch
-                    .committed(position, operation.kind, begun, commit_begun);
-                Ok(OperationResult::Done)
+                    .committed(position, operation.kind.name(), begun, commit_begun);
+                Ok(Done::Done)
             }
-            Err(Failure::NoRoom) => self.give_up(transaction, OperationResult::NoRoom).await,
-            Err(Failure::NoRecord) => self.give_up(transaction, OperationResult::Missing).await,
+            Err(Failure::NoRoom) => self.give_up(transaction, Done::NoRoom).await,
+            Err(Failure::NoRecord) => self.give_up(transaction, Done::Missing).await,
             Err(Failure::Engine(EngineError::WriteConflict)) => {
-                self.give_up(transaction, OperationResult::Conflict).await
+                self.give_up(transaction, Done::Conflict).await
             }
-            Err(Failure::Engine(error)) => Err(run_error(error)),
+            Err(Failure::Engine(error)) => Err(error.into()),
             Err(Failure::WrongContent) => Err(RunError::Corruption(format!(
                 "record {} of {} is not what was written",
                 operation.record,
@@ -219,47 +185,100 @@ impl EngineInstance {
         }
     }
 
-    async fn give_up(
-        &self,
-        transaction: Transaction,
-        result: OperationResult,
-    ) -> Result<OperationResult, RunError> {
-        transaction.rollback().await.map_err(run_error)?;
+    async fn give_up(&self, transaction: Transaction, result: Done) -> Result<Done, RunError> {
+        transaction.rollback().await?;
         Ok(result)
     }
+}
 
-    /// What opening had to replay, if anything.
-    pub fn recovery(&self) -> Option<&RecoveryResult> {
-        self.recovery.as_ref()
+impl RecordStore for EngineInstance {
+    fn populations(&self) -> Populations {
+        self.populations.clone()
     }
 
-    /// Begins to read a database front to back.
-    ///
-    /// # Errors
-    /// When there is no such database.
-    pub fn backup(&self, position: usize, read_bytes: u32) -> Result<Backup, RunError> {
-        Backup::start(&self.instance, position as u8 + 1, read_bytes as usize).map_err(run_error)
+    fn execute<'a>(&'a self, database: usize, operation: &'a Operation) -> Work<'a, Result<Done, RunError>> {
+        Box::pin(self.transaction(database, operation))
+    }
+}
+
+impl Backend for EngineInstance {
+    fn levels(&self) -> InstanceLevels {
+        let store = self.instance.store();
+        InstanceLevels {
+            cache_used_bytes: store.cache.frames_used() as u64 * self.page_bytes,
+            cache_limit_bytes: self.cache_limit_bytes,
+            page_fault_stalls: store.cache.statistics().page_fault_stalls,
+            log_generation: u64::from(store.log.tip().generation),
+        }
     }
 
-    /// Lets go of everything as a crash would: the next opening recovers.
-    ///
-    /// # Errors
-    /// What the disk or the engine reports.
-    pub async fn abandon(self) -> Result<(), RunError> {
-        let jobs = self.jobs.stop().await;
-        self.instance.abandon().await.map_err(run_error)?;
-        jobs.map_err(run_error)
+    fn databases(&self) -> Vec<DatabaseState> {
+        let open = self.instance.store().databases.all();
+        let both = open.iter().zip(self.records_ever());
+        both.map(|(database, records_ever)| DatabaseState {
+            path: database.path().to_owned(),
+            size_bytes: database.size().file_bytes(database.pages_in_use()),
+            records_ever,
+        })
+        .collect()
     }
 
-    /// Shuts down cleanly.
-    ///
-    /// # Errors
-    /// What the disk or the engine reports.
-    pub async fn close(self) -> Result<(), RunError> {
-        let jobs = self.jobs.stop().await;
-        self.instance.close().await.map_err(run_error)?;
-        jobs.map_err(run_error)
+    fn recovery(&self) -> Option<RecoveryResult> {
+        self.recovery.clone()
     }
+
+    fn backups(&self) -> Option<&dyn Backups> {
+        Some(self)
+    }
+
+    fn crashes(self: Rc<Self>) -> Option<Rc<dyn Crashes>> {
+        Some(self)
+    }
+
+    fn close(self: Rc<Self>) -> Work<'static, Result<(), RunError>> {
+        Box::pin(async move {
+            let closing = only(self);
+            let jobs = closing.jobs.stop().await;
+            closing.instance.close().await?;
+            Ok(jobs?)
+        })
+    }
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
+    }
+}
+
+impl Backups for EngineInstance {
+    fn backup(&self, position: usize, read_bytes: u32) -> Result<Backup, RunError> {
+        let backup = Backup::start(&self.instance, position as u8 + 1, read_bytes as usize);
+        Ok(backup?)
+    }
+}
+
+impl Crashes for EngineInstance {
+    fn abandon(self: Rc<Self>) -> Work<'static, Result<(), RunError>> {
+        Box::pin(async move {
+            let crashing = only(self);
+            let jobs = crashing.jobs.stop().await;
+            crashing.instance.abandon().await?;
+            Ok(jobs?)
+        })
+    }
+}
+
+/// The records each database has.
+fn populations_of(databases: &[EngineDatabase]) -> impl Iterator<Item = Population> {
+    databases.iter().map(|database| {
+        let records = database.next_record.get();
+        if !database.prepared.has_vacancies() {
+            return Population::prepared(records);
+        }
+        let prepared = database.prepared.clone();
+        let appended = prepared.records()..;
+        let is_there = move |number| appended.contains(&number) || prepared.has_record(number);
+        Population::with_vacancies(records, Arc::new(is_there))
+    })
 }
 
 fn recovery_result(number: u16, report: &RecoveryReport, seconds: f64) -> Option<RecoveryResult> {
@@ -514,16 +533,6 @@ fn options_of(number: u16, spec: &InstanceSpec) -> Result<InstanceOptions, RunEr
     })
 }
 
-pub fn run_error(error: EngineError) -> RunError {
-    match error {
-        EngineError::Disk(error) => RunError::Disk(error),
-        error if error.is_corruption() => RunError::Corruption(error.to_string()),
-        EngineError::Poisoned { cause } => run_error(*cause),
-        EngineError::BadOption { .. } => RunError::Spec(error.to_string()),
-        other => RunError::Engine(other.to_string()),
-    }
-}
-
 /// Reads a whole closed database and judges every page, both copies of the header, its length, and that what is in use was written.
 ///
 /// # Errors
@@ -532,14 +541,13 @@ pub async fn checksum(
     run: &RunContext,
     position: usize,
     instance: &InstanceSpec,
-    read_bytes: u32,
-    reads_in_flight: u32,
+    reads: ChecksumReads,
 ) -> Result<ChecksumReport, RunError> {
     let path = instance.database_path(position);
     let options = VerifyOptions {
         depth: Depth::Space,
-        read_bytes: (read_bytes as usize).next_multiple_of(32 * 1024),
-        reads_outstanding: reads_in_flight.max(1) as usize,
+        read_bytes: (reads.read_bytes as usize).next_multiple_of(32 * 1024),
+        reads_outstanding: reads.in_flight.max(1) as usize,
         ..VerifyOptions::default()
     };
     let paths = [path.clone()];

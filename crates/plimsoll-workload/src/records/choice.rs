@@ -14,7 +14,11 @@ use std::collections::VecDeque;
 
 use plimsoll_io::Random;
 
-use crate::{Commit, Kind, Mix, Operation, Placement, Population, Previous, Result};
+use crate::demand::Done;
+use crate::records::mix::Mix;
+use crate::records::operation::{Commit, Kind, Operation, Placement};
+use crate::records::population::Population;
+use crate::records::step::Previous;
 
 /// Reads longer ago than this many are not answered any more.
 const UNANSWERED_MAX: usize = 64;
@@ -87,7 +91,7 @@ impl Choice {
         population: &mut Population,
         previous: Option<Previous>,
     ) -> Operation {
-        if let Some(previous) = previous.filter(|previous| previous.result != Result::Done) {
+        if let Some(previous) = previous.filter(|previous| previous.result != Done::Done) {
             return self.again(random, population, previous);
         }
         self.misses = 0;
@@ -181,7 +185,7 @@ impl Choice {
     fn again(&mut self, random: &mut Random, population: &mut Population, previous: Previous) -> Operation {
         let last = previous.operation;
         match last.kind {
-            Kind::Insert if previous.result == Result::NoRoom => append(population, last.commit),
+            Kind::Insert if previous.result == Done::NoRoom => append(population, last.commit),
             Kind::Insert => self.insert(population, last.commit),
             kind => {
                 self.unanswered.retain(|record| *record != last.record);

@@ -9,16 +9,22 @@
 //! page: | seed 8 | page number 8 | version 8 | filler .. | CRC-64/NVME of everything before 8 |   little-endian
 //! ```
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use plimsoll_io::{Buffer, Context, Durability, File, Files, InstanceId, OpenMode, Purpose, Random, is_zero};
-use plimsoll_workload::{Commit, Kind, Operation, Result as OperationResult};
+use plimsoll_workload::Done;
+use plimsoll_workload::records::{Commit, Kind, Operation, Population};
 
+use super::store::{Populations, RecordStore, shared};
 use crate::RunError;
+use crate::backend::{Backend, Work};
 use crate::context::RunContext;
 use crate::events::Level;
+use crate::family::ChecksumReads;
 use crate::outcome::{ChecksumReport, DatabaseState};
 use crate::spec::{DatabaseSpec, InstanceSpec};
 use crate::stalls::TransactionWatch;
@@ -51,6 +57,8 @@ pub struct RawFiles {
     log_bytes: u64,
     log_position: Cell<u64>,
     watch: TransactionWatch,
+    /// The records of each file as all loads know them.
+    populations: Populations,
 }
 
 impl RawFiles {
@@ -77,6 +85,11 @@ impl RawFiles {
         Ok(RawFiles {
             number,
             page_bytes: spec.page_bytes as usize,
+            populations: shared(
+                databases
+                    .iter()
+                    .map(|file| Population::prepared(file.records_ever)),
+            ),
             databases,
             log_block_bytes: block,
             log_bytes: LOG_BYTES / block * block,
@@ -86,35 +99,17 @@ impl RawFiles {
         })
     }
 
-    /// Records each file was said to hold.
-    pub fn records_ever(&self) -> Vec<u64> {
-        self.databases
-            .iter()
-            .map(|database| database.records_ever)
-            .collect()
-    }
-
-    /// The files now.
-    pub fn databases(&self) -> Vec<DatabaseState> {
-        let state = |database: &RawDatabase| DatabaseState {
-            path: database.path.clone(),
-            size_bytes: database.pages_count * self.page_bytes as u64,
-            records_ever: database.records_ever + database.inserts.get(),
-        };
-        self.databases.iter().map(state).collect()
-    }
-
     /// Carries out one operation and its commit.
     ///
     /// # Errors
     /// What the disk reports, or a page that is not the one that was written.
-    pub async fn execute(&self, position: usize, operation: &Operation) -> Result<OperationResult, RunError> {
+    async fn transaction(&self, position: usize, operation: &Operation) -> Result<Done, RunError> {
         let begun = self.watch.now();
         let database = &self.databases[position];
         let page = page_of(database.seed, operation.record) % database.pages_count;
         let writes = operation.kind != Kind::Read;
         if writes && !database.busy.borrow_mut().insert(page) {
-            return Ok(OperationResult::Conflict);
+            return Ok(Done::Conflict);
         }
         let result = self.touch(position, page, operation).await;
         if writes {
@@ -126,11 +121,11 @@ impl RawFiles {
             self.flush_log().await?;
         }
         self.watch
-            .committed(position, operation.kind, begun, commit_begun);
+            .committed(position, operation.kind.name(), begun, commit_begun);
         if operation.kind == Kind::Insert {
             database.inserts.set(database.inserts.get() + 1);
         }
-        Ok(OperationResult::Done)
+        Ok(Done::Done)
     }
 
     async fn touch(&self, position: usize, page: u64, operation: &Operation) -> Result<(), RunError> {
@@ -172,19 +167,42 @@ impl RawFiles {
             .await?;
         Ok(())
     }
+}
 
-    /// Syncs and closes every file.
-    ///
-    /// # Errors
-    /// What the disk reports.
-    pub async fn close(self) -> Result<(), RunError> {
-        for (position, database) in self.databases.iter().enumerate() {
-            let context = context(self.number, position as u8 + 1, Purpose::Header);
-            database.file.sync(context).await?;
-            database.file.close(context).await?;
-        }
-        self.log.close(context(self.number, 0, Purpose::Header)).await?;
-        Ok(())
+impl RecordStore for RawFiles {
+    fn populations(&self) -> Populations {
+        self.populations.clone()
+    }
+
+    fn execute<'a>(&'a self, database: usize, operation: &'a Operation) -> Work<'a, Result<Done, RunError>> {
+        Box::pin(self.transaction(database, operation))
+    }
+}
+
+impl Backend for RawFiles {
+    fn databases(&self) -> Vec<DatabaseState> {
+        let state = |database: &RawDatabase| DatabaseState {
+            path: database.path.clone(),
+            size_bytes: database.pages_count * self.page_bytes as u64,
+            records_ever: database.records_ever + database.inserts.get(),
+        };
+        self.databases.iter().map(state).collect()
+    }
+
+    fn close(self: Rc<Self>) -> Work<'static, Result<(), RunError>> {
+        Box::pin(async move {
+            for (position, database) in self.databases.iter().enumerate() {
+                let context = context(self.number, position as u8 + 1, Purpose::Header);
+                database.file.sync(context).await?;
+                database.file.close(context).await?;
+            }
+            self.log.close(context(self.number, 0, Purpose::Header)).await?;
+            Ok(())
+        })
+    }
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
     }
 }
 
@@ -367,15 +385,14 @@ pub async fn checksum(
     number: u16,
     position: usize,
     instance: &InstanceSpec,
-    read_bytes: u32,
-    reads_in_flight: u32,
+    reads: ChecksumReads,
 ) -> Result<ChecksumReport, RunError> {
     let spec = &instance.databases[position];
     let path = instance.database_path(position);
     let context = context(number, position as u8 + 1, Purpose::Checksum);
     let file = run.files.open(&path, OpenMode::Read, context).await?;
     let page_bytes = instance.page_bytes as usize;
-    let step = (read_bytes as usize / page_bytes).max(1) * page_bytes;
+    let step = (reads.read_bytes as usize / page_bytes).max(1) * page_bytes;
     let length = file.opened().length_bytes / page_bytes as u64 * page_bytes as u64;
     let mut report = ChecksumReport {
         path,
@@ -385,7 +402,7 @@ pub async fn checksum(
     let mut offset = 0;
     while offset < length || !pending.is_empty() {
         run.check_stop()?;
-        while offset < length && pending.len() < reads_in_flight.max(1) as usize {
+        while offset < length && pending.len() < reads.in_flight.max(1) as usize {
             let count = (step as u64).min(length - offset) as usize;
             pending.push_back((offset, file.read(offset, file.allocate(count), context)));
             offset += count as u64;

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use plimsoll_io::Random;
-use plimsoll_workload::{
-    Habits, Kind, Locality, Mix, Operation, Placement, Population, Previous, Result, Session, Step,
+use plimsoll_workload::Done as Result;
+use plimsoll_workload::records::{
+    Habits, Kind, Locality, Mix, Operation, Placement, Population, Previous, Session, Step,
 };
 
 const HABITS: Habits = Habits {

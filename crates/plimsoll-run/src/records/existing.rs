@@ -46,7 +46,7 @@ pub async fn examine(
             discard(run, path, context).await?;
             Ok(Existing::Absent)
         }
-        Err(error) => Err(super::engine::run_error(error)),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -60,9 +60,7 @@ pub async fn check(
     wanted: &PreparedDatabase,
     context: Context,
 ) -> Result<(), RunError> {
-    let header = peek_header(&run.files, path, context)
-        .await
-        .map_err(super::engine::run_error)?;
+    let header = peek_header(&run.files, path, context).await?;
     let different = |what: String| {
         Err(RunError::Spec(format!(
             "{} is another database than the plan describes: {what}; change the plan, name another path, or delete it with \

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use plimsoll_io::Random;
-use plimsoll_workload::{
-    Commit, Kind, Mix, MixError, Operation, Population, Previous, Result, Session, Step,
+use plimsoll_workload::Done as Result;
+use plimsoll_workload::records::{
+    Commit, Kind, Mix, MixError, Operation, Population, Previous, Session, Step,
 };
 
 const MIX_2010: Mix = Mix {

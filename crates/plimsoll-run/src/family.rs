@@ -1,0 +1,187 @@
+//! Workload families: each is one folder that says what its backends and its loads are. Nothing else lists what a family does.
+//!
+//! A family opens the instances of its backends and starts loads on them. The machinery of loads (`load.rs`), phases and samples know
+//! families by this interface only, so a family can also come from outside this crate.
+
+use std::future::ready;
+use std::rc::Rc;
+
+use plimsoll_io::MemoryDisk;
+use plimsoll_measure::Metric;
+
+use crate::RunError;
+use crate::backend::{Backend, Work, unable};
+use crate::context::RunContext;
+use crate::load::{LoadStart, RunningLoad};
+use crate::outcome::ChecksumReport;
+use crate::spec::{InstanceSpec, RunSpec, WorkloadSpec};
+
+/// How a checksum pass reads.
+#[derive(Clone, Copy, Debug)]
+pub struct ChecksumReads {
+    /// Length of a read.
+    pub read_bytes: u32,
+    /// Reads under way at once.
+    pub in_flight: u32,
+}
+
+/// See the module text.
+pub trait Family {
+    /// The name by which a workload of a plan names it.
+    fn name(&self) -> &'static str;
+
+    /// The backends whose instances it opens, by their names in a plan.
+    fn backends(&self) -> &'static [&'static str];
+
+    /// The names of its operations: each is a metric that counts those that are done, with their response times.
+    fn operations(&self) -> &'static [&'static str];
+
+    /// The metrics that it adds to the dictionary.
+    fn metrics(&self) -> &'static [Metric];
+
+    /// Whether the values of an instance are possible.
+    ///
+    /// # Errors
+    /// The first thing that is not.
+    fn check_instance(&self, instance: &InstanceSpec) -> Result<(), String>;
+
+    /// Whether what only this family knows of a workload is possible.
+    ///
+    /// # Errors
+    /// The first thing that is not.
+    fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String>;
+
+    /// Whether transactions of an instance wait for their page writes.
+    fn waits_for_writes(&self, _instance: &InstanceSpec) -> bool {
+        false
+    }
+
+    /// Puts the databases of an instance in place as if they had been prepared, on a disk that keeps them as a rule.
+    ///
+    /// # Errors
+    /// When they cannot be kept so.
+    fn load_sparse(&self, _memory: &MemoryDisk, instance: &mut InstanceSpec) -> Result<(), RunError> {
+        Err(RunError::Spec(format!(
+            "instance {} is {}, which a modelled array cannot hold sparsely; write backend = \"engine\"",
+            instance.name,
+            instance.backend.replace('_', " ")
+        )))
+    }
+
+    /// Prepares the databases that do not exist and opens all of them, recovering them if need be.
+    fn open<'a>(
+        &'a self,
+        run: &'a RunContext,
+        number: u16,
+        instance: &'a InstanceSpec,
+    ) -> Work<'a, Result<Rc<dyn Backend>, RunError>>;
+
+    /// Reads a whole closed database and judges every page.
+    fn checksum<'a>(
+        &'a self,
+        _run: &'a RunContext,
+        _number: u16,
+        _position: usize,
+        instance: &'a InstanceSpec,
+        _reads: ChecksumReads,
+    ) -> Work<'a, Result<ChecksumReport, RunError>> {
+        Box::pin(ready(Err(unable(instance))))
+    }
+
+    /// Starts a load.
+    ///
+    /// # Errors
+    /// When it works on an instance of another family.
+    fn start(&self, load: LoadStart<'_>) -> Result<Box<dyn RunningLoad>, RunError>;
+}
+
+/// The families that a run knows.
+#[derive(Clone)]
+pub struct Families(Rc<[Rc<dyn Family>]>);
+
+impl Families {
+    /// These families; the first one is meant where a workload names none.
+    pub fn of(families: Vec<Rc<dyn Family>>) -> Families {
+        Families(families.into())
+    }
+
+    /// The family of a workload.
+    ///
+    /// # Errors
+    /// When there is no family of that name.
+    pub fn of_workload(&self, workload: &WorkloadSpec) -> Result<&dyn Family, String> {
+        let Some(wanted) = &workload.family else {
+            return Ok(self.0[0].as_ref());
+        };
+        let found = self.0.iter().find(|family| family.name() == wanted);
+        found.map(AsRef::as_ref).ok_or_else(|| {
+            let known: Vec<_> = self.0.iter().map(|family| family.name()).collect();
+            format!(
+                "workload {} is of family {wanted}; write one of {}",
+                workload.name,
+                known.join(", ")
+            )
+        })
+    }
+
+    /// The family whose backend stands behind an instance.
+    ///
+    /// # Errors
+    /// When no family has such a backend.
+    pub fn of_instance(&self, instance: &InstanceSpec) -> Result<&dyn Family, String> {
+        let wanted = instance.backend.as_str();
+        let found = self.0.iter().find(|family| family.backends().contains(&wanted));
+        found.map(AsRef::as_ref).ok_or_else(|| {
+            let known: Vec<_> = self
+                .0
+                .iter()
+                .flat_map(|family| family.backends())
+                .copied()
+                .collect();
+            format!(
+                "instance {} has backend {wanted}; write one of {}",
+                instance.name,
+                known.join(", ")
+            )
+        })
+    }
+
+    /// Prepares and opens an instance.
+    ///
+    /// # Errors
+    /// What the disk reports, or data that is not what was asked for.
+    pub async fn open(
+        &self,
+        run: &RunContext,
+        number: u16,
+        instance: &InstanceSpec,
+    ) -> Result<Rc<dyn Backend>, RunError> {
+        let family = self.of_instance(instance).map_err(RunError::Spec)?;
+        family.open(run, number, instance).await
+    }
+
+    /// The metrics that the families add to the dictionary.
+    pub fn metrics(&self) -> Vec<Metric> {
+        let each = self.0.iter().flat_map(|family| family.metrics());
+        each.copied().collect()
+    }
+
+    /// Checks what only families know of a spec.
+    ///
+    /// # Errors
+    /// [`RunError::Spec`] with the first thing that is wrong.
+    pub fn check(&self, spec: &RunSpec) -> Result<(), RunError> {
+        let instances = spec.instances.iter().map(|instance| {
+            let family = self.of_instance(instance)?;
+            family.check_instance(instance)
+        });
+        let workloads = spec.workloads.iter().map(|workload| {
+            let family = self.of_workload(workload)?;
+            family.check_workload(workload)
+        });
+        instances
+            .chain(workloads)
+            .collect::<Result<(), String>>()
+            .map_err(RunError::Spec)
+    }
+}

@@ -1,0 +1,148 @@
+//! What all tasks of a running load share: the service, whether the load is still wanted, and where endings are counted.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+
+use plimsoll_io::{Handle, Nanos};
+use plimsoll_workload::Done;
+
+use crate::RunError;
+use crate::context::RunContext;
+use crate::recorder::Key;
+
+/// Where a task works and what it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Position of the instance in the plan.
+    pub instance: u32,
+    /// Database of the instance, counted from 1; 0 for the instance as a whole.
+    pub database: u32,
+    /// One of the family's operations.
+    pub operation: &'static str,
+}
+
+/// Where a service notes the inner steps of a task.
+#[derive(Debug, Default)]
+pub struct Book {
+    steps: Vec<(&'static str, Nanos)>,
+}
+
+impl Book {
+    /// Notes a step by its metric and how long it took.
+    pub fn note(&mut self, metric: &'static str, took_ns: Nanos) {
+        self.steps.push((metric, took_ns));
+    }
+}
+
+/// What carries tasks out: the other half of a workload family.
+pub trait Service {
+    /// What it carries out.
+    type Task;
+
+    /// Carries a task out. A service that says no is an ending, not an error.
+    ///
+    /// # Errors
+    /// Whatever ends the run.
+    fn execute(&self, task: &Self::Task, book: &mut Book) -> impl Future<Output = Result<Done, RunError>>;
+
+    /// Where a task works and what it is called.
+    fn label(&self, task: &Self::Task) -> Label;
+
+    /// Names the metrics that count a task that ended like this, besides its operation.
+    fn count(&self, task: &Self::Task, done: Done, count: &mut dyn FnMut(&'static str));
+}
+
+/// See the module text.
+pub struct Shared<S> {
+    workload: u32,
+    run: RunContext,
+    service: S,
+    wanted: Cell<bool>,
+    failed: RefCell<Option<RunError>>,
+}
+
+impl<S> Shared<S> {
+    /// A load that is wanted and in which nothing has happened.
+    pub fn new(run: &RunContext, workload: u32, service: S) -> Self {
+        Shared {
+            workload,
+            run: run.clone(),
+            service,
+            wanted: Cell::new(true),
+            failed: RefCell::new(None),
+        }
+    }
+
+    /// Tasks, timers, time.
+    pub fn handle(&self) -> &Handle {
+        &self.run.handle
+    }
+
+    /// Whether the load is still wanted.
+    pub fn wanted(&self) -> bool {
+        self.wanted.get()
+    }
+
+    /// Wants the load no more.
+    pub fn stop(&self) {
+        self.wanted.set(false);
+    }
+
+    /// Notes an error that ends the run.
+    pub fn fail(&self, error: &RunError) {
+        self.wanted.set(false);
+        self.failed.borrow_mut().get_or_insert_with(|| error.clone());
+    }
+
+    /// The first error there was.
+    pub fn failure(&self) -> Option<RunError> {
+        self.failed.borrow().clone()
+    }
+
+    /// Records a time of the load as a whole.
+    pub fn record(&self, metric: &str, latency_ns: Nanos) {
+        self.run.recorder.record(self.key(metric), latency_ns);
+    }
+
+    /// Sets a level of the load as a whole.
+    pub fn set_level(&self, metric: &str, value: f64) {
+        self.run.recorder.set_level(self.key(metric), value);
+    }
+
+    fn key(&self, metric: &str) -> Key {
+        Key::new(0, 0, metric).of_workload(self.workload)
+    }
+}
+
+impl<S: Service> Shared<S> {
+    /// Carries a task out and records how it ended; when that was, too.
+    ///
+    /// # Errors
+    /// Whatever ends the run.
+    pub async fn carry_out(&self, task: &S::Task, intended: Nanos) -> Result<(Done, Nanos), RunError> {
+        let handle = self.handle();
+        self.run.processors.transaction(handle).await;
+        let mut book = Book::default();
+        let done = self.service.execute(task, &mut book).await?;
+        let finished = handle.now();
+        self.note(task, done, finished.saturating_sub(intended), &book);
+        Ok((done, finished))
+    }
+
+    fn note(&self, task: &S::Task, done: Done, response_ns: Nanos, book: &Book) {
+        let recorder = &self.run.recorder;
+        let label = self.service.label(task);
+        let key = |metric: &str| {
+            let key = recorder.key(label.instance, label.database, metric);
+            key.of_workload(self.workload)
+        };
+        if matches!(done, Done::Done | Done::RolledBack) {
+            recorder.record(key(label.operation), response_ns);
+        }
+        for (metric, took_ns) in &book.steps {
+            recorder.record(key(metric), *took_ns);
+        }
+        self.service
+            .count(task, done, &mut |metric| recorder.count(key(metric), 1));
+    }
+}
