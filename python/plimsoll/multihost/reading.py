@@ -55,10 +55,10 @@ class HostRun:
         return str(found) if found else None
 
 
-def parse_argument(text: str) -> tuple[str | None, Path]:
+def parse_host_argument(text: str) -> tuple[str | None, Path]:
     """A folder, or a host's name with its folder; a folder whose own name has an equals sign is a folder.
 
-    >>> parse_argument("runs/a"), parse_argument("alpha=runs/a")
+    >>> parse_host_argument("runs/a"), parse_host_argument("alpha=runs/a")
     ((None, PosixPath('runs/a')), ('alpha', PosixPath('runs/a')))
     """
     name, equals, rest = text.partition("=")
