@@ -12,8 +12,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from plimsoll import exit_codes
-from plimsoll.cli import run_program
+from plimsoll.cli import EXIT_INTERNAL, run_program
 from tests.fuzz.injuries import damage, exchanged
 
 ROOT = Path(__file__).parents[2]
@@ -95,4 +94,4 @@ def survives_run_folder(seed: int) -> None:
             path.write_bytes(damage(content, [content], chance))
         command = chance.choice(list(COMMANDS))
         code, errors = read_with(command, run)
-        assert code != exit_codes.INTERNAL, f"{command} with damaged {path.name}: {errors}"
+        assert code != EXIT_INTERNAL, f"{command} with damaged {path.name}: {errors}"

@@ -11,10 +11,9 @@ from typing import Annotated, Any, BinaryIO, NoReturn
 
 import typer
 
-from plimsoll import exit_codes
-from plimsoll.cli.terminal import say, stop_with
 from plimsoll.files.folder import printable, unusable_name
 from plimsoll.files.sanitize import parse_json
+from plimsoll.pipeline import qualify
 
 edb = typer.Typer(
     no_args_is_help=True,
@@ -52,8 +51,8 @@ def _stop(error: Exception) -> NoReturn:
     """Leave with the code that fits: damage is a failed check, everything else a usage error."""
     from plimsoll import _native
 
-    code = exit_codes.FAIL if isinstance(error, _native.CorruptionError) else exit_codes.USAGE
-    stop_with(code, str(error))
+    code = qualify.EXIT_FAIL if isinstance(error, _native.CorruptionError) else qualify.EXIT_USAGE
+    qualify.stop_with(code, str(error))
 
 
 @edb.command("ls", context_settings=_HELP)
@@ -75,7 +74,7 @@ def ls(
     except _native.PlimsollError as error:
         _stop(error)
     damaged = any(table["damage"] for table in found["tables"])
-    code = exit_codes.FAIL if damaged else exit_codes.PASS
+    code = qualify.EXIT_FAIL if damaged else qualify.EXIT_PASS
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         raise typer.Exit(code)
@@ -128,7 +127,7 @@ def export(
     from plimsoll import _native
 
     if unusable := unusable_name(table):
-        stop_with(exit_codes.USAGE, f"the database has no table {unusable}; names of tables are text")
+        qualify.stop_with(qualify.EXIT_USAGE, f"the database has no table {unusable}; names of tables are text")
     text = _native.TableText(file, table, form.value, dirty)
     try:
         # Nothing is made before the first piece is there: a mistyped table leaves no empty file.
@@ -141,15 +140,15 @@ def export(
     except _native.PlimsollError as error:
         _stop(error)
     except FileExistsError:
-        stop_with(exit_codes.USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
+        qualify.stop_with(qualify.EXIT_USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
     except BrokenPipeError:
         raise
     except OSError as error:
-        stop_with(exit_codes.USAGE, f"{out or 'the output'}: {(error.strerror or str(error)).lower()}")
+        qualify.stop_with(qualify.EXIT_USAGE, f"{out or 'the output'}: {(error.strerror or str(error)).lower()}")
     rows, encrypted = text.counts()
-    say(f"{rows:,} rows of {table}")
+    qualify.say(f"{rows:,} rows of {table}")
     if encrypted:
-        say(f"note: {encrypted:,} values are encrypted and written as `encrypted:` with their bytes")
+        qualify.say(f"note: {encrypted:,} values are encrypted and written as `encrypted:` with their bytes")
 
 
 def _pour(text: Any, piece: bytes | None, target: BinaryIO) -> None:
@@ -176,7 +175,7 @@ def repair(
     from plimsoll import _native
 
     if in_place and out is not None:
-        stop_with(exit_codes.USAGE, "--in-place makes no copy; leave out --out or --in-place")
+        qualify.stop_with(qualify.EXIT_USAGE, "--in-place makes no copy; leave out --out or --in-place")
     target = file if in_place else out or file.with_name(f"{file.name}.repaired")
     if not in_place:
         _copy(file, target)
@@ -189,7 +188,7 @@ def repair(
     except KeyboardInterrupt:
         if not in_place:
             target.unlink()
-        stop_with(exit_codes.INTERRUPTED, "stopped before the end; pages are mended or as they were")
+        qualify.stop_with(qualify.EXIT_INTERRUPTED, "stopped before the end; pages are mended or as they were")
     typer.echo(
         f"{printable(target)}: {report['pages_seen']:,} pages, {report['pages_mended']} mended, "
         f"{report['pages_beyond_repair']} beyond repair"
@@ -202,7 +201,7 @@ def repair(
     lost = _lost(report)
     for line in lost:
         typer.echo(f"  {line}")
-    raise typer.Exit(exit_codes.FAIL if report["pages_beyond_repair"] or lost else exit_codes.PASS)
+    raise typer.Exit(qualify.EXIT_FAIL if report["pages_beyond_repair"] or lost else qualify.EXIT_PASS)
 
 
 def _lost(report: dict[str, Any]) -> list[str]:
@@ -221,7 +220,7 @@ def _copy(file: Path, target: Path) -> None:
     """Copy a database, or leave; what was begun is deleted again."""
     try:
         if not file.is_file():
-            stop_with(exit_codes.USAGE, f"{printable(file)}: there is no such file; only files can be copied")
+            qualify.stop_with(qualify.EXIT_USAGE, f"{printable(file)}: there is no such file; only files can be copied")
         with file.open("rb") as source, target.open("xb") as copy:
             try:
                 while piece := source.read(_COPY_BYTES):
@@ -232,7 +231,9 @@ def _copy(file: Path, target: Path) -> None:
                 target.unlink()
                 raise
     except FileExistsError:
-        stop_with(exit_codes.USAGE, f"{printable(target)} exists; name another with --out, nothing is overwritten")
+        qualify.stop_with(
+            qualify.EXIT_USAGE, f"{printable(target)} exists; name another with --out, nothing is overwritten"
+        )
     except OSError as error:
         place = error.filename or target
-        stop_with(exit_codes.USAGE, f"{printable(Path(place))}: {(error.strerror or str(error)).lower()}")
+        qualify.stop_with(qualify.EXIT_USAGE, f"{printable(Path(place))}: {(error.strerror or str(error)).lower()}")

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from plimsoll import exit_codes
-from plimsoll.cli.terminal import stop_with
+from plimsoll.pipeline import qualify
 from plimsoll.verdict import explain as meaning
 
 
@@ -27,4 +26,4 @@ def explain(
     try:
         typer.echo(meaning.explain(name))
     except meaning.UnknownNameError as error:
-        stop_with(exit_codes.USAGE, str(error))
+        qualify.stop_with(qualify.EXIT_USAGE, str(error))

@@ -14,9 +14,11 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-import plimsoll
 from plimsoll.cli import options
-from plimsoll.cli.terminal import reading_plan, refusing
+from plimsoll.databases import existing
+from plimsoll.files.folder import FolderError
+from plimsoll.pipeline import qualify
+from plimsoll.plan.complete import plan_of_options
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
@@ -51,8 +53,8 @@ class Layout:
         if self.cache_mib is not None:
             instance["cache_mib_max"] = self.cache_mib
         if self.source == "existing":
-            target = plimsoll.existing_target(self.path)
-            instances = [instance | there for there in plimsoll.existing_instances(self.path)]
+            target = existing.target_options(self.path)
+            instances = [instance | there for there in existing.instance_options(self.path)]
         else:
             target = {"name": "target", "path": str(self.path)}
             if self.log_path is not None:
@@ -107,14 +109,15 @@ def named_test(app: typer.Typer, name: str) -> Callable[[Callable[..., dict[str,
 
         def command(**given: Any) -> None:
             layout = Layout(**{key: given[key] for key in layout_names})
-            with refusing(plimsoll.FolderError):
+            try:
                 wanted = make_plan(layout, **{parameter.name: given[parameter.name] for parameter in own})
                 # With the plan, so that a mistake in a condition comes together with all others.
                 wanted["stop_if"] = given.pop("stop_if") or []
-                with reading_plan():
-                    plan = plimsoll.build_plan(wanted)
+                plan = qualify.read_or_refuse(plan_of_options, wanted)
                 if plan["source"]["kind"] == "existing":
-                    plan = plimsoll.adopt_databases(plan, layout.path)
+                    existing.adopt(plan, layout.path)
+            except FolderError as error:
+                qualify.stop_with(qualify.EXIT_USAGE, str(error))
             options.perform(plan, options.Choices(**{key: given[key] for key, _, _ in _RUN_OPTIONS if key in given}))
 
         parameters = [
