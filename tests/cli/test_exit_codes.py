@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 import typer
 
-from plimsoll import cli, verdict
+from plimsoll import Result, cli, exit_codes, verdict
 from plimsoll.cli import run_program
 from plimsoll.databases.ownership import CLOSED, MARKER, MARKER_KIND
 from plimsoll.files import folder
-from plimsoll.pipeline import qualify
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 
@@ -79,8 +78,7 @@ def test_the_ending_of_a_run_has_its_code(
     tmp_path: Path, ending: str, error: dict[str, Any] | None, result: str, code: int
 ) -> None:
     """The mapping as documented, each line of it."""
-    folder.write_json(tmp_path / folder.OUTCOME, {"ending": ending, "error": error})
-    assert qualify.exit_code(tmp_path, {"result": result}) == code
+    assert Result(tmp_path, {"result": result}, {"ending": ending, "error": error}).exit_code == code
 
 
 def test_mistakes_in_what_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +102,7 @@ def test_a_question_nobody_answers_says_what_to_write(
     (tmp_path / "one").mkdir()
     folder.write_json(tmp_path / "one" / MARKER, marker)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    assert run_program(["clean", str(tmp_path)]) == qualify.EXIT_USAGE
+    assert run_program(["clean", str(tmp_path)]) == exit_codes.USAGE
     assert "give --yes to agree" in capsys.readouterr().err
     assert (tmp_path / "one" / MARKER).exists()
     assert run_program(["clean", str(tmp_path), "--yes"]) == 0
@@ -114,7 +112,7 @@ def test_a_question_nobody_answers_says_what_to_write(
 def test_a_file_of_any_name_may_be_no_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever names the wrong file must not be told that a folder is in the way."""
     (tmp_path / "notes.txt").write_text("hello")
-    assert run_program(["unpack", str(tmp_path / "notes.txt")]) == qualify.EXIT_USAGE
+    assert run_program(["unpack", str(tmp_path / "notes.txt")]) == exit_codes.USAGE
     assert "is no whole archive of `plimsoll pack`" in capsys.readouterr().err
 
 
@@ -130,7 +128,7 @@ def test_a_name_longer_than_names_may_be_is_refused_in_words(
 ) -> None:
     """Found by fuzzing a description of runs: the system refuses such a name before anybody can ask whether there is such a file."""
     named = str(tmp_path / (300 * "9"))
-    assert run_program([*command.split(), named]) == qualify.EXIT_USAGE
+    assert run_program([*command.split(), named]) == exit_codes.USAGE
     errors = capsys.readouterr().err
     assert "too long" in errors or "longer" in errors, errors
     assert "Traceback" not in errors

@@ -60,8 +60,10 @@ def test_databases_that_fit_are_used_again(tmp_path: Path) -> None:
     """Preparing a terabyte takes hours; doing it twice for nothing is not acceptable."""
     closed(run_of(tmp_path), 4711)
     run = run_of(tmp_path)
-    assert preflight.inspect(run).reused == ["one"]
-    assert run["instances"][0]["databases"][0]["existing_records"] == 4711
+    found = preflight.inspect(run)
+    assert found.reused == ["one"]
+    assert run == run_of(tmp_path), "the plan stays as it was"
+    assert found.run["instances"][0]["databases"][0]["existing_records"] == 4711
 
 
 def test_a_closed_marker_without_records_is_one_of_a_run_that_did_not_end(tmp_path: Path) -> None:
@@ -69,7 +71,7 @@ def test_a_closed_marker_without_records_is_one_of_a_run_that_did_not_end(tmp_pa
     closed(run_of(tmp_path), 4711)
     replace(ownership.below(tmp_path)[0], records=None).write()
     run = run_of(tmp_path)
-    preflight.inspect(run)
+    run = preflight.inspect(run).run
     assert run["instances"][0]["databases"][0]["existing_records"] is None
     assert run["instances"][0]["unfinished"]
 
@@ -95,7 +97,7 @@ def test_raw_files_left_open_are_made_anew(tmp_path: Path) -> None:
     (tmp_path / "one" / "database001.dat").write_bytes(b"half")
     run = run_of(tmp_path)
     expected = preflight.inspect(run)
-    assert run["instances"][0]["unfinished"]
+    assert expected.run["instances"][0]["unfinished"]
     assert expected.prepared_anew == [str(tmp_path / "one" / "database001.dat")]
     assert (expected.bytes_to_prepare, expected.reused) == (64 << 20, [])
 
@@ -111,7 +113,7 @@ def test_a_database_left_open_is_recovered(tmp_path: Path) -> None:
     assert (expected.reused, expected.recovered) == (["one"], ["one"])
     assert expected.prepared_anew == [str(tmp_path / "one" / "database002.edb")]
     assert expected.bytes_to_prepare == 64 << 20
-    assert all(database["existing_records"] is None for database in run["instances"][0]["databases"])
+    assert all(database["existing_records"] is None for database in expected.run["instances"][0]["databases"])
 
 
 def test_a_database_that_vanished_is_named(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from plimsoll import _native
-from plimsoll.cli import EXIT_INTERNAL
+from plimsoll import _native, exit_codes
 from plimsoll.databases.ownership import MARKER
 from plimsoll.powercut import workspace
 from plimsoll.powercut.client import LETTERS
@@ -87,5 +86,5 @@ def survives_power_cut(seed: int) -> None:
             marker.unlink()
         log.write_bytes(lines)
         code, errors = audit(home)
-        assert code != EXIT_INTERNAL, errors
+        assert code != exit_codes.INTERNAL, errors
         assert sorted(path.name for path in home.iterdir()) == ["disk", "witness.log"], "the copy is left"

@@ -12,7 +12,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from plimsoll.cli import EXIT_INTERNAL, run_program
+from plimsoll import exit_codes
+from plimsoll.cli import run_program
 from tests.fuzz.injuries import damage, exchanged
 
 ROOT = Path(__file__).parents[2]
@@ -94,4 +95,4 @@ def survives_run_folder(seed: int) -> None:
             path.write_bytes(damage(content, [content], chance))
         command = chance.choice(list(COMMANDS))
         code, errors = read_with(command, run)
-        assert code != EXIT_INTERNAL, f"{command} with damaged {path.name}: {errors}"
+        assert code != exit_codes.INTERNAL, f"{command} with damaged {path.name}: {errors}"

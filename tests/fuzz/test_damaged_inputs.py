@@ -10,7 +10,8 @@ from unittest.mock import ANY
 
 import pytest
 
-from plimsoll.cli import EXIT_USAGE, run_program
+from plimsoll import exit_codes
+from plimsoll.cli import run_program
 from plimsoll.databases.ownership import MARKER
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.powercut.workspace import NAME
@@ -90,7 +91,7 @@ def test_a_run_no_sense_can_be_made_of_is_told_in_words(
     content = json.loads((run / file_name).read_text())
     (run / file_name).write_text(json.dumps(content | {key: value}))
     code, errors = read_with(command, run)
-    assert code == EXIT_USAGE
+    assert code == exit_codes.USAGE
     assert "no sense can be made of" in errors
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "solution.toml"]
 
@@ -120,7 +121,7 @@ def test_rings_of_absurd_size_are_refused(count: int, tmp_path: Path) -> None:
     content[NAME]["work"]["slots"] = count
     marker.write_text(json.dumps(content))
     code, errors = power_cuts.audit(home)
-    assert (code, "slots must be 2 to 65536" in errors) == (EXIT_USAGE, True), errors
+    assert (code, "slots must be 2 to 65536" in errors) == (exit_codes.USAGE, True), errors
 
 
 def test_a_sound_power_cut_is_audited() -> None:

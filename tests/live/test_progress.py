@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from plimsoll.live.plain_display import plain_line
-from plimsoll.live.progress import SHOWN, Figures
+from plimsoll.live.plain_display import figures_line
+from plimsoll.live.progress import SHOWN_METRICS, Figures
 from plimsoll.plan.complete import plan_of_options
 
-METRICS = [*SHOWN, "prepare", "checksum", "backup", "log_read", "log_generation", "cache_used", "cache_limit"]
+METRICS = [*SHOWN_METRICS, "prepare", "checksum", "backup", "log_read", "log_generation", "cache_used", "cache_limit"]
 MIB = 1 << 20
 
 
@@ -84,7 +84,7 @@ def test_a_warm_cache_is_not_the_end_of_a_warm_up_that_calibrates() -> None:
     shown.event({"kind": "cache_warm", "phase": "warm_up", "time_ns": 10**9})
     snapshot = shown.snapshot()
     assert (snapshot["phase_share_done"], snapshot["doing"]) == (None, "measuring the I/O of a transaction")
-    assert "warm_up: measuring the I/O of a transaction" in plain_line(snapshot)
+    assert "warm_up: measuring the I/O of a transaction" in figures_line(snapshot)
     started(shown, "measure", 2)
     assert shown.snapshot()["doing"] is None
     without = figures()
@@ -100,7 +100,7 @@ def test_preparing_is_forecast_from_its_own_rate() -> None:
     sample(shown, 1, prepare=(16, 1.0, 16 * MIB))
     snapshot = shown.snapshot()
     assert (snapshot["phase_share_done"], snapshot["phase_remaining_s"]) == (0.25, 3.0)
-    assert "prepare 25%, 3 s left, 16 MiB, 16 MiB/s" in plain_line(snapshot)
+    assert "prepare 25%, 3 s left, 16 MiB, 16 MiB/s" in figures_line(snapshot)
 
 
 def test_a_new_phase_begins_with_nothing() -> None:
@@ -125,7 +125,7 @@ def test_generating_logs_goes_on_by_the_logs_written() -> None:
 
 def test_the_time_for_finding_a_rate_is_forecast() -> None:
     """Two windows of 20 s are always waited for; "about 14 s in all" before a minute of work is a wrong promise."""
-    from plimsoll.databases.preflight import Forecast
+    from plimsoll.databases.preflight import Preflight
     from plimsoll.pipeline import forecast
 
     def total(load: dict[str, Any]) -> float:
@@ -134,6 +134,6 @@ def test_the_time_for_finding_a_rate_is_forecast() -> None:
         target = {"name": "disk", "path": "/data"}
         workload = {"name": "mix", "load": load}
         wanted = {"name": "case", "target": [target], "instance": [instance], "workload": [workload], "phase": phases}
-        return forecast.total_s(plan_of_options(wanted), Forecast())
+        return forecast.total_s(plan_of_options(wanted), Preflight())
 
     assert total({"target_iops": 240}) == total({"sessions": 3}) + 40

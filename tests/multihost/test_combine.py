@@ -9,7 +9,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from plimsoll.cli import EXIT_INTERRUPTED, run_program
+from plimsoll import exit_codes
+from plimsoll.cli import run_program
 from plimsoll.files import folder
 from plimsoll.multihost import CombineError, combine, read
 from plimsoll.multihost.overlap import monotonic_ns_of, utc_ns_of
@@ -23,8 +24,7 @@ FIGURES = ("database_read", "database_write", "maintenance", "log_write", "log_r
 
 def combined(*paths: Path, out: Path, **choices: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Summary and verdict of some run folders."""
-    home, found = combine([(None, path) for path in paths], out, **choices)
-    verdict = found.plain()
+    home, verdict = combine([(None, path) for path in paths], out, **choices)
     return folder.read_json(home / folder.SUMMARY), verdict
 
 
@@ -266,7 +266,7 @@ def test_nothing_is_left_where_combining_was_stopped(
         copied.append(copy(*places))
 
     monkeypatch.setattr(shutil, "copytree", stopped)
-    assert run_program(["combine", *map(str, runs), "--out", str(out)]) == EXIT_INTERRUPTED
+    assert run_program(["combine", *map(str, runs), "--out", str(out)]) == exit_codes.INTERRUPTED
     assert copied
     assert not out.exists()
 

@@ -143,7 +143,8 @@ def test_a_moment_nobody_can_wait_for_is_refused(text: str) -> None:
 def test_the_load_runs_until_the_moment(tmp_path: Path) -> None:
     """The wait stands before what is measured and runs the same workloads, so that caches stay warm."""
     plan = read_plan(plan_file(tmp_path), "alpha")
-    wait_until(plan, NOW)
+    given, plan = plan, wait_until(plan, NOW)
+    assert given == read_plan(plan_file(tmp_path), "alpha"), "a plan is never edited once complete"
     kinds = [phase["action"]["kind"] for phase in plan["run"]["phases"]]
     assert kinds == ["prepare", "warm_up", "soak", "measure", "stop", "checksum"]
     assert plan["run"]["phases"][2]["action"]["until_utc_s"] == NOW.timestamp()

@@ -11,7 +11,8 @@ import pytest
 
 from plimsoll.files import folder
 from plimsoll.report.page import render
-from tests.support.plain_stages import judge, summarize
+from plimsoll.results.summary import summarize
+from plimsoll.verdict import judge
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 WRITE = os.environ.get("PLIMSOLL_WRITE_GOLDEN") == "1"

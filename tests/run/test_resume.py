@@ -149,7 +149,8 @@ def test_a_storage_is_found_where_it_is_mounted_now(tmp_path: Path) -> None:
         with pytest.raises(resume.ResumeError, match="is not the storage"):
             resume.find_storage(plan, environment)
         with mounted(device, tmp_path / "after"):
-            remarks = resume.find_storage(plan, environment)
-            assert plan["run"]["targets"][0]["path"] == str(tmp_path / "after/test")
-            assert plan["run"]["instances"][0]["directory"] == str(tmp_path / "after/test/one")
+            moved, remarks = resume.find_storage(plan, environment)
+            assert plan["run"]["targets"][0]["path"] == str(tmp_path / "before/test"), "the recorded plan stays"
+            assert moved["run"]["targets"][0]["path"] == str(tmp_path / "after/test")
+            assert moved["run"]["instances"][0]["directory"] == str(tmp_path / "after/test/one")
             assert "is now at" in remarks[0]

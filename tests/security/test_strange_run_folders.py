@@ -9,11 +9,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from plimsoll import _native
-from plimsoll.cli import EXIT_USAGE, run_program
+from plimsoll import _native, exit_codes
+from plimsoll.cli import run_program
 from plimsoll.files import folder
 from plimsoll.files.sanitize import parse_json
-from plimsoll.pipeline.qualify import EXIT_FAIL
 from plimsoll.powercut.witness_log import LINE_CHARACTERS_MAX, read_statement
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
@@ -80,7 +79,7 @@ def test_names_in_a_database_steer_no_terminal(
         "pages_corrected": 0,
     }
     monkeypatch.setattr(_native, "edb_tables", lambda *_: json.dumps(listed))
-    assert run_program(["edb", "ls", "x.edb", "--columns"]) == EXIT_FAIL
+    assert run_program(["edb", "ls", "x.edb", "--columns"]) == exit_codes.FAIL
     said = capsys.readouterr().out
     assert "a\ufffd[2J" in said
     assert not set("\x1b\x9b\r") & set(said)
@@ -88,7 +87,7 @@ def test_names_in_a_database_steer_no_terminal(
 
 def test_errors_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """They tell names out of files, and names of files."""
-    assert run_program(["status", "a\x1b[2J"]) == EXIT_USAGE
+    assert run_program(["status", "a\x1b[2J"]) == exit_codes.USAGE
     assert "\x1b" not in capsys.readouterr().err
 
 
@@ -141,7 +140,7 @@ def test_a_series_names_no_run_outside_of_it(
     content = {"schema_version": 1, "name": "x", "wanted_count": 1, "runs": [run], "finished": False}
     (home / folder.REPEATS).write_text(json.dumps(content))
     words = [command, str(home), *([str(GOLDEN)] if command == "compare" else [])]
-    assert run_program(words) == EXIT_USAGE
+    assert run_program(words) == exit_codes.USAGE
     assert "which does not lie in it" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in victim.iterdir()} == before
 
@@ -167,7 +166,7 @@ def test_a_damaged_run_is_not_resumed(
     for path in home.iterdir():
         os.utime(path, (1, 1))
     before = {path.name: path.read_bytes() for path in home.iterdir()}
-    assert run_program(["resume", str(home)]) == EXIT_USAGE
+    assert run_program(["resume", str(home)]) == exit_codes.USAGE
     assert "goes on" not in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in home.iterdir()} == before
 

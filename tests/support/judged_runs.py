@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from plimsoll.files import folder
-from tests.support.plain_stages import judge, summarize
+from plimsoll.results.summary import summarize
+from plimsoll.verdict import judge
 
 
 def judged(run_folder: Path) -> Path:

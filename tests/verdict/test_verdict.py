@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from plimsoll.plan.complete import plan_of_options
-from tests.support.plain_stages import judge
+from plimsoll.verdict import judge
 
 PLAN = plan_of_options(
     {

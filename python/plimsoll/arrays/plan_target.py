@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from plimsoll.arrays.plan_storage import DATABASE_MIB_MAX, lacking_gb
-from plimsoll.arrays.presets import described_array
+from plimsoll.arrays.plan_storage import DATABASE_MIB_MAX, filling_mib, lacking_gb
+from plimsoll.arrays.presets import CHANGES, described_array
 from plimsoll.inputs.mistakes import InputError, Mistake
 from plimsoll.inputs.schema import Collector
-from plimsoll.inputs.toml_lines import KeyPath
+from plimsoll.inputs.toml_lines import KeyPath, LocatedFile
 
 
 def target_array(plan: dict[str, Any], instances: list[dict[str, Any]], collector: Collector) -> dict[str, Any] | None:
@@ -95,3 +95,14 @@ def _check_instances(instances: list[dict[str, Any]], collector: Collector) -> N
         if (instance["database_size_mib"] or 0) > DATABASE_MIB_MAX:
             message = f"is above {DATABASE_MIB_MAX}, the most on a modelled array"
             collector.add(("instance", index, "database_size_mib"), message, "take more databases")
+
+
+def filling_size_mib(target: dict[str, Any], databases: int) -> int:
+    """The size of databases that fill the modelled array of a target as far as a design does; 1024 if there is no such array."""
+    collector = Collector(LocatedFile("options", {}, {}))
+    changes = collector.table(target.get("changes", {}), CHANGES, ())
+    try:
+        array, impossible = described_array(target["modelled"], changes)
+    except InputError:
+        return 1024  # the plan's reader says what is wrong
+    return 1024 if impossible or collector.mistakes else filling_mib(array, databases)

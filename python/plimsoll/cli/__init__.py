@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
-from plimsoll import __version__
+from plimsoll import __version__, exit_codes
 from plimsoll.files.folder import printable
 
 
@@ -141,8 +141,6 @@ def plimsoll(
     """Qualify storage for transactional work: size it, test it, judge it, report it."""
 
 
-#: The exit codes of the program, also those that no command returns by itself.
-EXIT_USAGE, EXIT_INTERRUPTED, EXIT_INTERNAL = 2, 4, 5
 CTRL_C = 130
 #: What the system says where what is printed can go nowhere.
 OUTPUT_LOST = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -198,13 +196,13 @@ def run_program(arguments: Sequence[str]) -> int:
         code = leave.exit_code
     except USAGE_ERROR as error:
         error.show()
-        return EXIT_USAGE
+        return exit_codes.USAGE
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
     except BrokenPipeError:
         # Whoever read our output has seen enough.
         _write_no_more()
-        return EXIT_INTERRUPTED
+        return exit_codes.INTERRUPTED
     except Exception as error:
         return _told(error)
     # The library answers Ctrl-C with the shell's number for it.
@@ -213,7 +211,7 @@ def run_program(arguments: Sequence[str]) -> int:
 
 def _interrupted() -> int:
     print("interrupted", file=sys.stderr)
-    return EXIT_INTERRUPTED
+    return exit_codes.INTERRUPTED
 
 
 def _write_no_more() -> None:
@@ -226,15 +224,15 @@ def _told(error: Exception) -> int:
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         name = error.filename if isinstance(error.filename, (str, bytes)) else str(error.filename)
         print(f"error: {printable(Path(os.fsdecode(name)))}: {error.strerror.lower()}", file=sys.stderr)
-        return EXIT_USAGE
+        return exit_codes.USAGE
     if isinstance(error, OSError) and error.errno in OUTPUT_LOST:
         print(f"error: the output cannot be written: {str(error.strerror).lower()}", file=sys.stderr)
         _write_no_more()
-        return EXIT_USAGE
+        return exit_codes.USAGE
     traceback.print_exception(error)
     print(
         f"internal error: {type(error).__name__}: {error}\nThis is a fault of Plimsoll and says nothing about the "
         "storage. What is above helps to mend it; databases that were open are recovered by the next run.",
         file=sys.stderr,
     )
-    return EXIT_INTERNAL
+    return exit_codes.INTERNAL

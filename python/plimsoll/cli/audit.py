@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from plimsoll import exit_codes
 from plimsoll.cli.folder_errors import reading
-from plimsoll.pipeline.qualify import EXIT_BY_RESULT, EXIT_USAGE, say, stop_with
+from plimsoll.cli.terminal import say, stop_with
 
 EXAMPLES_SHOWN = 3
 
@@ -57,14 +58,14 @@ def audit(
         typer.echo(json.dumps(found, indent=2))
     else:
         _show(found)
-    raise typer.Exit(EXIT_BY_RESULT[found["result"]])
+    raise typer.Exit(exit_codes.BY_RESULT[found["result"]])
 
 
 def _rehearsed(behaviour: str) -> dict[str, Any]:
     from plimsoll.powercut.simulated import BEHAVIOURS, rehearse
 
     if behaviour not in BEHAVIOURS:
-        stop_with(EXIT_USAGE, f"--rehearse is {behaviour}; write one of {', '.join(BEHAVIOURS)}")
+        stop_with(exit_codes.USAGE, f"--rehearse is {behaviour}; write one of {', '.join(BEHAVIOURS)}")
     return rehearse(behaviour)
 
 
@@ -76,7 +77,7 @@ def _audited(
     from plimsoll.powercut.workspace import PlaceError
 
     if directory is None or log is None:
-        stop_with(EXIT_USAGE, "name PATH and --witness-log FILE, or --rehearse to see what an audit says")
+        stop_with(exit_codes.USAGE, "name PATH and --witness-log FILE, or --rehearse to see what an audit says")
     where = (
         "the files themselves are recovered, as asked" if in_place else "a copy is recovered, the files are only read"
     )
@@ -85,7 +86,7 @@ def _audited(
         with reading(directory, log):
             return audit(directory, log, work_in=work, in_place=in_place, keep=keep, was_cut=was_cut)
     except (AuditError, PlaceError, WitnessError) as error:
-        stop_with(EXIT_USAGE, str(error))
+        stop_with(exit_codes.USAGE, str(error))
 
 
 def _show(found: dict[str, Any]) -> None:

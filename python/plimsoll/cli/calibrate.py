@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from plimsoll import exit_codes
+from plimsoll.cli.terminal import say, stop_with
 from plimsoll.host.probe import StorageError, describe
-from plimsoll.live.progress import in_words
-from plimsoll.pipeline.qualify import EXIT_INTERRUPTED, EXIT_USAGE, say, stop_with
+from plimsoll.live.progress import duration_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +61,7 @@ def calibrate(
     from plimsoll.arrays.fit.calibration import fit, preset_text, sweep_plan
 
     if not _NAME.fullmatch(name):
-        stop_with(EXIT_USAGE, f'--name is "{name}"; use small letters, digits and -')
+        stop_with(exit_codes.USAGE, f'--name is "{name}"; use small letters, digits and -')
     _check_preset(out)
     plan = sweep_plan(quick)
     file = measure.expanduser().absolute() / FILE_NAME
@@ -68,7 +69,7 @@ def calibrate(
     if dry_run:
         return
     if not yes and not (sys.stdin.isatty() and typer.confirm("go on?", err=True)):
-        stop_with(EXIT_USAGE, "nothing was written; give --yes to agree")
+        stop_with(exit_codes.USAGE, "nothing was written; give --yes to agree")
     with _measured_file(file, size_mib):
         points = [_measured(wanted, file, size_mib, seconds) for wanted in plan]
         host = _host(file, size_mib, seconds)
@@ -85,14 +86,16 @@ def calibrate(
 def _check_preset(out: Path) -> None:
     """Leave before anything is measured when the preset could not be written, or would replace something else."""
     if not out.absolute().parent.is_dir():
-        stop_with(EXIT_USAGE, f"{out.absolute().parent} is no directory; name another file with --out")
+        stop_with(exit_codes.USAGE, f"{out.absolute().parent} is no directory; name another file with --out")
     if not os.access(out if out.exists() else out.absolute().parent, os.W_OK):
-        stop_with(EXIT_USAGE, f"{out} cannot be written; name another file with --out")
+        stop_with(exit_codes.USAGE, f"{out} cannot be written; name another file with --out")
     try:
         if out.exists() and not out.read_text(encoding="utf-8").startswith(PRESET_BEGINS):
-            stop_with(EXIT_USAGE, f"{out} is there already and no preset of this command; name another file with --out")
+            stop_with(
+                exit_codes.USAGE, f"{out} is there already and no preset of this command; name another file with --out"
+            )
     except (OSError, UnicodeDecodeError) as error:
-        stop_with(EXIT_USAGE, f"{out} cannot be read: {error}; name another file with --out")
+        stop_with(exit_codes.USAGE, f"{out} cannot be read: {error}; name another file with --out")
 
 
 def _forecast(file: Path, size_mib: int, point_count: int, seconds: float) -> None:
@@ -100,19 +103,19 @@ def _forecast(file: Path, size_mib: int, point_count: int, seconds: float) -> No
     try:
         storage = describe(file.parent)
     except StorageError as error:
-        stop_with(EXIT_USAGE, str(error))
+        stop_with(exit_codes.USAGE, str(error))
     if not file.parent.is_dir():
-        stop_with(EXIT_USAGE, f"{file.parent} is no directory; name one on the storage to be measured")
+        stop_with(exit_codes.USAGE, f"{file.parent} is no directory; name one on the storage to be measured")
     if file.exists():
-        stop_with(EXIT_USAGE, f"{file} is there already; delete it if no other calibration is running")
+        stop_with(exit_codes.USAGE, f"{file} is there already; delete it if no other calibration is running")
     if storage.free_bytes < size_mib << 20:
-        stop_with(EXIT_USAGE, f"{file.parent} has {storage.free_bytes >> 20} MiB free; take a smaller --size-mib")
+        stop_with(exit_codes.USAGE, f"{file.parent} has {storage.free_bytes >> 20} MiB free; take a smaller --size-mib")
     for warning in storage.warnings:
         say(f"warning: {warning}")
     total_s = size_mib / ASSUMED_MIB_PER_S + point_count * seconds
     say(
         f"{file}: {size_mib} MiB are written once, then parts of it over and over for about a third of the time; "
-        f"{point_count} points, about {in_words(total_s)} in all; the file is deleted afterwards"
+        f"{point_count} points, about {duration_in_words(total_s)} in all; the file is deleted afterwards"
     )
 
 
@@ -126,7 +129,7 @@ def _measured_file(file: Path, size_mib: int) -> Iterator[None]:
         )
         yield
     except KeyboardInterrupt as interrupt:
-        raise typer.Exit(EXIT_INTERRUPTED) from interrupt
+        raise typer.Exit(exit_codes.INTERRUPTED) from interrupt
     finally:
         file.unlink(missing_ok=True)
 
@@ -145,7 +148,7 @@ def _point(file: Path, size_mib: int, seconds: float, **wanted: Any) -> dict[str
     try:
         found: dict[str, Any] = json.loads(_native.sweep(json.dumps(point)))
     except (_native.DiskError, _native.ConfigError) as error:
-        stop_with(EXIT_USAGE, str(error))
+        stop_with(exit_codes.USAGE, str(error))
     return found
 
 

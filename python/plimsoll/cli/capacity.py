@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from plimsoll import settings
+import plimsoll
+from plimsoll import exit_codes, settings
 from plimsoll.cli import options
 from plimsoll.cli.live import showing
-from plimsoll.databases import preflight
-from plimsoll.files import folder
-from plimsoll.pipeline import forecast, qualify
-from plimsoll.plan import capacity_search as carrying
-from plimsoll.plan.complete import plan_of_options
-from plimsoll.plan.load import GUIDANCE
-from plimsoll.sizing.guidance import profiles
+from plimsoll.cli.terminal import reading_plan, refusing
 
 
 def capacity(
@@ -47,45 +42,33 @@ def capacity(
 
     Example: plimsoll capacity /mnt/array --users heavy --minutes 15
     """
-    if iops_per_user is None and (users not in profiles() or edition not in GUIDANCE):
-        known = ", ".join(sorted(profiles()))
-        qualify.stop_with(
-            qualify.EXIT_USAGE,
-            f"what {users} users of edition {edition} make was not published; give --iops-per-user, or one of {known} "
-            f"with edition {' or '.join(GUIDANCE)}",
+    with refusing(plimsoll.InvalidValueError):
+        plimsoll.check_user(users, edition, iops_per_user)
+    with reading_plan():
+        plan = plimsoll.build_capacity_plan(
+            path, minutes, edition, size_mib=size_mib, backend=backend, io_method=io_method, stop_if=stop_if or []
         )
-    if edition not in settings.editions():
-        qualify.stop_with(qualify.EXIT_USAGE, f"edition is {edition}; write one of {', '.join(settings.editions())}")
-    size = size_mib if size_mib is not None else carrying.database_size_mib(path, minutes)
-    wanted = carrying.capacity_options(path, minutes, edition, size, backend, io_method) | {"stop_if": stop_if or []}
-    plan = qualify.read_or_refuse(plan_of_options, wanted)
-    options.bound_the_harm(plan, max_iops, max_mib_per_s, None)
-    expected = qualify.forecast(plan, dry_run=dry_run and not as_json)
+    with refusing():
+        plan = plimsoll.bounded(plan, max_iops=max_iops, max_mib_per_s=max_mib_per_s)
+    listener = showing(quiet=quiet)
+    found = options.checked(plan, None, listener, shows_forecast=dry_run and not as_json)
     if dry_run:
-        typer.echo(json.dumps(plan, indent=2) if as_json else "\n".join(forecast.as_lines(plan, expected)))
+        options.show_forecast(plan, found, as_json=as_json)
         return
     # Who says how many minutes has agreed to them, but to no space.
-    qualify.ask_before_much(plan, expected, agreed=yes, time_agreed=minutes <= settings.CAPACITY_MINUTES_AGREED)
+    options.ask_before_much(plan, found, agreed=yes, time_agreed=minutes <= settings.CAPACITY_MINUTES_AGREED)
     made_directory = not path.exists()
-    run_folder, verdict = qualify.carry_out(plan, out, showing, quiet=quiet)
-    summary = folder.read_json(run_folder / folder.SUMMARY)
-    each = carrying.user_iops(users, edition, iops_per_user)
-    found = carrying.answer(plan, summary, verdict, users, each)
-    folder.write_json(run_folder / folder.CAPACITY, found)
+    with refusing():
+        result = plimsoll.qualify(plan, out, found=found, listener=listener)
+        answer = plimsoll.users_carried(plan, result, users, iops_per_user)
     if not keep:
-        _remove(plan, expected, path, made_directory=made_directory)
+        plimsoll.delete_prepared(found)
+        if made_directory and path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
     if as_json:
-        typer.echo(json.dumps({**found, "run_folder": str(run_folder)}, indent=2))
+        typer.echo(json.dumps({**answer, "run_folder": str(result.folder)}, indent=2))
     else:
-        typer.echo("\n" + "\n".join(carrying.in_words(found)))
-        typer.echo(f"\nrun folder: {run_folder}")
-    code = qualify.exit_code(run_folder, verdict)
-    raise typer.Exit(qualify.EXIT_PASS if found["users"] is not None else code or qualify.EXIT_INCONCLUSIVE)
-
-
-def _remove(plan: dict[str, Any], expected: preflight.Forecast, path: Path, *, made_directory: bool) -> None:
-    for instance in plan["run"]["instances"]:
-        if instance["name"] not in expected.reused:
-            preflight.remove(Path(instance["directory"]))
-    if made_directory and path.is_dir() and not any(path.iterdir()):
-        path.rmdir()
+        typer.echo("\n" + "\n".join(plimsoll.users_in_words(answer)))
+        typer.echo(f"\nrun folder: {result.folder}")
+    code = result.exit_code
+    raise typer.Exit(exit_codes.PASS if answer["users"] is not None else code or exit_codes.INCONCLUSIVE)

@@ -8,31 +8,33 @@ from typing import Annotated
 
 import typer
 
+from plimsoll import exit_codes
+from plimsoll.cli import options
+from plimsoll.cli.terminal import say, stop_with
 from plimsoll.databases import ownership, preflight
 from plimsoll.files.folder import FolderError, printable
-from plimsoll.pipeline import qualify
 
 KEPT_SHOWN = 5
 
 
 def clean(
     paths: Annotated[list[Path], typer.Argument(help="Directories given to earlier tests, or instances in them.")],
-    destroy: qualify.Destroy = None,
+    destroy: options.Destroy = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete the databases that carry Plimsoll's marker; everything else stays."""
     found = [marker for path in paths for marker in ownership.below(path)]
     if not found:
-        qualify.stop_with(qualify.EXIT_USAGE, "no databases of Plimsoll there; nothing was deleted")
+        stop_with(exit_codes.USAGE, "no databases of Plimsoll there; nothing was deleted")
     for marker in found:
         logs = marker.logs()
-        qualify.say(
+        say(
             f"  {marker.directory}"
             + (f" and its logs in {logs}" if logs not in (None, marker.directory) else "")
             + (f" and the database on {', '.join(marker.devices)}" if marker.devices else "")
         )
     if not yes and not _agreed(len(found)):
-        raise typer.Exit(qualify.EXIT_INTERRUPTED)
+        raise typer.Exit(exit_codes.INTERRUPTED)
     freed = 0
     for number, directory in enumerate(marker.directory for marker in found):
         try:
@@ -43,10 +45,10 @@ def clean(
                 if isinstance(error, OSError) and error.strerror
                 else str(error)
             )
-            qualify.stop_with(qualify.EXIT_USAGE, text + (f" ({number} deleted before)" if number else ""))
+            stop_with(exit_codes.USAGE, text + (f" ({number} deleted before)" if number else ""))
         if directory.is_dir():
             kept = ", ".join(sorted(printable(Path(path.name)) for path in directory.iterdir())[:KEPT_SHOWN])
-            qualify.say(f"  {directory} keeps {kept}, which is no part of the databases")
+            say(f"  {directory} keeps {kept}, which is no part of the databases")
     typer.echo(f"{len(found)} instance{'s' if len(found) > 1 else ''} deleted, {freed >> 20} MiB freed")
 
 
@@ -58,4 +60,4 @@ def _agreed(count: int) -> bool:
     except typer.Abort:
         if sys.stdin.isatty():
             raise
-        qualify.stop_with(qualify.EXIT_USAGE, "nothing was deleted, because nobody answered; give --yes to agree")
+        stop_with(exit_codes.USAGE, "nothing was deleted, because nobody answered; give --yes to agree")

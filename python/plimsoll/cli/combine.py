@@ -8,17 +8,11 @@ from typing import Annotated
 
 import typer
 
+import plimsoll
+from plimsoll import exit_codes
 from plimsoll.cli.folder_errors import reading
-from plimsoll.documents.summary import Summary
-from plimsoll.documents.verdict import Verdict
-from plimsoll.files import folder
-from plimsoll.multihost import CombineError, judge_again, read
-from plimsoll.multihost import combine as combine_runs
-from plimsoll.multihost.combined_folder import OVERLAP_PERCENT
-from plimsoll.multihost.page import lines_of
-from plimsoll.multihost.reading import parse_argument
-from plimsoll.pipeline import qualify
-from plimsoll.verdict.text import lines_of as verdict_lines
+from plimsoll.cli.live import showing
+from plimsoll.cli.terminal import stop_with
 
 Hosts = Annotated[
     list[str], typer.Argument(help="A run folder of each host; NAME=DIR calls the host so.", metavar="[NAME=]DIR...")
@@ -33,7 +27,7 @@ def combine(
     overlap_percent: Annotated[
         float,
         typer.Option(min=1, max=100, help="How much of the longest measured time must be common to all hosts."),
-    ] = OVERLAP_PERCENT,
+    ] = plimsoll.OVERLAP_PERCENT,
     different_plans: Annotated[
         bool, typer.Option("--different-plans", help="Add up runs of different pages, editions, tests or limits too.")
     ] = False,
@@ -46,47 +40,28 @@ def combine(
 
     Example: plimsoll combine runs/alpha runs/beta --out runs/both
     """
-    named = [parse_argument(text) for text in hosts]
+    named = [plimsoll.parse_host_argument(text) for text in hosts]
     try:
         with reading(*(path for _, path in named)):
-            home, verdict = combine_runs(named, out, overlap_percent=overlap_percent, different_plans=different_plans)
-            write_page(home)
-            show(home, verdict, as_json=as_json)
-    except CombineError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, *error.problems)
+            found = plimsoll.combine_hosts(
+                named,
+                out,
+                overlap_percent=overlap_percent,
+                different_plans=different_plans,
+                listener=showing(quiet=True),
+            )
+            show(found, as_json=as_json)
     except OSError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, f"{error.filename}: {(error.strerror or str(error)).lower()}")
-    raise typer.Exit(qualify.EXIT_BY_RESULT[verdict.result])
+        stop_with(exit_codes.USAGE, f"{error.filename}: {(error.strerror or str(error)).lower()}")
+    raise typer.Exit(exit_codes.BY_RESULT[found.result])
 
 
-def report_again(home: Path) -> None:
-    """Judge such a folder again from its copies and write its page; leave with the exit code of its result."""
-    try:
-        verdict = judge_again(home)
-    except CombineError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, *error.problems)
-    write_page(home)
-    show(home, verdict, as_json=False)
-    raise typer.Exit(qualify.EXIT_BY_RESULT[verdict.result])
-
-
-def write_page(home: Path) -> None:
-    """The page of all hosts, where its libraries are installed."""
-    try:
-        from plimsoll.multihost.page import render
-
-        folder.write_text(home / folder.REPORT, render(home, *read(home)))
-    except ModuleNotFoundError as error:
-        qualify.say(f"warning: no report.html was written, because {error.name} is not installed")
-
-
-def show(home: Path, verdict: Verdict, *, as_json: bool) -> None:
+def show(found: plimsoll.Combined, *, as_json: bool) -> None:
     """The result on the output."""
     if as_json:
-        typer.echo(json.dumps({**verdict.plain(), "run_folder": str(home)}, indent=2))
+        typer.echo(json.dumps({**found.verdict, "run_folder": str(found.folder)}, indent=2))
         return
-    summary = Summary.read(home / folder.SUMMARY)
-    typer.echo("\n" + "\n".join([*lines_of(*read(home), summary), "", *verdict_lines(verdict)]))
-    typer.echo(f"\nrun folder: {home}")
-    if (home / folder.REPORT).exists():
-        typer.echo(f"report:     {home / folder.REPORT}")
+    typer.echo("\n" + "\n".join(found.lines()))
+    typer.echo(f"\nrun folder: {found.folder}")
+    if found.report:
+        typer.echo(f"report:     {found.report}")

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from plimsoll import exit_codes
 from plimsoll.cli.folder_errors import reading
-from plimsoll.pipeline import qualify
+from plimsoll.cli.terminal import stop_with
 
 Sides = Annotated[list[Path], typer.Argument(help="Run folders; the first is the baseline.", metavar="A B...")]
 
@@ -45,7 +46,7 @@ def compare(
     from plimsoll.plan.limits import LimitError
 
     if len(sides) < 2:
-        qualify.stop_with(qualify.EXIT_USAGE, "a comparison needs two run folders or more: plimsoll compare A B")
+        stop_with(exit_codes.USAGE, "a comparison needs two run folders or more: plimsoll compare A B")
     conditions, problems = [], []
     for text in fail_if or []:
         try:
@@ -60,7 +61,7 @@ def compare(
         except compare.ComparisonError as error:
             problems += error.problems
         if problems:
-            qualify.stop_with(qualify.EXIT_USAGE, *problems)
+            stop_with(exit_codes.USAGE, *problems)
         for condition in conditions:
             findings += evaluate(condition, read, found, confident=confident)
         found["conditions"] = [asdict(finding) for finding in findings]
@@ -74,9 +75,9 @@ def compare(
             if html is not None:
                 typer.echo(f"page: {html}")
     if any(finding.holds for finding in findings):
-        raise typer.Exit(qualify.EXIT_FAIL)
+        raise typer.Exit(exit_codes.FAIL)
     if any(finding.holds is None for finding in findings):
-        raise typer.Exit(qualify.EXIT_INCONCLUSIVE)
+        raise typer.Exit(exit_codes.INCONCLUSIVE)
 
 
 def _say_conditions(findings: list[Any]) -> None:
@@ -90,14 +91,14 @@ def _write_page(path: Path, found: dict[str, Any], sides: Any, findings: list[An
         from plimsoll.compare import ComparisonError
         from plimsoll.compare.page import render
     except ModuleNotFoundError as error:
-        qualify.stop_with(
-            qualify.EXIT_USAGE, f"--html needs {error.name}, which is not installed (pip install 'plimsoll[report]')"
+        stop_with(
+            exit_codes.USAGE, f"--html needs {error.name}, which is not installed (pip install 'plimsoll[report]')"
         )
     try:
         page = render(found, sides, findings)
     except ComparisonError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, *error.problems)
+        stop_with(exit_codes.USAGE, *error.problems)
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, f"{path}: {(error.strerror or str(error)).lower()}; name another file")
+        stop_with(exit_codes.USAGE, f"{path}: {(error.strerror or str(error)).lower()}; name another file")

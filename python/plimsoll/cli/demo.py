@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from plimsoll import settings
+import plimsoll
+from plimsoll import exit_codes, settings
+from plimsoll.cli import options
 from plimsoll.cli.live import showing
+from plimsoll.cli.terminal import reading_plan, refusing
 from plimsoll.cli.test import performance_options
-from plimsoll.databases import preflight
-from plimsoll.pipeline import qualify
-from plimsoll.plan.complete import plan_of_options
 
 
 def demo(
@@ -33,25 +33,26 @@ def demo(
     Exits with 0 whenever a result was produced, so that an honest Fail does not look like a broken build.
     """
     count = settings.DEMO["instances"]
-    options = performance_options(
+    wanted = performance_options(
         directory, "demo", count, size_mib, seconds / 60, backend, edition=settings.DEMO["edition"]
     )
-    for instance in options["instance"]:
+    for instance in wanted["instance"]:
         instance["cache_mib_max"] = settings.DEMO["cache_mib_max"]
     if stated_limits:
-        options["stated_limits"] = stated_limits
-    plan = qualify.read_or_refuse(plan_of_options, options)
-    expected = qualify.forecast(plan)
+        wanted["stated_limits"] = stated_limits
+    with reading_plan():
+        plan = plimsoll.build_plan(wanted)
+    listener = showing(quiet=quiet)
+    found = options.checked(plan, None, listener)
     made_directory = not directory.exists()
-    run_folder, found = qualify.carry_out(plan, out, showing, quiet=quiet, expected=expected)
-    qualify.print_result(run_folder, found)
+    with refusing():
+        result = plimsoll.qualify(plan, out, found=found, listener=listener)
+    options.print_result(result)
     if keep:
         print(f"databases:  {directory} (delete them with `plimsoll clean {directory}`)")
     else:
-        for instance in plan["run"]["instances"]:
-            if instance["name"] not in expected.reused:
-                preflight.remove(Path(instance["directory"]))
-        if made_directory and not any(directory.iterdir()):
+        plimsoll.delete_prepared(found)
+        if made_directory and directory.is_dir() and not any(directory.iterdir()):
             directory.rmdir()
-    code = qualify.exit_code(run_folder, found)
-    raise typer.Exit(code if code == qualify.EXIT_INTERRUPTED else qualify.EXIT_PASS)
+    code = result.exit_code
+    raise typer.Exit(code if code == exit_codes.INTERRUPTED else exit_codes.PASS)

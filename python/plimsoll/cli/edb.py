@@ -11,9 +11,10 @@ from typing import Annotated, Any, BinaryIO, NoReturn
 
 import typer
 
+from plimsoll import exit_codes
+from plimsoll.cli.terminal import say, stop_with
 from plimsoll.files.folder import printable, unusable_name
 from plimsoll.files.sanitize import parse_json
-from plimsoll.pipeline import qualify
 
 edb = typer.Typer(
     no_args_is_help=True,
@@ -51,8 +52,8 @@ def _stop(error: Exception) -> NoReturn:
     """Leave with the code that fits: damage is a failed check, everything else a usage error."""
     from plimsoll import _native
 
-    code = qualify.EXIT_FAIL if isinstance(error, _native.CorruptionError) else qualify.EXIT_USAGE
-    qualify.stop_with(code, str(error))
+    code = exit_codes.FAIL if isinstance(error, _native.CorruptionError) else exit_codes.USAGE
+    stop_with(code, str(error))
 
 
 @edb.command("ls", context_settings=_HELP)
@@ -74,7 +75,7 @@ def ls(
     except _native.PlimsollError as error:
         _stop(error)
     damaged = any(table["damage"] for table in found["tables"])
-    code = qualify.EXIT_FAIL if damaged else qualify.EXIT_PASS
+    code = exit_codes.FAIL if damaged else exit_codes.PASS
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         raise typer.Exit(code)
@@ -127,7 +128,7 @@ def export(
     from plimsoll import _native
 
     if unusable := unusable_name(table):
-        qualify.stop_with(qualify.EXIT_USAGE, f"the database has no table {unusable}; names of tables are text")
+        stop_with(exit_codes.USAGE, f"the database has no table {unusable}; names of tables are text")
     text = _native.TableText(file, table, form.value, dirty)
     try:
         # Nothing is made before the first piece is there: a mistyped table leaves no empty file.
@@ -140,15 +141,15 @@ def export(
     except _native.PlimsollError as error:
         _stop(error)
     except FileExistsError:
-        qualify.stop_with(qualify.EXIT_USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
+        stop_with(exit_codes.USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
     except BrokenPipeError:
         raise
     except OSError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, f"{out or 'the output'}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{out or 'the output'}: {(error.strerror or str(error)).lower()}")
     rows, encrypted = text.counts()
-    qualify.say(f"{rows:,} rows of {table}")
+    say(f"{rows:,} rows of {table}")
     if encrypted:
-        qualify.say(f"note: {encrypted:,} values are encrypted and written as `encrypted:` with their bytes")
+        say(f"note: {encrypted:,} values are encrypted and written as `encrypted:` with their bytes")
 
 
 def _pour(text: Any, piece: bytes | None, target: BinaryIO) -> None:
@@ -175,7 +176,7 @@ def repair(
     from plimsoll import _native
 
     if in_place and out is not None:
-        qualify.stop_with(qualify.EXIT_USAGE, "--in-place makes no copy; leave out --out or --in-place")
+        stop_with(exit_codes.USAGE, "--in-place makes no copy; leave out --out or --in-place")
     target = file if in_place else out or file.with_name(f"{file.name}.repaired")
     if not in_place:
         _copy(file, target)
@@ -188,7 +189,7 @@ def repair(
     except KeyboardInterrupt:
         if not in_place:
             target.unlink()
-        qualify.stop_with(qualify.EXIT_INTERRUPTED, "stopped before the end; pages are mended or as they were")
+        stop_with(exit_codes.INTERRUPTED, "stopped before the end; pages are mended or as they were")
     typer.echo(
         f"{printable(target)}: {report['pages_seen']:,} pages, {report['pages_mended']} mended, "
         f"{report['pages_beyond_repair']} beyond repair"
@@ -201,7 +202,7 @@ def repair(
     lost = _lost(report)
     for line in lost:
         typer.echo(f"  {line}")
-    raise typer.Exit(qualify.EXIT_FAIL if report["pages_beyond_repair"] or lost else qualify.EXIT_PASS)
+    raise typer.Exit(exit_codes.FAIL if report["pages_beyond_repair"] or lost else exit_codes.PASS)
 
 
 def _lost(report: dict[str, Any]) -> list[str]:
@@ -220,7 +221,7 @@ def _copy(file: Path, target: Path) -> None:
     """Copy a database, or leave; what was begun is deleted again."""
     try:
         if not file.is_file():
-            qualify.stop_with(qualify.EXIT_USAGE, f"{printable(file)}: there is no such file; only files can be copied")
+            stop_with(exit_codes.USAGE, f"{printable(file)}: there is no such file; only files can be copied")
         with file.open("rb") as source, target.open("xb") as copy:
             try:
                 while piece := source.read(_COPY_BYTES):
@@ -231,9 +232,7 @@ def _copy(file: Path, target: Path) -> None:
                 target.unlink()
                 raise
     except FileExistsError:
-        qualify.stop_with(
-            qualify.EXIT_USAGE, f"{printable(target)} exists; name another with --out, nothing is overwritten"
-        )
+        stop_with(exit_codes.USAGE, f"{printable(target)} exists; name another with --out, nothing is overwritten")
     except OSError as error:
         place = error.filename or target
-        qualify.stop_with(qualify.EXIT_USAGE, f"{printable(Path(place))}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{printable(Path(place))}: {(error.strerror or str(error)).lower()}")

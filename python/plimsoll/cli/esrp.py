@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from plimsoll import exit_codes
 from plimsoll.cli.folder_errors import reading
 from plimsoll.cli.input_errors import refuse
+from plimsoll.cli.terminal import say, stop_with
 from plimsoll.inputs.mistakes import InputError
-from plimsoll.pipeline import qualify
 
 FORMATS = ("html", "pdf", "docx", "xlsx")
 
@@ -33,13 +34,13 @@ def esrp(
         from plimsoll.solution.solution import read_solution
         from plimsoll.solution.write_html import PrintError, page_of, print_pdf
     except ModuleNotFoundError as error:
-        qualify.stop_with(
-            qualify.EXIT_USAGE, f"{error.name} is not installed, which documents need: pip install 'plimsoll[report]'"
+        stop_with(
+            exit_codes.USAGE, f"{error.name} is not installed, which documents need: pip install 'plimsoll[report]'"
         )
     wanted = [word.strip().lower() for word in formats.split(",") if word.strip()]
     unknown = [word for word in wanted if word not in FORMATS]
     if unknown or not wanted:
-        qualify.stop_with(qualify.EXIT_USAGE, f"--formats {formats}: write some of {', '.join(FORMATS)}")
+        stop_with(exit_codes.USAGE, f"--formats {formats}: write some of {', '.join(FORMATS)}")
     try:
         solution = read_solution(solution_file)
     except InputError as error:
@@ -67,10 +68,10 @@ def esrp(
                 print_pdf(page, base.with_suffix(".pdf"))
                 written.append(base.with_suffix(".pdf"))
         except PrintError as error:
-            qualify.say(f"warning: no PDF was written: {error}")
+            say(f"warning: no PDF was written: {error}")
         except OSError as error:
-            qualify.stop_with(
-                qualify.EXIT_USAGE,
+            stop_with(
+                exit_codes.USAGE,
                 f"{error.filename or parent}: {(error.strerror or str(error)).lower()}; name another folder with --out",
             )
     if "html" not in wanted and "pdf" not in wanted:

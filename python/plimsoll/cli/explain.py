@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from plimsoll.pipeline import qualify
+from plimsoll import exit_codes
+from plimsoll.cli.terminal import stop_with
 from plimsoll.verdict import explain as meaning
 
 
@@ -26,4 +27,4 @@ def explain(
     try:
         typer.echo(meaning.explain(name))
     except meaning.UnknownNameError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, str(error))
+        stop_with(exit_codes.USAGE, str(error))

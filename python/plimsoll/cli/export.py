@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from plimsoll import exit_codes
 from plimsoll.cli.folder_errors import reading
+from plimsoll.cli.terminal import stop_with
 from plimsoll.files import folder
-from plimsoll.pipeline import qualify
 from plimsoll.results import counters
 
 #: What `--csv` writes when no file is named.
@@ -40,7 +41,7 @@ def export(
         with nullcontext(csv_file) if csv_file else folder.replacing(target) as path:
             _write(path, headings, rows)
     except OSError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, f"{target}: {(error.strerror or str(error)).lower()}; name another file")
+        stop_with(exit_codes.USAGE, f"{target}: {(error.strerror or str(error)).lower()}; name another file")
     typer.echo(f"{target}: {len(rows)} intervals of {len(headings) - 2} counters")
 
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import plimsoll
-from plimsoll.files import folder
-from plimsoll.pipeline import qualify
+from plimsoll import exit_codes
+from plimsoll.cli.terminal import problems_of, stop_with
 
 PACKAGE = Path(plimsoll.__file__).parent
 #: What reads tables and writes pages, with errors of its own.
@@ -21,15 +21,15 @@ def reading(*run_folders: Path) -> Iterator[None]:
     """Leave with a sentence and exit code 2 where no sense can be made of what is in one of these run folders."""
     try:
         yield
-    except folder.FolderError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, str(error))
+    except (plimsoll.FolderError, plimsoll.RefusedError) as error:
+        stop_with(exit_codes.USAGE, *problems_of(error))
     except Exception as error:
         if not may_be_the_folder(error):
             raise
         told = f"{type(error).__name__}: {error}".strip().splitlines()[0]
         where = " or ".join(map(str, run_folders))
-        qualify.stop_with(
-            qualify.EXIT_USAGE,
+        stop_with(
+            exit_codes.USAGE,
             f"{where} holds files no sense can be made of: {told} ({_place(error)}). They were damaged or changed after the run, or "
             "another version wrote them; where none of this can be, it is a fault of Plimsoll",
         )

@@ -9,7 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+import plimsoll
+from plimsoll import exit_codes
 from plimsoll.cli.input_errors import refuse
+from plimsoll.cli.live import showing
+from plimsoll.cli.terminal import stop_with
 from plimsoll.files import folder
 from plimsoll.imports.consistency_checks import CONTRADICTION, Finding, as_data
 from plimsoll.imports.detect import CLAIMS, CONFIGURATION, PAPER, Source, joined, paper_text, read_report, recognise
@@ -20,7 +24,6 @@ from plimsoll.imports.papers.tables import read_tables
 from plimsoll.imports.papers.text import read_paper
 from plimsoll.imports.to_run_folder import write_run_folder
 from plimsoll.inputs.mistakes import InputError
-from plimsoll.pipeline import qualify
 
 
 def import_files(
@@ -127,15 +130,13 @@ def keep_report(report: dict[str, Any], parent: Path) -> Path:
     place = report["source"].get("part")
     target = parent / (f"{name}-{place}" if place else name)
     if target.exists() and any(target.iterdir()):
-        qualify.stop_with(
-            qualify.EXIT_USAGE, f"{target} exists; name another folder with --out, nothing is overwritten"
-        )
+        stop_with(exit_codes.USAGE, f"{target} exists; name another folder with --out, nothing is overwritten")
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, f"{target}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{target}: {(error.strerror or str(error)).lower()}")
     verdict = write_run_folder(target, report)
-    qualify.write_report(target)
+    plimsoll.write_report(target, showing(quiet=True))
     print(f"{verdict['headline']}; {verdict['throughput']}")
     findings = folder.read_json(target / folder.CONSISTENCY)["findings"]
     for finding in findings:
@@ -153,9 +154,9 @@ def _write_new(path: Path, text: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        qualify.stop_with(qualify.EXIT_USAGE, f"{path} exists; name another with --out, nothing is overwritten")
+        stop_with(exit_codes.USAGE, f"{path} exists; name another with --out, nothing is overwritten")
     except OSError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, f"{path}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{path}: {(error.strerror or str(error)).lower()}")
 
 
 def _tell(found: Imported) -> None:

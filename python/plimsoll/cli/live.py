@@ -1,52 +1,97 @@
 """Showing a run while it goes on: a few lines that stay in place on a terminal, plain lines anywhere else.
 
 Everything here goes to the error stream; the output is kept for the result. Colour only helps: each figure that is above its
-limit also says so, and NO_COLOR is heeded. What is shown is also written to `progress.json` in the run folder, for
-`plimsoll status` and `plimsoll watch`.
+limit also says so, and NO_COLOR is heeded.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+import time
 from typing import TYPE_CHECKING, Any
 
-from plimsoll.live.plain_display import TITLES, Progress, plainly
-from plimsoll.live.progress import SHOWN, Figures, in_words
+from plimsoll import SHOWN_METRICS, Figures, Listener, duration_in_words, event_line, figures_line, metric_title
+from plimsoll.cli.terminal import say, warn
 
 if TYPE_CHECKING:
     from rich.console import Group
 
 BAR_WIDTH = 28
+PLAIN_EVERY_S = 5.0
 
 
-class TerminalProgress(Progress):
+class PlainListener(Listener):
+    """Shows a run as plain lines, at most one of figures every few seconds."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._figures: Figures | None = None
+        self._said, self._said_ns = 0.0, 0
+
+    def say(self, text: str) -> None:
+        say(text)
+
+    def note(self, text: str) -> None:
+        say(f"note: {text}")
+
+    def warning(self, text: str) -> None:
+        warn(text)
+
+    def begins(self, figures: Figures) -> None:
+        self._figures, self._said, self._said_ns = figures, time.monotonic(), 0
+
+    def event(self, event: dict[str, Any]) -> None:
+        if not self._quiet or event["level"] != "info":
+            self._print(event_line(event))
+
+    def sample(self, table: dict[str, Any]) -> None:
+        if self._figures is not None:
+            self._show(self._figures)
+
+    def _print(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    def _show(self, figures: Figures) -> None:
+        if self._quiet or time.monotonic() - self._said < PLAIN_EVERY_S or figures.now_ns == self._said_ns:
+            return
+        self._print(figures_line(figures.snapshot()))
+        self._said, self._said_ns = time.monotonic(), figures.now_ns
+
+
+class TerminalListener(PlainListener):
     """The same on a terminal: events scroll by, the figures stay below them."""
 
-    def __init__(self, figures: Figures, run_folder: Path | None) -> None:
-        super().__init__(figures, run_folder, quiet=False)
+    def __init__(self) -> None:
+        super().__init__(quiet=False)
         from rich.console import Console
         from rich.live import Live
 
         self._console = Console(stderr=True, highlight=False)
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
 
-    @contextmanager
-    def on_screen(self) -> Iterator[None]:
-        """While this lasts the figures are in place."""
-        with self._live:
-            yield
+    def begins(self, figures: Figures) -> None:
+        super().begins(figures)
+        self._live.start()
+
+    def ends(self) -> None:
+        self._live.stop()
 
     def _print(self, line: str) -> None:
         style = "yellow" if " warning: " in line else "bold red" if " error: " in line else None
         self._console.print(line, style=style, markup=False, soft_wrap=True)
-        self._show()
+        if self._figures is not None:
+            self._show(self._figures)
 
-    def _show(self) -> None:
-        self._live.update(_panel(self.figures.snapshot(), self.figures.limits_ms), refresh=True)
+    def _show(self, figures: Figures) -> None:
+        self._live.update(_panel(figures.snapshot(), figures.limits_ms), refresh=True)
+
+
+def showing(*, quiet: bool) -> Listener:
+    """The way of showing that suits where the error stream leads."""
+    if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        return PlainListener(quiet=quiet)
+    return TerminalListener()
 
 
 def _panel(shown: dict[str, Any], limits_ms: dict[str, float]) -> Group:
@@ -62,21 +107,21 @@ def _panel(shown: dict[str, Any], limits_ms: dict[str, float]) -> Group:
         head.append(f" {share:4.0%}")
     if shown["doing"] is not None:
         head.append(shown["doing"])
-    head.append(f"  {in_words(shown['phase_elapsed_s'])} so far", style="not bold")
+    head.append(f"  {duration_in_words(shown['phase_elapsed_s'])} so far", style="not bold")
     if shown["phase_remaining_s"] is not None:
-        head.append(f", {in_words(shown['phase_remaining_s'])} left", style="not bold")
-        head.append(f" (the whole run: {in_words(shown['total_remaining_s'])})", style="not bold")
+        head.append(f", {duration_in_words(shown['phase_remaining_s'])} left", style="not bold")
+        head.append(f" (the whole run: {duration_in_words(shown['total_remaining_s'])})", style="not bold")
     if shown["worked_mib"] is not None:
         done = f"  {shown['worked_mib']:,} MiB, {shown['worked_mib_per_s']:,} MiB/s   {shown['errors']} errors"
         return Group(head, Text(done))
     table = Table(box=None, padding=(0, 2), show_edge=True, header_style="dim")
     for title, side in (("", "left"), ("per second", "right"), ("mean", "right"), ("limit", "right"), ("", "left")):
         table.add_column(title, justify="right" if side == "right" else "left")
-    for name in SHOWN:
+    for name in SHOWN_METRICS:
         latency, limit = shown[f"{name}_latency_ms_mean"], limits_ms.get(name)
         above = latency is not None and limit is not None and latency > limit
         table.add_row(
-            TITLES[name],
+            metric_title(name),
             f"{shown[f'{name}_per_s']:,.0f}",
             "-" if latency is None else f"{latency:.2f} ms",
             "" if limit is None else f"{limit:g} ms",
@@ -87,18 +132,3 @@ def _panel(shown: dict[str, Any], limits_ms: dict[str, float]) -> Group:
         foot.append(f"   cache {shown['cache_percent']:.0f} % full")
     foot.append(f"   {shown['errors']} errors", style="bold red" if shown["errors"] else "")
     return Group(head, table, foot)
-
-
-@contextmanager
-def showing(figures: Figures, run_folder: Path | None, *, quiet: bool) -> Iterator[Progress]:
-    """The way of showing that suits where the error stream leads."""
-    if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        with plainly(figures, run_folder, quiet=quiet) as plain:
-            yield plain
-        return
-    progress = TerminalProgress(figures, run_folder)
-    try:
-        with progress.on_screen():
-            yield progress
-    finally:
-        progress.end()

@@ -81,15 +81,16 @@ def model(
 
 def _described(array: str, change: list[str], databases: int, size_mib: int | None, edition: str) -> dict[str, Any]:
     """The array with its changes, checked as a plan's would be."""
-    from plimsoll.pipeline.qualify import read_or_refuse
-    from plimsoll.plan.complete import plan_of_options
+    import plimsoll
+    from plimsoll.cli.terminal import reading_plan
 
     instance = {"edition": edition} | ({"database_size_mib": size_mib} if size_mib else {"database_size_mib": 64})
     wanted = {
         "target": [{"name": "target", **storage_options(None, array, change)}],
         "instance": [{"name": f"instance{number}", **instance} for number in range(1, databases + 1)],
     }
-    judgement: dict[str, Any] = read_or_refuse(plan_of_options, wanted)["judgement"]
+    with reading_plan():
+        judgement: dict[str, Any] = plimsoll.build_plan(wanted)["judgement"]
     described: dict[str, Any] = judgement["modelled"]
     return described
 

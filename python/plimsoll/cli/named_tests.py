@@ -14,11 +14,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+import plimsoll
 from plimsoll.cli import options
-from plimsoll.databases import existing
-from plimsoll.files.folder import FolderError
-from plimsoll.pipeline import qualify
-from plimsoll.plan.complete import plan_of_options
+from plimsoll.cli.terminal import reading_plan, refusing
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
@@ -53,8 +51,8 @@ class Layout:
         if self.cache_mib is not None:
             instance["cache_mib_max"] = self.cache_mib
         if self.source == "existing":
-            target = existing.target_options(self.path)
-            instances = [instance | there for there in existing.instance_options(self.path)]
+            target = plimsoll.existing_target(self.path)
+            instances = [instance | there for there in plimsoll.existing_instances(self.path)]
         else:
             target = {"name": "target", "path": str(self.path)}
             if self.log_path is not None:
@@ -109,15 +107,14 @@ def named_test(app: typer.Typer, name: str) -> Callable[[Callable[..., dict[str,
 
         def command(**given: Any) -> None:
             layout = Layout(**{key: given[key] for key in layout_names})
-            try:
+            with refusing(plimsoll.FolderError):
                 wanted = make_plan(layout, **{parameter.name: given[parameter.name] for parameter in own})
                 # With the plan, so that a mistake in a condition comes together with all others.
                 wanted["stop_if"] = given.pop("stop_if") or []
-                plan = qualify.read_or_refuse(plan_of_options, wanted)
+                with reading_plan():
+                    plan = plimsoll.build_plan(wanted)
                 if plan["source"]["kind"] == "existing":
-                    existing.adopt(plan, layout.path)
-            except FolderError as error:
-                qualify.stop_with(qualify.EXIT_USAGE, str(error))
+                    plan = plimsoll.adopt_databases(plan, layout.path)
             options.perform(plan, options.Choices(**{key: given[key] for key, _, _ in _RUN_OPTIONS if key in given}))
 
         parameters = [

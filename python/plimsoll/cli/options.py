@@ -1,20 +1,33 @@
 """The options that all commands share which carry out a run, declared once, and what follows from them.
 
-`perform` is the whole way from a completed plan to an exit code: look, ask, run, judge, report, print.
+`perform` is the whole way from a completed plan to an exit code: check, ask, run, judge, report, print.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
+import plimsoll
+from plimsoll import exit_codes
 from plimsoll.cli.live import showing
-from plimsoll.pipeline import background, forecast, qualify
-from plimsoll.pipeline.qualify import Destroy
+from plimsoll.cli.terminal import refusing, say, stop_with
+
+#: Consent to overwrite a whole block device; an option of every command that writes.
+Destroy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--destroy",
+        metavar="SERIAL",
+        help="Agree that everything on the block device with this serial is lost. Once for each device.",
+    ),
+]
 
 Out = Annotated[
     Path | None, typer.Option("--out", help="Folder for this run; a new one below runs/ if left out.", metavar="DIR")
@@ -46,24 +59,6 @@ Metrics = Annotated[
     ),
 ]
 
-__all__ = [
-    "AsJson",
-    "Choices",
-    "Destroy",
-    "Detach",
-    "DryRun",
-    "Host",
-    "MaxIops",
-    "MaxMibPerS",
-    "Metrics",
-    "Out",
-    "Quiet",
-    "Repeat",
-    "StopIf",
-    "Yes",
-    "bound_the_harm",
-]
-
 
 @dataclass(frozen=True)
 class Choices:
@@ -83,39 +78,111 @@ class Choices:
     metrics: str | None = None
 
 
-def bound_the_harm(
-    plan: dict[str, Any], max_iops: float | None, max_mib_per_s: float | None, stop_if: list[str] | None
+def checked(
+    plan: dict[str, Any], destroy: list[str] | None, listener: plimsoll.Listener, *, shows_forecast: bool = False
+) -> plimsoll.Preflight:
+    """What preflight finds, or leave; a dry run tells what the run would take even where space is missing."""
+    try:
+        return plimsoll.check(plan, destroy=destroy or [], listener=listener)
+    except plimsoll.PreflightError as error:
+        if shows_forecast and error.forecast is not None:
+            print("\n".join(plimsoll.forecast(plan, error.forecast).lines()), flush=True)
+        stop_with(exit_codes.USAGE, *error.problems)
+
+
+def show_forecast(plan: dict[str, Any], found: plimsoll.Preflight, *, as_json: bool) -> None:
+    """What a dry run prints: the plan as it would be carried out, or files, space and time."""
+    if as_json:
+        typer.echo(json.dumps({**plan, "run": found.run}, indent=2))
+    else:
+        typer.echo("\n".join(plimsoll.forecast(plan, found).lines()))
+
+
+def ask_before_much(
+    plan: dict[str, Any], found: plimsoll.Preflight, *, agreed: bool, times: int = 1, time_agreed: bool = False
 ) -> None:
-    """Lay ceilings and conditions of the command over those of the plan; leaves when a condition says nothing."""
-    run = plan["run"]
-    run["max_iops"] = max_iops or run["max_iops"]
-    run["max_mib_per_s"] = max_mib_per_s or run["max_mib_per_s"]
-    plan["stop_if"] = [*plan["stop_if"], *(stop_if or [])]
-    qualify.read_conditions(plan)
+    """A run that takes long or much space needs a yes, and so does one that is repeated until it takes long.
+
+    Whoever stated the time has agreed to it, and to nothing else.
+    """
+    reasons = plimsoll.forecast(plan, found).reasons_to_ask(times, time_agreed=time_agreed)
+    if agreed or not reasons:
+        return
+    where = ", ".join(dict.fromkeys(target["path"] for target in found.run["targets"]))
+    sentence = f"this run writes to {where}, and {' and '.join(reasons)}"
+    if not sys.stdin.isatty():
+        stop_with(exit_codes.USAGE, f"{sentence}; look at it with --dry-run, and give --yes to agree")
+    if not typer.confirm(f"{sentence}; go on?", err=True):
+        raise typer.Exit(exit_codes.INTERRUPTED)
+
+
+def leave_to_background(run_folder: Path) -> None:
+    """The terminal gets its prompt back; the process that returns from here goes on without it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    process = plimsoll.leave_to_background(run_folder)
+    if process is None:
+        return
+    print(f"running in the background as process {process}; run folder: {run_folder}")
+    print(f"  plimsoll status {run_folder}")
+    print(f"  plimsoll watch {run_folder}")
+    print(f"  kill {process}          stops it cleanly and keeps what was measured")
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def offer_metrics(address: str | None) -> plimsoll.MetricsServer | None:
+    """Take the address that `--metrics` names, before anything is written; leave when it cannot be had."""
+    if address is None:
+        return None
+    with refusing():
+        server = plimsoll.MetricsServer(address)
+    open_to = "" if server.is_private else ", open to everybody who reaches this address"
+    say(f"metrics: http://{server.place}/metrics while the run goes on{open_to}")
+    return server
 
 
 def perform(plan: dict[str, Any], choices: Choices) -> None:
     """Carry out a completed plan as the user chose, and leave with the exit code that says how it ended."""
-    bound_the_harm(plan, choices.max_iops, choices.max_mib_per_s, choices.stop_if)
-    expected = qualify.forecast(plan, choices.destroy, dry_run=choices.dry_run and not choices.as_json)
+    listener = showing(quiet=choices.quiet)
+    with refusing():
+        plan = plimsoll.bounded(
+            plan, max_iops=choices.max_iops, max_mib_per_s=choices.max_mib_per_s, stop_if=choices.stop_if or []
+        )
+    found = checked(plan, choices.destroy, listener, shows_forecast=choices.dry_run and not choices.as_json)
     if choices.dry_run:
-        typer.echo(json.dumps(plan, indent=2) if choices.as_json else "\n".join(forecast.as_lines(plan, expected)))
+        show_forecast(plan, found, as_json=choices.as_json)
         return
-    qualify.ask_before_much(plan, expected, agreed=choices.yes, times=choices.repeat)
+    ask_before_much(plan, found, agreed=choices.yes, times=choices.repeat)
     if choices.metrics is not None and choices.repeat > 1:
-        qualify.stop_with(qualify.EXIT_USAGE, "--metrics tells of one run; leave out --metrics or --repeat")
-    metrics = qualify.listen(choices.metrics)
-    run_folder = qualify.make_folder(plan, choices.out)
-    if choices.detach:
-        background.leave_to_background(run_folder)
-    if choices.repeat > 1:
-        from plimsoll.cli.repeat import perform_repeatedly
+        stop_with(exit_codes.USAGE, "--metrics tells of one run; leave out --metrics or --repeat")
+    metrics = offer_metrics(choices.metrics)
+    with refusing():
+        run_folder = plimsoll.make_run_folder(plan, choices.out)
+        if choices.detach:
+            leave_to_background(run_folder)
+        if choices.repeat > 1:
+            from plimsoll.cli.series import show_series
 
-        perform_repeatedly(plan, run_folder, choices.repeat, expected, quiet=choices.quiet, as_json=choices.as_json)
-    qualify.measure(plan, run_folder, showing, quiet=choices.quiet, expected=expected, metrics=metrics)
-    found = qualify.judge_and_report(run_folder)
-    if choices.as_json:
-        typer.echo(json.dumps({**found, "run_folder": str(run_folder)}, indent=2))
+            series = plimsoll.repeat_into(plan, choices.repeat, run_folder, found=found, listener=listener)
+            show_series(series, as_json=choices.as_json)
+            raise typer.Exit(series.exit_code)
+        plimsoll.measure(plan, run_folder, found=found, listener=listener, metrics=metrics)
+        show_result(plimsoll.judge(run_folder, listener=listener), as_json=choices.as_json)
+
+
+def show_result(found: plimsoll.Result, *, as_json: bool = False) -> NoReturn:
+    """The verdict on the output; leaves with the exit code that says how the run ended."""
+    if as_json:
+        typer.echo(json.dumps({**found.verdict, "run_folder": str(found.folder)}, indent=2))
     else:
-        qualify.print_result(run_folder, found)
-    raise typer.Exit(qualify.exit_code(run_folder, found))
+        print_result(found)
+    raise typer.Exit(found.exit_code)
+
+
+def print_result(found: plimsoll.Result) -> None:
+    """The verdict with one reason for every check, and where the rest is."""
+    print("\n" + "\n".join(found.lines()))
+    print(f"\nrun folder: {found.folder}")
+    if found.report:
+        print(f"report:     {found.report}")

@@ -9,12 +9,13 @@ from typing import Annotated
 
 import typer
 
+from plimsoll import exit_codes
 from plimsoll.archive.archive import MANIFEST, PackError
 from plimsoll.archive.archive import pack as write_archive
 from plimsoll.archive.archive import unpack as read_archive
 from plimsoll.cli.folder_errors import may_be_the_folder, reading
+from plimsoll.cli.terminal import say, stop_with
 from plimsoll.files import folder
-from plimsoll.pipeline import qualify
 
 MARKS = (folder.PLAN, folder.OUTCOME, folder.SUMMARY, folder.REPEATS, "study.json")
 SUFFIX = ".plimsoll.tar.gz"
@@ -39,16 +40,14 @@ def pack(
     home = directory.absolute()
     if not home.is_dir():
         what = "is a file" if home.exists() else "does not exist"
-        qualify.stop_with(qualify.EXIT_USAGE, f"{directory} {what}; name the folder of a run")
+        stop_with(exit_codes.USAGE, f"{directory} {what}; name the folder of a run")
     if not any((home / mark).exists() for mark in MARKS):
-        qualify.stop_with(qualify.EXIT_USAGE, f"{directory} holds no run; expected one of {', '.join(MARKS)} in it")
+        stop_with(exit_codes.USAGE, f"{directory} holds no run; expected one of {', '.join(MARKS)} in it")
     target = (out or home.with_name(("run" if redact else home.name) + SUFFIX)).absolute()
     if target.exists():
-        qualify.stop_with(qualify.EXIT_USAGE, f"{target} exists; name another file with --out, nothing is overwritten")
+        stop_with(exit_codes.USAGE, f"{target} exists; name another file with --out, nothing is overwritten")
     if target.is_relative_to(home):
-        qualify.stop_with(
-            qualify.EXIT_USAGE, f"{target} lies in the folder that is packed; name another place with --out"
-        )
+        stop_with(exit_codes.USAGE, f"{target} lies in the folder that is packed; name another place with --out")
     left_out: list[str] = []
     replaced: dict[str, int] = {}
     try:
@@ -65,9 +64,9 @@ def pack(
         else:
             packed = write_archive(home, home.name, target)
     except PackError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, *error.problems)
+        stop_with(exit_codes.USAGE, *error.problems)
     except OSError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, f"{error.filename or target}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{error.filename or target}: {(error.strerror or str(error)).lower()}")
     found = {
         "schema_version": 1, "archive": str(target), "sha256": packed.sha256, "files": packed.files,
         "redacted": redact, "replaced": replaced, "left_out": sorted(left_out),
@@ -81,7 +80,7 @@ def pack(
         words = ", ".join(f"{count} of kind {kind}" for kind, count in replaced.items())
         typer.echo(f"names replaced: {words or 'none'}; what carries no label cannot be known, so look before you send")
     for name in sorted(left_out):
-        qualify.say(f"left out: {name}")
+        say(f"left out: {name}")
 
 
 def unpack(
@@ -100,7 +99,7 @@ def unpack(
     """
     if not archive.is_file():
         what = "is a folder" if archive.is_dir() else "does not exist"
-        qualify.stop_with(qualify.EXIT_USAGE, f"{archive} {what}; name an archive of `plimsoll pack`")
+        stop_with(exit_codes.USAGE, f"{archive} {what}; name an archive of `plimsoll pack`")
     name = archive.name.removesuffix(".tgz").removesuffix(".gz").removesuffix(".tar").removesuffix(".plimsoll")
     # A name without such an ending would be that of the archive itself.
     into = None if check else to or Path(name if name != archive.name else f"{name}.unpacked")
@@ -108,9 +107,9 @@ def unpack(
         found = read_archive(archive, into)
     except PackError as error:
         changed = any("manifest" in problem and "expected" not in problem for problem in error.problems)
-        qualify.stop_with(qualify.EXIT_FAIL if changed else qualify.EXIT_USAGE, *error.problems)
+        stop_with(exit_codes.FAIL if changed else exit_codes.USAGE, *error.problems)
     except OSError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, f"{error.filename or archive}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{error.filename or archive}: {(error.strerror or str(error)).lower()}")
     if as_json:
         content = {"schema_version": 1, "sha256": found.sha256, "files": found.files, "folder": into and str(into)}
         typer.echo(json.dumps(content, indent=2))
@@ -149,6 +148,6 @@ def _page_again(run_folder: Path) -> bool:
     except Exception as error:
         if not (isinstance(error, (folder.FolderError, CombineError, ModuleNotFoundError)) or may_be_the_folder(error)):
             raise
-        qualify.say(f"warning: {run_folder.name}/{folder.REPORT} could not be made again: {error}")
+        say(f"warning: {run_folder.name}/{folder.REPORT} could not be made again: {error}")
         return False
     return True

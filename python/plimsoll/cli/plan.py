@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from plimsoll import exit_codes
+from plimsoll.cli.terminal import say, stop_with
 from plimsoll.host.block_devices import is_device
-from plimsoll.pipeline import qualify
 
 plan = typer.Typer(
     no_args_is_help=True,
@@ -87,12 +88,12 @@ def init(
 ) -> None:
     """Write a plan file with comments, to be changed and then given to `plimsoll run`."""
     if file.exists():
-        qualify.stop_with(qualify.EXIT_USAGE, f"{file} exists already; name another file, nothing is overwritten")
+        stop_with(exit_codes.USAGE, f"{file} exists already; name another file, nothing is overwritten")
     text = _asked() if ask else _text("/mnt/storage", 2, 65536, "2010", None, 3, 120)
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, f"{file}: {(error.strerror or str(error)).lower()}; name another file")
+        stop_with(exit_codes.USAGE, f"{file}: {(error.strerror or str(error)).lower()}; name another file")
     typer.echo(f"{file} written; look at what it takes with `plimsoll run {file} --dry-run`")
 
 
@@ -153,7 +154,7 @@ def _text(
     try:
         complete_plan(parse_located("the answers", text))
     except InputError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, f"these answers make no plan\n{error}")
+        stop_with(exit_codes.USAGE, f"these answers make no plan\n{error}")
     return text
 
 
@@ -171,11 +172,11 @@ def export(
         with out.open("x", encoding="utf-8") as file:
             file.write(text)
     except InputError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, str(error))
+        stop_with(exit_codes.USAGE, str(error))
     except FileExistsError:
-        qualify.stop_with(qualify.EXIT_USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
+        stop_with(exit_codes.USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
     except OSError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, f"{out}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{out}: {(error.strerror or str(error)).lower()}")
     for remark in remarks:
-        qualify.say(f"note: {remark}")
+        say(f"note: {remark}")
     print(out)

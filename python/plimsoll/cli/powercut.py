@@ -13,15 +13,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from plimsoll.pipeline.qualify import (
-    EXIT_FAIL,
-    EXIT_INCONCLUSIVE,
-    EXIT_INTERRUPTED,
-    EXIT_PASS,
-    EXIT_USAGE,
-    say,
-    stop_with,
-)
+from plimsoll import exit_codes
+from plimsoll.cli.terminal import say, stop_with
 from plimsoll.powercut import workspace
 from plimsoll.powercut.client import Link, Progress, carry_on, leave
 from plimsoll.powercut.witness import DEFAULT_ADDRESS, Listener, WitnessError, WitnessLog
@@ -58,7 +51,7 @@ def powercut(
         *(["--seconds must be a number"] if seconds is not None and not math.isfinite(seconds) else []),
     ]
     if mistakes:
-        stop_with(EXIT_USAGE, *mistakes)
+        stop_with(exit_codes.USAGE, *mistakes)
     wanted = workspace.Wanted(directory, size_mib << 20, page_kib << 10, sessions, io_method, seconds)
     try:
         for warning in workspace.inspect(wanted):
@@ -69,9 +62,9 @@ def powercut(
             link = Link(witness, description)
             _work(link, wanted, description, as_json)
     except (workspace.PlaceError, WitnessError) as error:
-        stop_with(EXIT_USAGE, str(error))
+        stop_with(exit_codes.USAGE, str(error))
     except OSError as error:
-        stop_with(EXIT_USAGE, f"{error.filename or directory}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{error.filename or directory}: {(error.strerror or str(error)).lower()}")
 
 
 def _work(link: Link, wanted: workspace.Wanted, description: dict[str, Any], as_json: bool) -> NoReturn:
@@ -86,7 +79,7 @@ def _work(link: Link, wanted: workspace.Wanted, description: dict[str, Any], as_
     try:
         native = _native.Powercut(json.dumps(work))
     except _native.ConfigError as error:
-        stop_with(EXIT_USAGE, str(error))
+        stop_with(exit_codes.USAGE, str(error))
     try:
         say(
             f"run {workspace.run_name(work)}: about {wanted.size_bytes >> 20} MiB in {place}; cut the power whenever you like, or stop with Ctrl-C"
@@ -94,12 +87,12 @@ def _work(link: Link, wanted: workspace.Wanted, description: dict[str, Any], as_
         carry_on(native, link, _show, lambda text: say(f"warning: {text}"))
     except WitnessError as error:
         _end(native, place, link)
-        stop_with(EXIT_INCONCLUSIVE, f"{error}; the work was stopped")
+        stop_with(exit_codes.INCONCLUSIVE, f"{error}; the work was stopped")
     except KeyboardInterrupt:
         _print(_end(native, place, link), place, as_json)
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+        raise typer.Exit(exit_codes.INTERRUPTED) from None
     _print(_end(native, place, link), place, as_json)
-    raise typer.Exit(EXIT_PASS)
+    raise typer.Exit(exit_codes.PASS)
 
 
 def _end(native: Any, place: Path, link: Link) -> dict[str, Any]:
@@ -107,18 +100,18 @@ def _end(native: Any, place: Path, link: Link) -> dict[str, Any]:
     from plimsoll import _native
 
     if not leave(native):
-        stop_with(EXIT_FAIL, f"the storage does not answer; what was under way is left as it is. {_IF_CUT}")
+        stop_with(exit_codes.FAIL, f"the storage does not answer; what was under way is left as it is. {_IF_CUT}")
     try:
         outcome: dict[str, Any] = json.loads(native.outcome())
     except (_native.DiskError, _native.CorruptionError) as error:
-        stop_with(EXIT_FAIL, f"the storage failed: {error}. {_IF_CUT}")
+        stop_with(exit_codes.FAIL, f"the storage failed: {error}. {_IF_CUT}")
     except _native.PlimsollError as error:
-        stop_with(EXIT_FAIL if "disk" in str(error) else EXIT_INCONCLUSIVE, str(error))
+        stop_with(exit_codes.FAIL if "disk" in str(error) else exit_codes.INCONCLUSIVE, str(error))
     link.end()
     try:
         workspace.close(place)
     except OSError as error:
-        stop_with(EXIT_FAIL, f"the storage failed: {error}. {_IF_CUT}")
+        stop_with(exit_codes.FAIL, f"the storage failed: {error}. {_IF_CUT}")
     return outcome
 
 
@@ -158,7 +151,7 @@ def witness(
         opened = WitnessLog(log)
         listener = Listener(listen, opened, say)
     except WitnessError as error:
-        stop_with(EXIT_USAGE, str(error))
+        stop_with(exit_codes.USAGE, str(error))
     open_to = "" if listener.is_private else ", open to everybody who reaches this address"
     try:
         say(f"witness: listening at {listener.place}{open_to}; writing {log}")
@@ -168,9 +161,9 @@ def witness(
             if once:
                 break
     except KeyboardInterrupt:
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+        raise typer.Exit(exit_codes.INTERRUPTED) from None
     except WitnessError as error:
-        stop_with(EXIT_USAGE, str(error))
+        stop_with(exit_codes.USAGE, str(error))
     finally:
         listener.close()
         opened.close()

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
+import plimsoll
+from plimsoll import exit_codes
 from plimsoll.cli import options
 from plimsoll.cli.live import showing
-from plimsoll.databases import preflight, saved_sets
-from plimsoll.files.folder import FolderError
-from plimsoll.pipeline import forecast, qualify
-from plimsoll.plan.complete import read_plan
+from plimsoll.cli.terminal import reading_plan, refusing, say, stop_with
 
 
 def prepare(
@@ -31,36 +30,37 @@ def prepare(
 ) -> None:
     """Make and close the databases of a plan, so that a later run starts at once, or restores them before each run."""
     if save is not None:
-        try:
-            saved_sets.may_save(save)
-        except (FolderError, OSError) as error:
-            qualify.stop_with(qualify.EXIT_USAGE, str(error))
-    plan = qualify.read_or_refuse(read_plan, plan_file, host)
-    kept = [phase for phase in plan["run"]["phases"] if phase["action"]["kind"] in ("prepare", "stop")]
-    plan["run"]["phases"] = kept
-    plan["name"] += " prepare"
-    plan["run"]["max_mib_per_s"] = max_mib_per_s or plan["run"]["max_mib_per_s"]
-    expected = qualify.forecast(plan, destroy, dry_run=dry_run)
+        with refusing(plimsoll.FolderError):
+            plimsoll.may_save(save)
+    with reading_plan():
+        plan = plimsoll.preparing(plimsoll.read_plan(plan_file, host))
+    plan = plimsoll.bounded(plan, max_mib_per_s=max_mib_per_s)
+    listener = showing(quiet=quiet)
+    found = options.checked(plan, destroy, listener, shows_forecast=dry_run)
     if dry_run:
-        typer.echo("\n".join(forecast.as_lines(plan, expected)))
+        options.show_forecast(plan, found, as_json=False)
         return
-    qualify.ask_before_much(plan, expected, agreed=yes)
-    run_folder = qualify.make_folder(plan, out)
-    outcome = qualify.measure(plan, run_folder, showing, quiet=quiet, expected=expected)
+    options.ask_before_much(plan, found, agreed=yes)
+    with refusing():
+        run_folder = plimsoll.make_run_folder(plan, out)
+        outcome = plimsoll.measure(plan, run_folder, found=found, listener=listener)
     if outcome["error"]:
-        code = qualify.EXIT_FAIL
+        code = exit_codes.FAIL
         if outcome["ending"] == "interrupted":
-            code = qualify.EXIT_INTERRUPTED
+            code = exit_codes.INTERRUPTED
         elif outcome["error"]["family"] == "config":
-            code = qualify.EXIT_USAGE
-        qualify.stop_with(code, outcome["error"]["text"])
+            code = exit_codes.USAGE
+        stop_with(code, outcome["error"]["text"])
     if save is not None:
-        try:
-            preflight.save_set(plan["run"], save, qualify.say)
-        except FolderError as error:
-            qualify.stop_with(qualify.EXIT_USAGE, str(error))
-        except OSError as error:
-            words = (error.strerror or str(error)).lower()
-            qualify.stop_with(qualify.EXIT_USAGE, f"{save}: {words}; the databases are prepared, nothing is saved")
-        typer.echo(f"saved in {save}; restore it with `restore_from` in a plan")
+        _save(found, save)
     typer.echo(f"prepared; record in {run_folder}")
+
+
+def _save(found: plimsoll.Preflight, directory: Path) -> None:
+    try:
+        with refusing(plimsoll.FolderError):
+            plimsoll.save_set(found.run, directory, say)
+    except OSError as error:
+        words = (error.strerror or str(error)).lower()
+        stop_with(exit_codes.USAGE, f"{directory}: {words}; the databases are prepared, nothing is saved")
+    typer.echo(f"saved in {directory}; restore it with `restore_from` in a plan")

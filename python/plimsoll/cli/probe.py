@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from plimsoll import exit_codes
+from plimsoll.cli.terminal import stop_with
 from plimsoll.host.probe import StorageError, describe
 from plimsoll.host.storage_class import storage_class
-from plimsoll.pipeline import qualify
 
 
 def probe(
@@ -21,7 +22,7 @@ def probe(
     try:
         storage = describe(path)
     except StorageError as error:
-        qualify.stop_with(qualify.EXIT_USAGE, str(error))
+        stop_with(exit_codes.USAGE, str(error))
     facts = {**storage.facts, "storage_class": storage_class(storage.facts)}
     if as_json:
         typer.echo(json.dumps(facts, indent=2))

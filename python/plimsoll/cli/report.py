@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+import plimsoll
+from plimsoll import exit_codes
+from plimsoll.cli import options
 from plimsoll.cli.folder_errors import reading
-from plimsoll.files import folder
-from plimsoll.pipeline import qualify
+from plimsoll.cli.live import showing
 
 
 def report(run_folder: Annotated[Path, typer.Argument(help="The folder of a run.")]) -> None:
     """Judge a run again and write its report again, from the files in its folder."""
+    listener = showing(quiet=True)
+    kind = plimsoll.kind_of_folder(run_folder)
     with reading(run_folder):
-        if (run_folder / folder.REPEATS).exists():
-            from plimsoll.cli.repeat import report_again
+        if kind == "series":
+            from plimsoll.cli.series import show_series
 
-            report_again(run_folder.absolute())
-        if (run_folder / folder.HOSTS).exists():
-            from plimsoll.cli import combine
+            series = plimsoll.judge_series(run_folder.absolute(), listener=listener)
+            show_series(series, as_json=False)
+            raise typer.Exit(series.exit_code)
+        if kind == "hosts":
+            from plimsoll.cli.combine import show
 
-            combine.report_again(run_folder.absolute())
-        found = qualify.judge_and_report(run_folder)
-        qualify.print_result(run_folder.absolute(), found)
-        raise typer.Exit(qualify.exit_code(run_folder, found))
+            hosts = plimsoll.judge_hosts(run_folder.absolute(), listener=listener)
+            show(hosts, as_json=False)
+            raise typer.Exit(exit_codes.BY_RESULT[hosts.result])
+        found = plimsoll.judge(run_folder, listener=listener)
+        options.show_result(replace(found, folder=run_folder.absolute()))

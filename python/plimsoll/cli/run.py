@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+import plimsoll
+from plimsoll import exit_codes
 from plimsoll.cli import options
-from plimsoll.pipeline import qualify
-from plimsoll.plan.complete import read_plan
-from plimsoll.plan.start_time import MomentError, parse_moment, wait_until
+from plimsoll.cli.terminal import reading_plan, stop_with
 
 
 def run(
@@ -41,14 +41,15 @@ def run(
 
     Example: plimsoll run nightly.toml --out results/tonight
     """
-    plan = qualify.read_or_refuse(read_plan, plan_file, host)
+    with reading_plan():
+        plan = plimsoll.read_plan(plan_file, host)
     if start_at is not None:
         if repeat > 1:
-            qualify.stop_with(qualify.EXIT_USAGE, "--start-at is one moment; leave out --start-at or --repeat")
+            stop_with(exit_codes.USAGE, "--start-at is one moment; leave out --start-at or --repeat")
         try:
-            wait_until(plan, parse_moment(start_at, datetime.now(UTC)))
-        except MomentError as error:
-            qualify.stop_with(qualify.EXIT_USAGE, f"--start-at: {error}")
+            plan = plimsoll.wait_until(plan, plimsoll.parse_moment(start_at, datetime.now(UTC)))
+        except plimsoll.MomentError as error:
+            stop_with(exit_codes.USAGE, f"--start-at: {error}")
     options.perform(
         plan,
         options.Choices(

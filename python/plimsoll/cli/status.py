@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
+import plimsoll
+from plimsoll import exit_codes
+from plimsoll.cli import options
 from plimsoll.cli.folder_errors import reading
-from plimsoll.files import folder
-from plimsoll.live.plain_display import event_line, plain_line
-from plimsoll.pipeline import background, qualify
+from plimsoll.cli.terminal import say, stop_with
 
 LOOK_EVERY_S = 1.0
 FIGURES_EVERY_S = 5.0
@@ -31,7 +33,7 @@ def status(
     with reading(run_folder):
         found = _state(run_folder)
         typer.echo(json.dumps({"schema_version": 1, **found}, indent=2) if as_json else _in_words(run_folder, found))
-    raise typer.Exit(qualify.EXIT_INCONCLUSIVE if found["state"] == background.KILLED else qualify.EXIT_PASS)
+    raise typer.Exit(exit_codes.INCONCLUSIVE if found["state"] == "killed" else exit_codes.PASS)
 
 
 def watch(run_folder: RunFolder) -> None:
@@ -40,7 +42,7 @@ def watch(run_folder: RunFolder) -> None:
     Ctrl-C ends the watching, not the run.
     """
     with reading(run_folder):
-        folder.require_single(run_folder, "watch")
+        plimsoll.require_single(run_folder, "watch")
         _watch(run_folder)
 
 
@@ -48,18 +50,16 @@ def _watch(run_folder: Path) -> NoReturn:
     seen, said = 0, 0.0
     while True:
         found = _state(run_folder)
-        events = folder.read_events(run_folder)
+        events = plimsoll.read_events(run_folder)
         for event in events[seen:]:
-            qualify.say(event_line(event))
+            say(plimsoll.event_line(event))
         seen = len(events)
-        if found["state"] == background.ENDED:
-            verdict = folder.read_json(run_folder / folder.VERDICT)
-            qualify.print_result(run_folder.absolute(), verdict)
-            raise typer.Exit(qualify.exit_code(run_folder, verdict))
-        if found["state"] == background.KILLED:
-            qualify.stop_with(qualify.EXIT_INCONCLUSIVE, _in_words(run_folder, found))
-        if found["state"] == background.RUNNING and time.monotonic() - said >= FIGURES_EVERY_S:
-            qualify.say(plain_line(found))
+        if found["state"] == "ended":
+            options.show_result(replace(plimsoll.read_result(run_folder), folder=run_folder.absolute()))
+        if found["state"] == "killed":
+            stop_with(exit_codes.INCONCLUSIVE, _in_words(run_folder, found))
+        if found["state"] == "running" and time.monotonic() - said >= FIGURES_EVERY_S:
+            say(plimsoll.figures_line(found))
             said = time.monotonic()
         sys.stderr.flush()
         time.sleep(LOOK_EVERY_S)
@@ -67,23 +67,22 @@ def _watch(run_folder: Path) -> NoReturn:
 
 def _state(run_folder: Path) -> dict[str, Any]:
     try:
-        return background.state_of(run_folder)
-    except (folder.FolderError, OSError) as error:
-        qualify.stop_with(qualify.EXIT_USAGE, str(error))
+        return plimsoll.state_of(run_folder)
+    except (plimsoll.FolderError, OSError) as error:
+        stop_with(exit_codes.USAGE, str(error))
 
 
 def _in_words(run_folder: Path, found: dict[str, Any]) -> str:
     match found["state"]:
-        case background.ENDED:
+        case "ended":
             return f"ended: {found['headline']}; see `plimsoll report {run_folder}`"
-        case background.RUNNING:
-            return f"running as process {found['process_id']}\n{plain_line(found)}"
-        case background.STARTING:
+        case "running":
+            return f"running as process {found['process_id']}\n{plimsoll.figures_line(found)}"
+        case "starting":
             return "starting"
-    log = run_folder / folder.TERMINAL
-    why = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:] if log.exists() else []
+    why = plimsoll.last_words(run_folder)
     return "ended without a result" + (
-        f": {why[0]}"
+        f": {why}"
         if why
         else f"; go on with `plimsoll resume {run_folder}`, or its databases are recovered by the next run"
     )

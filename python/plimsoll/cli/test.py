@@ -9,12 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll import settings
+import plimsoll
+from plimsoll import exit_codes, settings
 from plimsoll.cli import options
 from plimsoll.cli.named_tests import Layout, named_test, phase
-from plimsoll.inputs.mistakes import InputError
-from plimsoll.pipeline import qualify
-from plimsoll.plan.complete import plan_of_options
+from plimsoll.cli.terminal import reading_plan, stop_with
 
 test = typer.Typer(
     no_args_is_help=True,
@@ -52,33 +51,17 @@ def performance_options(
 def storage_options(path: Path | None, modelled: str | None, change: list[str]) -> dict[str, Any]:
     """The target of a plan: a directory, or a modelled array with what is changed of it. Leaves when it is neither."""
     if (path is None) == (modelled is None):
-        qualify.stop_with(qualify.EXIT_USAGE, "name either a directory on the storage, or an array with --modelled")
+        stop_with(exit_codes.USAGE, "name either a directory on the storage, or an array with --modelled")
     if modelled is None:
         if change:
-            qualify.stop_with(qualify.EXIT_USAGE, "--change is for arrays named with --modelled")
+            stop_with(exit_codes.USAGE, "--change is for arrays named with --modelled")
         return {"path": str(path)}
     try:
         changes = tomllib.loads("\n".join(change))
     except tomllib.TOMLDecodeError as error:
         hint = "write it as in a file of arrays, such as --change \"level='RAID 10'\" --change 'sets=[8]'"
-        qualify.stop_with(qualify.EXIT_USAGE, f"--change cannot be read: {error}\n    hint: {hint}")
+        stop_with(exit_codes.USAGE, f"--change cannot be read: {error}\n    hint: {hint}")
     return {"modelled": modelled} | ({"changes": changes} if changes else {})
-
-
-def filled_mib(target: dict[str, Any], databases: int) -> int:
-    """The size of databases that fill the modelled array as far as a design does; anything if there is no such array."""
-    from plimsoll.arrays.plan_storage import filling_mib
-    from plimsoll.arrays.presets import CHANGES, described_array
-    from plimsoll.inputs.schema import Collector
-    from plimsoll.inputs.toml_lines import LocatedFile
-
-    collector = Collector(LocatedFile("options", {}, {}))
-    changes = collector.table(target.get("changes", {}), CHANGES, ())
-    try:
-        array, impossible = described_array(target["modelled"], changes)
-    except InputError:
-        return 1024  # the plan's reader says what is wrong
-    return 1024 if impossible or collector.mistakes else filling_mib(array, databases)
 
 
 @test.command("performance", context_settings={"help_option_names": ["-h", "--help"]})
@@ -137,7 +120,7 @@ def performance(
     """
     target = storage_options(path, modelled, change or [])
     if size_mib is None:
-        size_mib = filled_mib(target, databases) if modelled else 1024
+        size_mib = plimsoll.filling_size_mib(target, databases) if modelled else 1024
     wanted = performance_options(path or Path(), "performance", databases, size_mib, minutes, backend, edition)
     wanted["target"] = [{"name": "target", **target}]
     if modelled:
@@ -158,7 +141,8 @@ def performance(
     if sluggish is not None:
         workload["sluggish"] = sluggish
     wanted["workload"] = [workload]
-    plan = qualify.read_or_refuse(plan_of_options, wanted)
+    with reading_plan():
+        plan = plimsoll.build_plan(wanted)
     options.perform(
         plan,
         options.Choices(

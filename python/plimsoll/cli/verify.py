@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
+from plimsoll import exit_codes
+from plimsoll.cli.terminal import stop_with
 from plimsoll.files import folder
 from plimsoll.files.folder import printable
 from plimsoll.files.sanitize import parse_json
-from plimsoll.pipeline import qualify
 
 FINDINGS_SHOWN_MAX = 20
 #: Databases, logs, checkpoints, flush maps.
@@ -39,13 +40,13 @@ def verify(
     for line in unseen:
         typer.echo(f"not looked at: {line}", err=True)
     if not files and unseen:
-        raise typer.Exit(qualify.EXIT_USAGE)
+        raise typer.Exit(exit_codes.USAGE)
     if not files:
-        qualify.stop_with(qualify.EXIT_USAGE, "there are no files of the format there; name a file to check it anyway")
+        stop_with(exit_codes.USAGE, "there are no files of the format there; name a file to check it anyway")
     try:
         report = parse_json(_native.verify([str(path) for path in files], "deep" if deep else "pages"))
     except KeyboardInterrupt:
-        qualify.stop_with(qualify.EXIT_INTERRUPTED, "stopped before the end")
+        stop_with(exit_codes.INTERRUPTED, "stopped before the end")
     if as_json:
         typer.echo(json.dumps(report, indent=2))
     else:
@@ -54,8 +55,8 @@ def verify(
     verdicts = {file["verdict"] for file in report["files"]}
     unseen += [file["path"] for file in report["files"] if file["deep_error"] and file["verdict"] == "sound"]
     if "unusable" in verdicts or unseen:
-        raise typer.Exit(qualify.EXIT_USAGE)
-    raise typer.Exit(qualify.EXIT_PASS if verdicts == {"sound"} else qualify.EXIT_FAIL)
+        raise typer.Exit(exit_codes.USAGE)
+    raise typer.Exit(exit_codes.PASS if verdicts == {"sound"} else exit_codes.FAIL)
 
 
 def _files_in(directory: Path, unseen: list[str]) -> list[Path]:

@@ -6,6 +6,7 @@ the run to choose.
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def _instance_of(marker: Marker) -> dict[str, Any]:
     return instance
 
 
-def target_options(path: Path) -> dict[str, Any]:
+def existing_target(path: Path) -> dict[str, Any]:
     """The target of a plan with the instances below a directory."""
     directory, first = instances_there(path)[0]
     target = {"name": "target", "path": str(directory.parent)}
@@ -67,7 +68,7 @@ def target_options(path: Path) -> dict[str, Any]:
     return target if logs == directory else {**target, "log_path": str(logs.parent)}
 
 
-def instance_options(path: Path) -> list[dict[str, Any]]:
+def existing_instances(path: Path) -> list[dict[str, Any]]:
     """The instances of a plan as they are there."""
     found = []
     for _, marker in instances_there(path):
@@ -87,11 +88,17 @@ def instance_options(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def adopt(plan: dict[str, Any], path: Path) -> None:
-    """Make the instances of a completed plan exactly those that are there, seeds and files included."""
+def adopt_databases(plan: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A completed plan whose instances are exactly those that are there, seeds and files included.
+
+    Raises:
+        FolderError: there are none.
+    """
+    plan = copy.deepcopy(plan)
     there = {marker["name"]: (directory, marker) for directory, marker in instances_there(path)}
     for instance in plan["run"]["instances"]:
         directory, marker = there[instance["name"]]
         instance["directory"], instance["log_directory"] = str(directory), marker["log_directory"]
         for database, known in zip(instance["databases"], marker["databases"], strict=True):
             database.update({key: value for key, value in known.items() if key in database})
+    return plan

@@ -8,10 +8,12 @@ by the demo, which made them). What a whole block device must fulfil besides is 
 
 from __future__ import annotations
 
+import copy
 import fcntl
 import os
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -47,16 +49,17 @@ class PreflightError(RefusedError):
         forecast: what the run would take, where nothing but space is missing.
     """
 
-    def __init__(self, problems: list[str], forecast: Forecast | None = None) -> None:
+    def __init__(self, problems: list[str], forecast: Preflight | None = None) -> None:
         super().__init__(problems)
         self.forecast = forecast
 
 
 @dataclass
-class Forecast:
-    """What a run will write before anything is written.
+class Preflight:
+    """What a run will find and write, known before anything is written.
 
     Attributes:
+        run: the run spec: the plan's `run` with what is there already, lasting names of devices, and consent to overwrite them.
         bytes_to_prepare: databases that do not exist yet.
         bytes_needed: the same with room for growth and logs, by mount point.
         bytes_free: what may still be written there, by mount point.
@@ -69,6 +72,7 @@ class Forecast:
         warnings: what a reader of the result must know.
     """
 
+    run: dict[str, Any] = field(default_factory=dict)
     bytes_to_prepare: int = 0
     bytes_needed: dict[str, int] = field(default_factory=dict)
     bytes_free: dict[str, int] = field(default_factory=dict)
@@ -81,19 +85,23 @@ class Forecast:
     warnings: list[str] = field(default_factory=list)
 
 
-def inspect(run: dict[str, Any], source: dict[str, Any] | None = None) -> Forecast:
-    """Check the places of a run and note in it which databases exist already. Writes nothing to disk.
+def inspect(
+    run: dict[str, Any], source: dict[str, Any] | None = None, destroy_serials: Sequence[str] = ()
+) -> Preflight:
+    """Check the places of a run and find out which databases exist already. Writes nothing to disk, and nothing into the plan.
 
     Args:
-        run: the `run` part of a plan. `existing_records` and `unfinished` are filled in where a database can be reused; block
-            devices get their lasting names.
+        run: the `run` part of a plan. The answer has a copy of it, with `existing_records` and `unfinished` filled in where a
+            database can be reused, and block devices called by their lasting names.
         source: where databases come from, as a plan has it: `kind` and `from`; those that are there or new ones if left out.
+        destroy_serials: the block devices that may be overwritten.
 
     Raises:
         PreflightError: with everything that stands in the way.
     """
     problems: list[str] = []
-    forecast = Forecast()
+    run = copy.deepcopy(run) | {"destroy_serials": list(destroy_serials)}
+    forecast = Preflight(run)
     if run.get("modelled"):
         return forecast  # nothing of it is real
     problems += open_file_limit.too_few(run)
@@ -128,7 +136,7 @@ def inspect(run: dict[str, Any], source: dict[str, Any] | None = None) -> Foreca
     return forecast
 
 
-def _look_at(instance: dict[str, Any], forecast: Forecast, source: dict[str, Any]) -> None:
+def _look_at(instance: dict[str, Any], forecast: Preflight, source: dict[str, Any]) -> None:
     """Find out what of an instance exists, and count what has to be made.
 
     Raises:
@@ -173,7 +181,7 @@ def _look_at(instance: dict[str, Any], forecast: Forecast, source: dict[str, Any
         _need(forecast, Path(instance["log_directory"]), LOG_RESERVE_BYTES)
 
 
-def _make_room(instance: dict[str, Any], forecast: Forecast) -> None:
+def _make_room(instance: dict[str, Any], forecast: Preflight) -> None:
     """Note what of ours has to go before new or restored databases come. Nothing of anybody else ever goes.
 
     Raises:
@@ -197,7 +205,7 @@ def _make_room(instance: dict[str, Any], forecast: Forecast) -> None:
         )
 
 
-def _look_at_saved(instance: dict[str, Any], forecast: Forecast, directory: Path) -> None:
+def _look_at_saved(instance: dict[str, Any], forecast: Preflight, directory: Path) -> None:
     """Compare an instance with that of a saved set.
 
     Raises:
@@ -228,7 +236,7 @@ def _look_at_saved(instance: dict[str, Any], forecast: Forecast, directory: Path
     _need(forecast, Path(instance["directory"]), int(size * (1 + GROWTH_SHARE)))
 
 
-def begin_with(run: dict[str, Any], source: dict[str, Any] | None, expected: Forecast, say: saved_sets.Say) -> None:
+def begin_with(run: dict[str, Any], source: dict[str, Any] | None, expected: Preflight, say: saved_sets.Say) -> None:
     """Delete and restore what `inspect` has foreseen.
 
     Raises:
@@ -265,21 +273,21 @@ def save_set(run: dict[str, Any], directory: Path, say: saved_sets.Say) -> None:
     saved_sets.save(run["instances"], closed, directory, say)
 
 
-def _count_logs(run: dict[str, Any], forecast: Forecast) -> None:
+def _count_logs(run: dict[str, Any], forecast: Preflight) -> None:
     """Logs that must all be kept need room; those that the load writes before they are counted come on top."""
     logs = sum(phase["action"].get("logs_count", 0) for phase in run["phases"])
     for instance in run["instances"] if logs else []:
         _need(forecast, Path(instance["log_directory"]), int(logs * LOG_BYTES * (1 + GROWTH_SHARE)))
 
 
-def _need(forecast: Forecast, directory: Path, size: int) -> None:
+def _need(forecast: Preflight, directory: Path, size: int) -> None:
     storage = describe(directory)
     mount = storage.mount_point
     forecast.bytes_needed[mount] = forecast.bytes_needed.get(mount, 0) + size
     forecast.bytes_free[mount] = storage.free_bytes
 
 
-def _too_little_space(run: dict[str, Any], forecast: Forecast) -> list[str]:
+def _too_little_space(run: dict[str, Any], forecast: Preflight) -> list[str]:
     for path in [target["path"] for target in run["targets"]] + [item["log_directory"] for item in run["instances"]]:
         try:
             forecast.warnings += describe(Path(path)).warnings
@@ -361,6 +369,17 @@ def remove(directory: Path, destroy_serials: list[str] | None = None) -> int:
         block_devices.erase(device, destroy_serials or [])
     # The marker of the databases last: whoever is stopped in the middle can begin again.
     return sum(_delete(place, named) for place in dict.fromkeys((logs or directory, directory)))
+
+
+def delete_prepared(found: Preflight) -> None:
+    """Delete the databases that a run has made; those that were there before stay.
+
+    Raises:
+        FolderError: somebody works with them.
+    """
+    for instance in found.run["instances"]:
+        if instance["name"] not in found.reused:
+            remove(Path(instance["directory"]))
 
 
 def _delete(place: Path, named: set[str]) -> int:

@@ -163,13 +163,6 @@ class SearchResult(Document):
     steps: Sequence[SearchStep]
 
 
-class Points(Document):
-    """`points.json`: every rate that searches tried."""
-
-    schema_version: Literal[1]
-    searches: Sequence[SearchResult]
-
-
 class Steadiness(Document):
     """How far rounds lie apart, and how much the line through them slopes."""
 
@@ -252,7 +245,7 @@ class MemberReport(Document):
     destaged_row_count: int
     full_stripe_count: int
     dirty_bytes: int
-    dirty: StationUse | None = None
+    dirty: StationUse
 
 
 class DriveReport(Document):
@@ -262,7 +255,7 @@ class DriveReport(Document):
     operations: Sequence[tuple[str, int]]
     utilisation: float
     response_ms: float
-    present_mean: float | None = None
+    present_mean: float
 
 
 class LinkReport(Document):

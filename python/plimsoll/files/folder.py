@@ -239,6 +239,11 @@ def lives(process_id: Any) -> bool:
     return b"plimsoll" in command
 
 
+def kind_of_folder(home: Path) -> str:
+    """What lies in a folder: `run`, `series` of a repeated run, or `hosts`, the runs of several."""
+    return "series" if (home / REPEATS).exists() else "hosts" if (home / HOSTS).exists() else "run"
+
+
 def require_single(folder: Path, verb: str) -> None:
     """Refuse a folder that holds several runs, for what can only be done with one.
 

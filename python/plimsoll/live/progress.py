@@ -13,7 +13,7 @@ from plimsoll import settings
 from plimsoll.databases import preflight
 
 SCHEMA_VERSION = 1
-SHOWN = ("database_read", "database_write", "log_write")
+SHOWN_METRICS = ("database_read", "database_write", "log_write")
 #: A load that aims at database I/O is told its rate by what its transactions make, once the caches are warm.
 CALIBRATING = "measuring the I/O of a transaction"
 WINDOW_NS = 5_000_000_000
@@ -69,7 +69,7 @@ class Figures:
         """Take a batch of samples."""
         self.now_ns = max(self.now_ns, int(table["end_ns"][-1]))
         self.errors += int(table["errors"].sum())
-        for name in SHOWN:
+        for name in SHOWN_METRICS:
             chosen = table["metric"] == self._code[name]
             for end_ns in sorted(set(table["end_ns"][chosen].tolist())):
                 if end_ns <= self.phase_start_ns:
@@ -157,7 +157,7 @@ class Figures:
 
     def snapshot(self) -> dict[str, Any]:
         """Everything as plain data."""
-        rates = {name: self.rate(name) for name in SHOWN}
+        rates = {name: self.rate(name) for name in SHOWN_METRICS}
         worked = self.worked()
         return {
             "schema_version": SCHEMA_VERSION,
@@ -184,7 +184,7 @@ def _mean_limits(limit_set: str) -> dict[str, float]:
     return {
         check["metric"]: check["limit"][limit_set]
         for check in settings.limits()["check"]
-        if check.get("statistic") == "mean" and check.get("metric") in SHOWN
+        if check.get("statistic") == "mean" and check.get("metric") in SHOWN_METRICS
     }
 
 
@@ -192,10 +192,10 @@ def _rounded(value: float | None, digits: int = 1) -> float | None:
     return None if value is None else round(value, digits)
 
 
-def in_words(seconds: float) -> str:
+def duration_in_words(seconds: float) -> str:
     """A duration for people.
 
-    >>> in_words(95), in_words(7260)
+    >>> duration_in_words(95), duration_in_words(7260)
     ('1 min 35 s', '2 h 1 min')
     """
     whole = round(seconds)

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from plimsoll.documents.verdict import Verdict
 from plimsoll.files import folder
 from plimsoll.multihost.overlap import Overlap, overlap_of
 from plimsoll.multihost.reading import CombineError, HostRun, read_hosts
@@ -31,7 +30,7 @@ def combine(
     *,
     overlap_percent: float = OVERLAP_PERCENT,
     different_plans: bool = False,
-) -> tuple[Path, Verdict]:
+) -> tuple[Path, dict[str, Any]]:
     """Make one folder of the runs of several hosts.
 
     Args:
@@ -61,7 +60,9 @@ def combine(
         raise
 
 
-def _fill(home: Path, name: str, hosts: Sequence[HostRun], *, overlap_percent: float, different_plans: bool) -> Verdict:
+def _fill(
+    home: Path, name: str, hosts: Sequence[HostRun], *, overlap_percent: float, different_plans: bool
+) -> dict[str, Any]:
     """Copy the runs into the new folder, list them, and judge them; answers the verdict."""
     listed = []
     for number, host in enumerate(hosts, 1):
@@ -93,7 +94,8 @@ def measured_together(hosts: Sequence[HostRun], overlap_percent: float) -> Overl
     else:
         how, way = "at no time", "start them together: `plimsoll run --start-at`"
     lines = "; ".join(
-        f"{row.name} from {row.summary.window.start_utc} to {row.summary.window.end_utc}" for row in hosts
+        f"{row.name} from {row.run.summary['window']['start_utc']} to {row.run.summary['window']['end_utc']}"
+        for row in hosts
     )
     raise CombineError(
         [
@@ -102,7 +104,7 @@ def measured_together(hosts: Sequence[HostRun], overlap_percent: float) -> Overl
     )
 
 
-def judge_again(home: Path) -> Verdict:
+def judge_again(home: Path) -> dict[str, Any]:
     """Summary and verdict from the copies of the runs; answers the verdict.
 
     Raises:
@@ -112,9 +114,9 @@ def judge_again(home: Path) -> Verdict:
     content = folder.read_json(home / folder.HOSTS)
     summary = summarize(content["name"], hosts, overlap)
     found = judge(hosts, summary, overlap)
-    folder.write_json(home / folder.PLAN, plan_of(content["name"], hosts, found.required_iops))
-    folder.write_json(home / folder.SUMMARY, summary.plain())
-    folder.write_json(home / folder.VERDICT, found.plain())
+    folder.write_json(home / folder.PLAN, plan_of(content["name"], hosts, found["required_iops"]))
+    folder.write_json(home / folder.SUMMARY, summary)
+    folder.write_json(home / folder.VERDICT, found)
     return found
 
 

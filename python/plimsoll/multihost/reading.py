@@ -13,13 +13,11 @@ from typing import Any
 
 from plimsoll.compare.differences import is_imported, is_modelled
 from plimsoll.compare.sides import ComparisonError, RunRead, read_run
-from plimsoll.documents.summary import Summary
-from plimsoll.documents.verdict import Verdict
 from plimsoll.errors import RefusedError
 from plimsoll.files import folder
 from plimsoll.multihost.overlap import Span, window_of
 from plimsoll.pages.tables import size_shown
-from plimsoll.plan.load import described_plain
+from plimsoll.plan.load import described
 
 #: What a plan calls its only host when it says nothing.
 UNNAMED = "local"
@@ -51,29 +49,16 @@ class HostRun:
         return self.run.path
 
     @property
-    def summary(self) -> Summary:
-        """The figures of the run; imported ones are refused before."""
-        found = self.run.summary
-        assert isinstance(found, Summary), "imported runs are refused"
-        return found
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict of the run; runs without one are refused before."""
-        assert self.run.verdict is not None, "runs without a verdict are refused"
-        return self.run.verdict
-
-    @property
     def machine(self) -> str | None:
         """What the machine calls itself."""
         found = self.run.environment.get("machine", {}).get("host_name")
         return str(found) if found else None
 
 
-def parse_argument(text: str) -> tuple[str | None, Path]:
+def parse_host_argument(text: str) -> tuple[str | None, Path]:
     """A folder, or a host's name with its folder; a folder whose own name has an equals sign is a folder.
 
-    >>> parse_argument("runs/a"), parse_argument("alpha=runs/a")
+    >>> parse_host_argument("runs/a"), parse_host_argument("alpha=runs/a")
     ((None, PosixPath('runs/a')), ('alpha', PosixPath('runs/a')))
     """
     name, equals, rest = text.partition("=")
@@ -252,7 +237,7 @@ def _same_content(hosts: Sequence[HostRun]) -> list[str]:
 
 
 def _different_loads(hosts: Sequence[HostRun]) -> list[str]:
-    loads = ["; ".join(described_plain(item["load"]) for item in host.run.plan["run"]["workloads"]) for host in hosts]
+    loads = ["; ".join(described(item["load"]) for item in host.run.plan["run"]["workloads"]) for host in hosts]
     versions = [str(host.run.environment.get("plimsoll")) for host in hosts]
     found = []
     for words, values in (("loads", loads), ("versions of Plimsoll", versions)):

@@ -8,7 +8,6 @@ the next run.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,23 +19,20 @@ RUNNING, ENDED, KILLED, STARTING = "running", "ended", "killed", "starting"
 STARTING_S = 30.0
 
 
-def leave_to_background(run_folder: Path) -> None:
-    """Fork: the caller's terminal gets its prompt back, the child returns from here and carries on."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+def leave_to_background(run_folder: Path) -> int | None:
+    """Fork: the parent has the number of the process that carries on, and should end; the child has None, and no terminal.
+
+    What the child writes to its standard streams goes into `terminal.log` of the run folder. Write out what is buffered before.
+    """
     child = os.fork()
     if child:
-        print(f"running in the background as process {child}; run folder: {run_folder}")
-        print(f"  plimsoll status {run_folder}")
-        print(f"  plimsoll watch {run_folder}")
-        print(f"  kill {child}          stops it cleanly and keeps what was measured")
-        sys.stdout.flush()
-        os._exit(0)
+        return child
     os.setsid()
     log = os.open(run_folder / folder.TERMINAL, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for descriptor, target in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(descriptor, target)
+    return None
 
 
 def state_of(run_folder: Path) -> dict[str, Any]:
@@ -58,6 +54,13 @@ def state_of(run_folder: Path) -> dict[str, Any]:
         return {"state": RUNNING if folder.lives(shown["process_id"]) else KILLED, **shown}
     age_s = time.time() - max(path.stat().st_mtime for path in run_folder.iterdir())
     return {"state": STARTING if age_s < STARTING_S else KILLED}
+
+
+def last_words(run_folder: Path) -> str | None:
+    """The last line that a run in the background would have shown; None where it was in no background, or said nothing."""
+    log = run_folder / folder.TERMINAL
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
+    return lines[-1] if lines else None
 
 
 def _state_of_series(parent: Path) -> dict[str, Any]:

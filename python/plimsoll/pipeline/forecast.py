@@ -7,16 +7,19 @@ space, needs a yes.
 
 from __future__ import annotations
 
-import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import typer
-
 from plimsoll import settings
+from plimsoll.arrays import text as words
 from plimsoll.databases import preflight
-from plimsoll.live.progress import in_words
+from plimsoll.host.probe import describe
+from plimsoll.live.listener import Listener
+from plimsoll.live.progress import duration_in_words
+from plimsoll.plan.fill_level import far_below_design
 
 LARGE_S = 600
 LARGE_SHARE = 0.1
@@ -29,7 +32,7 @@ TB = 1000**4
 
 
 @dataclass(frozen=True)
-class PhaseOutlook:
+class PhaseForecast:
     """One phase before it begins.
 
     Attributes:
@@ -45,7 +48,7 @@ class PhaseOutlook:
     bytes_written: int | None
 
 
-def phases(plan: dict[str, Any], expected: preflight.Forecast) -> list[PhaseOutlook]:
+def phases(plan: dict[str, Any], expected: preflight.Preflight) -> list[PhaseForecast]:
     """Every phase with its time and what it writes."""
     run = plan["run"]
     stored = sum(item["size_bytes"] for instance in run["instances"] for item in instance["databases"])
@@ -84,7 +87,7 @@ def phases(plan: dict[str, Any], expected: preflight.Forecast) -> list[PhaseOutl
                 seconds, how, written = max(0.0, action["until_utc_s"] - time.time()), "at most", None
             case _:
                 seconds, how, written = action.get("duration_s", 0.0), "exactly", None
-        found.append(PhaseOutlook(phase["name"], float(seconds), how, written))
+        found.append(PhaseForecast(phase["name"], float(seconds), how, written))
     return found
 
 
@@ -93,7 +96,7 @@ def calibrate_s(run: dict[str, Any]) -> float:
     return max((item["load"].get("calibrate_s", 0.0) for item in run["workloads"]), default=0.0)
 
 
-def total_s(plan: dict[str, Any], expected: preflight.Forecast) -> float:
+def total_s(plan: dict[str, Any], expected: preflight.Preflight) -> float:
     """What the run is likely to take; waiting for a warm cache is left out, because it usually takes seconds."""
     found = phases(plan, expected)
     warm = any(phase["action"]["kind"] == "warm_up" for phase in plan["run"]["phases"])
@@ -101,7 +104,7 @@ def total_s(plan: dict[str, Any], expected: preflight.Forecast) -> float:
     return calibrating + sum(phase.seconds for phase in found if phase.how != "at most")
 
 
-def later_s(plan: dict[str, Any], expected: preflight.Forecast) -> dict[str, float]:
+def later_s(plan: dict[str, Any], expected: preflight.Preflight) -> dict[str, float]:
     """For each phase, what the phases after it are likely to take."""
     found, total = {}, 0.0
     for phase in reversed(phases(plan, expected)):
@@ -110,7 +113,7 @@ def later_s(plan: dict[str, Any], expected: preflight.Forecast) -> dict[str, flo
     return found
 
 
-def endurance(plan: dict[str, Any], expected: preflight.Forecast) -> list[str]:
+def endurance(plan: dict[str, Any], expected: preflight.Preflight) -> list[str]:
     """The share of the rated endurance that preparing takes, for each target that states one."""
     rated: dict[str, float] = plan["judgement"].get("rated_endurance_tb", {})
     lines = []
@@ -136,8 +139,8 @@ def bounds(plan: dict[str, Any]) -> list[str]:
     return ["", "bounds", *lines] if lines else []
 
 
-def as_lines(plan: dict[str, Any], expected: preflight.Forecast) -> list[str]:
-    """The whole outlook for people."""
+def as_lines(plan: dict[str, Any], expected: preflight.Preflight) -> list[str]:
+    """The whole forecast for people."""
     run = plan["run"]
     lines = [f"plan {plan['name']}", "", "files"]
     for instance in run["instances"]:
@@ -166,13 +169,15 @@ def as_lines(plan: dict[str, Any], expected: preflight.Forecast) -> list[str]:
     )
     lines += bounds(plan)
     lines += ["", "share of the rated endurance", *(f"  {line}" for line in endurance(plan, expected)), "", "time"]
-    lines += [f"  {phase.name:<12}{phase.how} {in_words(phase.seconds)}" for phase in phases(plan, expected)]
-    lines.append(f"  {'total':<12}about {in_words(total_s(plan, expected))}, waiting for warm caches not counted")
+    lines += [f"  {phase.name:<12}{phase.how} {duration_in_words(phase.seconds)}" for phase in phases(plan, expected)]
+    lines.append(
+        f"  {'total':<12}about {duration_in_words(total_s(plan, expected))}, waiting for warm caches not counted"
+    )
     return lines
 
 
 def reasons_to_ask(
-    plan: dict[str, Any], expected: preflight.Forecast, times: int = 1, *, time_agreed: bool = False
+    plan: dict[str, Any], expected: preflight.Preflight, times: int = 1, *, time_agreed: bool = False
 ) -> list[str]:
     """Why this run needs a yes; none for a small one, and none where nothing is real."""
     if plan["run"].get("modelled"):
@@ -180,7 +185,7 @@ def reasons_to_ask(
     reasons = []
     seconds = total_s(plan, expected) * times
     if seconds > LARGE_S and not time_agreed:
-        reasons.append(f"it takes about {in_words(seconds)}" + (f" in {times} runs" if times > 1 else ""))
+        reasons.append(f"it takes about {duration_in_words(seconds)}" + (f" in {times} runs" if times > 1 else ""))
     if expected.deleted:
         reasons.append(f"it deletes the databases in {', '.join(expected.deleted)}")
     for mount, needed in expected.bytes_needed.items():
@@ -190,19 +195,96 @@ def reasons_to_ask(
     return reasons
 
 
-def ask(
-    plan: dict[str, Any], expected: preflight.Forecast, *, agreed: bool, times: int = 1, time_agreed: bool = False
-) -> str | None:
-    """Ask for a yes where one is needed; whoever stated the time has agreed to it, and to nothing else.
+@dataclass(frozen=True)
+class Forecast:
+    """What a run will take.
+
+    Attributes:
+        plan: the plan, as it was given.
+        found: what preflight found.
+    """
+
+    plan: dict[str, Any]
+    found: preflight.Preflight
+
+    @property
+    def seconds(self) -> float:
+        """How long it is likely to take; waiting for warm caches is not counted."""
+        return total_s(self.plan, self.found)
+
+    @property
+    def phases(self) -> list[PhaseForecast]:
+        """Every phase with its time and what it writes."""
+        return phases(self.plan, self.found)
+
+    def lines(self) -> list[str]:
+        """Files, space, bytes written, endurance and time, for people."""
+        return as_lines(self.plan, self.found)
+
+    def reasons_to_ask(self, times: int = 1, *, time_agreed: bool = False) -> list[str]:
+        """Why the user should agree before it starts: it takes long or much space, or deletes databases. None for a small run.
+
+        Args:
+            times: how often the plan is carried out.
+            time_agreed: whether the time it takes is agreed to already.
+        """
+        return reasons_to_ask(self.plan, self.found, times, time_agreed=time_agreed)
+
+
+def check(
+    plan: dict[str, Any], *, destroy: Sequence[str] = (), listener: Listener | None = None
+) -> preflight.Preflight:
+    """Look at the places a plan works in, without writing anything, and tell what the run will do there.
+
+    Args:
+        plan: a completed plan.
+        destroy: serials of the block devices that may be overwritten.
+        listener: told what will be prepared, reused, recovered and deleted.
 
     Returns:
-        None to go on; otherwise why not.
+        What was found. Its `run` is the run spec: the plan's, with what is there already.
+
+    Raises:
+        PreflightError: the run cannot start; with every reason.
     """
-    reasons = reasons_to_ask(plan, expected, times, time_agreed=time_agreed)
-    if agreed or not reasons:
-        return None
-    where = ", ".join(dict.fromkeys(target["path"] for target in plan["run"]["targets"]))
-    sentence = f"this run writes to {where}, and {' and '.join(reasons)}"
-    if not sys.stdin.isatty():
-        return f"{sentence}; look at it with --dry-run, and give --yes to agree"
-    return None if typer.confirm(f"{sentence}; go on?", err=True) else ""
+    found = preflight.inspect(plan["run"], plan.get("source"), destroy)
+    _tell(plan, found, listener or Listener())
+    return found
+
+
+def forecast(plan: dict[str, Any], found: preflight.Preflight | None = None) -> Forecast:
+    """What a run will take: files, space, bytes written, endurance and time.
+
+    Args:
+        plan: a completed plan.
+        found: as from `check`, which is asked when left out.
+
+    Raises:
+        PreflightError: the run cannot start.
+    """
+    return Forecast(plan, found or check(plan))
+
+
+def _tell(plan: dict[str, Any], found: preflight.Preflight, listener: Listener) -> None:
+    """What will happen, before it does."""
+    if plan["run"].get("modelled"):
+        listener.say(f"plan {plan['name']}: {words.WARNING}: {words.array_title(plan['judgement']['modelled'])}")
+        return
+    reused = f", {', '.join(found.reused)} reused" if found.reused else ""
+    listener.say(
+        f"plan {plan['name']}: {found.bytes_to_prepare >> 20} MiB of databases to prepare{reused}; "
+        f"about {duration_in_words(total_s(plan, found))} in all"
+    )
+    for name in found.recovered:
+        listener.note(f"instance {name} was not closed by its last run; it will be recovered from its log")
+    for directory in found.deleted:
+        listener.note(
+            f"the databases in {directory} will be deleted first, because the source of databases is {plan['source']['kind']}"
+        )
+    for name in found.restored:
+        listener.note(f"{name} will be restored from {plan['source']['from']}")
+    for path in found.prepared_anew:
+        listener.note(f"{path} was begun by an earlier run and not finished; it will be prepared anew")
+    facts = [describe(Path(target["path"])).facts for target in found.run["targets"]]
+    for warning in [*found.warnings, *far_below_design(plan, facts)]:
+        listener.warning(warning)

@@ -1,286 +1,275 @@
-"""From a completed plan to a printed result: what `test`, `run` and `demo` have in common.
+"""From a completed plan to a verdict: preflight, run, summary, verdict, report.
 
-Progress goes to the error stream, the result to the output. The exit code says how it ended.
+Nothing here prints, asks or exits. How it goes is told to a `Listener`; what cannot be done is a `PlimsollError`; a run is stopped
+by setting an `Event` from another thread, or by Ctrl-C where it is carried out in the main thread. What was measured before is kept.
 """
 
 from __future__ import annotations
 
-import sys
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, Protocol
+from typing import Any
 
-import typer
-
-from plimsoll import __version__, verdict
+from plimsoll import __version__, exit_codes, verdict
 from plimsoll.arrays import text as words
 from plimsoll.databases import preflight
-from plimsoll.documents.plan import Plan
-from plimsoll.documents.summary import read_summary
-from plimsoll.documents.verdict import verdict_of
+from plimsoll.errors import of_the_engine
 from plimsoll.files import folder
-from plimsoll.files.sanitize import plain
-from plimsoll.host.probe import describe
 from plimsoll.imports.to_run_folder import is_imported, rebuild
-from plimsoll.inputs.mistakes import InputError
-from plimsoll.live.metrics_server import AddressError, MetricsServer
+from plimsoll.live.listener import Listener
+from plimsoll.live.metrics_server import MetricsServer
 from plimsoll.live.openmetrics import Exposition
-from plimsoll.live.progress import Figures, in_words
-from plimsoll.pipeline import forecast as outlook
+from plimsoll.live.progress import Figures
+from plimsoll.live.progress_file import ProgressFile
+from plimsoll.pipeline import forecast
 from plimsoll.plan import stop_conditions
-from plimsoll.plan.fill_level import far_below_design
 from plimsoll.results import backup_recovery, counters, load
 from plimsoll.results import summary as measurements
 from plimsoll.verdict.text import lines_of
 
-EXIT_PASS, EXIT_FAIL, EXIT_USAGE, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_INTERNAL = range(6)
-EXIT_BY_RESULT = {verdict.PASS: EXIT_PASS, verdict.FAIL: EXIT_FAIL, verdict.INCONCLUSIVE: EXIT_INCONCLUSIVE}
 
-#: Consent to overwrite a whole block device; an option of every command that writes.
-Destroy = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--destroy",
-        metavar="SERIAL",
-        help="Agree that everything on the block device with this serial is lost. Once for each device.",
-    ),
-]
+@dataclass(frozen=True)
+class Result:
+    """What became of a run.
 
+    Attributes:
+        folder: its run folder, with everything that was measured.
+        verdict: the content of `verdict.json`: `result`, `headline`, `reasons`, `checks` and the rest.
+        outcome: the content of `outcome.json`: how the run ended.
+    """
 
-class Display(Protocol):
-    """Takes what a run tells while it goes on."""
+    folder: Path
+    verdict: dict[str, Any]
+    outcome: dict[str, Any]
 
-    def event(self, event: dict[str, Any]) -> None:
-        """Take an event."""
+    @property
+    def result(self) -> str:
+        """`pass`, `fail` or `inconclusive`."""
+        return str(self.verdict["result"])
 
-    def sample(self, table: dict[str, Any]) -> None:
-        """Take a batch of samples."""
+    @property
+    def headline(self) -> str:
+        """The verdict in one sentence."""
+        return str(self.verdict["headline"])
 
+    @property
+    def ending(self) -> str:
+        """How the run ended: `complete`, `interrupted` or what else stands in the outcome."""
+        return str(self.outcome["ending"])
 
-class Showing(Protocol):
-    """Makes the display of one run; the figures, the run folder and whether to be quiet in, the display out."""
+    @property
+    def exit_code(self) -> int:
+        """How a program that did nothing else would end: one of `plimsoll.exit_codes`."""
+        if self.ending == "interrupted":
+            return exit_codes.INTERRUPTED
+        if self.outcome["error"] and self.outcome["error"]["family"] == "config":
+            return exit_codes.USAGE
+        return exit_codes.BY_RESULT[self.result]
 
-    def __call__(self, figures: Figures, run_folder: Path | None, *, quiet: bool) -> AbstractContextManager[Display]:
-        """The display, for as long as the run lasts."""
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The content of `summary.json`: every figure of the measured time."""
+        found: dict[str, Any] = folder.read_json(self.folder / folder.SUMMARY)
+        return found
 
+    @property
+    def report(self) -> Path | None:
+        """The page, where one was written."""
+        path = self.folder / folder.REPORT
+        return path if path.exists() else None
 
-def say(text: str) -> None:
-    """A line of progress."""
-    print(plain(text), file=sys.stderr, flush=True)
-
-
-def stop_with(code: int, *lines: str) -> NoReturn:
-    """Print why on the error stream and leave."""
-    for line in lines:
-        say(f"error: {line}")
-    raise typer.Exit(code)
-
-
-def read_or_refuse(read: Any, *arguments: Any) -> dict[str, Any]:
-    """Call a plan reader; print its mistakes and leave when there are any."""
-    try:
-        plan: dict[str, Any] = read(*arguments)
-    except InputError as error:
-        count = len(error.mistakes)
-        stop_with(EXIT_USAGE, f"{count} mistake{'s' if count > 1 else ''} in the plan\n{error}")
-    return plan
-
-
-def forecast(
-    plan: dict[str, Any], destroy_serials: list[str] | None = None, *, dry_run: bool = False
-) -> preflight.Forecast:
-    """Look at the premises, say what will be written, and leave when the run cannot be; a dry run tells first what it would take."""
-    plan["run"]["destroy_serials"] = destroy_serials or []
-    try:
-        expected = preflight.inspect(plan["run"], plan.get("source"))
-    except preflight.PreflightError as error:
-        if dry_run and error.forecast is not None:
-            print("\n".join(outlook.as_lines(plan, error.forecast)), flush=True)
-        stop_with(EXIT_USAGE, *error.problems)
-    if plan["run"].get("modelled"):
-        say(f"plan {plan['name']}: {words.WARNING}: {words.array_title(plan['judgement']['modelled'])}")
-        return expected
-    reused = f", {', '.join(expected.reused)} reused" if expected.reused else ""
-    say(
-        f"plan {plan['name']}: {expected.bytes_to_prepare >> 20} MiB of databases to prepare{reused}; "
-        f"about {in_words(outlook.total_s(plan, expected))} in all"
-    )
-    for name in expected.recovered:
-        say(f"note: instance {name} was not closed by its last run; it will be recovered from its log")
-    for directory in expected.deleted:
-        say(
-            f"note: the databases in {directory} will be deleted first, because the source of databases is {plan['source']['kind']}"
-        )
-    for name in expected.restored:
-        say(f"note: {name} will be restored from {plan['source']['from']}")
-    for path in expected.prepared_anew:
-        say(f"note: {path} was begun by an earlier run and not finished; it will be prepared anew")
-    for warning in [*expected.warnings, *_far_below_design(plan)]:
-        say(f"warning: {warning}")
-    return expected
+    def lines(self) -> list[str]:
+        """The verdict with one reason for each check, and the figures of the load, for people."""
+        summary, lines = self.summary, lines_of(self.verdict)
+        if self.verdict.get("prediction"):
+            judgement = folder.read_json(self.folder / folder.PLAN)["judgement"]
+            lines += ["", *words.lines_of(judgement, summary, self.verdict["prediction"])]
+        said = " ".join(self.verdict["reasons"])
+        others = [line for line in backup_recovery.in_words(summary) if line not in said]
+        figures = [*load.in_words(summary["load"]), *others]
+        return [*lines, "", *figures] if figures else lines
 
 
-def _far_below_design(plan: dict[str, Any]) -> list[str]:
-    """What would make the storage look better than in use, said while the plan can still be changed."""
-    if plan["run"].get("modelled"):
-        return []
-    return far_below_design(
-        Plan.from_plain(plan), [describe(Path(target["path"])).facts for target in plan["run"]["targets"]]
-    )
+def qualify(
+    plan: dict[str, Any],
+    out: Path | None = None,
+    *,
+    found: preflight.Preflight | None = None,
+    listener: Listener | None = None,
+    stop: threading.Event | None = None,
+) -> Result:
+    """Carry out a plan, judge what was measured and write the report.
+
+    Databases are prepared or reused below the targets of the plan, and stay there. Nothing is asked: look at `forecast(plan)`
+    first where the storage is not yours alone.
+
+    Args:
+        plan: a completed plan, as from `read_plan` or `build_plan`.
+        out: the run folder; a new one below `runs/` if left out.
+        found: as from `check`, which is asked when left out.
+        listener: told how it goes.
+        stop: set it from another thread to stop the run; what was measured is judged all the same.
+
+    Raises:
+        PreflightError: the run cannot start.
+        FolderError: the run folder cannot be used.
+        EngineError: the plan cannot be run by this version, or the storage failed before the run began.
+    """
+    hears = listener or Listener()
+    found = found or forecast.check(plan, listener=hears)
+    run_folder = make_run_folder(plan, out)
+    measure(plan, run_folder, found=found, listener=hears, stop=stop)
+    return judge(run_folder, listener=hears)
 
 
-def ask_before_much(
-    plan: dict[str, Any], expected: preflight.Forecast, *, agreed: bool, times: int = 1, time_agreed: bool = False
-) -> None:
-    """A run that takes long or much space needs a yes, and so does one that is repeated until it takes long."""
-    refusal = outlook.ask(plan, expected, agreed=agreed, times=times, time_agreed=time_agreed)
-    if refusal:
-        stop_with(EXIT_USAGE, refusal)
-    if refusal is not None:
-        raise typer.Exit(EXIT_INTERRUPTED)
+def make_run_folder(plan: dict[str, Any], wanted: Path | None = None) -> Path:
+    """The folder for a run.
 
+    Args:
+        plan: whose run it is.
+        wanted: which folder; a new one below `runs/` if left out.
 
-def read_conditions(plan: dict[str, Any]) -> list[stop_conditions.Condition]:
-    """The conditions that stop the run; leaves when one says nothing."""
-    found, problems = [], []
-    for text in plan["stop_if"]:
-        try:
-            found.append(stop_conditions.parse(text))
-        except stop_conditions.ConditionError as error:
-            problems.append(f"--stop-if: {error}\n    hint: {error.hint}")
-    if problems:
-        stop_with(EXIT_USAGE, *problems)
-    return found
-
-
-def make_folder(plan: dict[str, Any], wanted: Path | None) -> Path:
-    """The folder for a run, or leave."""
+    Raises:
+        FolderError: it holds something else, belongs to a run that goes on, or cannot be made.
+    """
     try:
         return folder.new_folder(plan["name"], wanted)
-    except folder.FolderError as error:
-        stop_with(EXIT_USAGE, str(error))
     except OSError as error:
-        stop_with(
-            EXIT_USAGE, f"{error.filename}: {(error.strerror or str(error)).lower()}; name another folder with --out"
-        )
-
-
-def carry_out(
-    plan: dict[str, Any],
-    wanted_folder: Path | None,
-    showing: Showing,
-    *,
-    quiet: bool,
-    expected: preflight.Forecast | None = None,
-) -> tuple[Path, dict[str, Any]]:
-    """Run a plan whose premises were inspected, then judge and report; returns the run folder and the verdict."""
-    run_folder = make_folder(plan, wanted_folder)
-    measure(plan, run_folder, showing, quiet=quiet, expected=expected)
-    return run_folder, judge_and_report(run_folder)
-
-
-def listen(address: str | None) -> MetricsServer | None:
-    """Take the address that `--metrics` names, before anything is written; leave when it cannot be had."""
-    if address is None:
-        return None
-    try:
-        server = MetricsServer(address)
-    except AddressError as error:
-        stop_with(EXIT_USAGE, str(error))
-    open_to = "" if server.is_private else ", open to everybody who reaches this address"
-    say(f"metrics: http://{server.place}/metrics while the run goes on{open_to}")
-    return server
+        why = (error.strerror or str(error)).lower()
+        raise folder.FolderError(f"{error.filename}: {why}; name another folder with --out") from error
 
 
 def measure(
     plan: dict[str, Any],
     run_folder: Path,
-    showing: Showing,
     *,
-    quiet: bool,
-    expected: preflight.Forecast | None = None,
-    first_events: list[dict[str, Any]] | None = None,
+    found: preflight.Preflight,
+    listener: Listener | None = None,
+    stop: threading.Event | None = None,
     metrics: MetricsServer | None = None,
+    first_events: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Run a plan into its folder, showing how it goes; returns the outcome."""
+    """Carry out a plan into its folder, up to `outcome.json`; nothing is judged.
+
+    Args:
+        plan: a completed plan.
+        run_folder: as from `make_run_folder`.
+        found: as from `check`; its run spec is carried out.
+        listener: told how it goes.
+        stop: set it from another thread to stop the run.
+        metrics: offers the figures while the run goes on.
+        first_events: what is to be said in the log before anything happens.
+
+    Returns:
+        The outcome.
+
+    Raises:
+        FolderError: the run folder or the saved set cannot be used.
+        EngineError: as in `qualify`.
+    """
     from plimsoll import _native
     from plimsoll.run.execute import RunFolderLostError, run_plan
 
+    hears = listener or Listener()
+    ready = {**plan, "run": found.run}
     names = [name for name, _, _, _ in _native.metrics()]
-    conditions = [(condition, names.index(condition.metric)) for condition in read_conditions(plan)]
-    later_s = outlook.later_s(plan, expected) if expected else None
-    figures = Figures(plan, names, expected.bytes_to_prepare if expected else 0, later_s)
-    exposition = Exposition(plan, _native.metrics(), __version__)
-    serving = metrics.serving(exposition.text) if metrics else nullcontext()
-    with serving, showing(figures, run_folder, quiet=quiet) as progress:
+    conditions = [stop_conditions.parse(text) for text in plan["stop_if"]]
+    figures = Figures(ready, names, found.bytes_to_prepare, forecast.later_s(ready, found))
+    exposition = Exposition(ready, _native.metrics(), __version__)
+    progress = ProgressFile(figures, run_folder)
 
-        def tell(event: dict[str, Any]) -> None:
-            progress.event(event)
-            exposition.event(event)
+    def tell(event: dict[str, Any]) -> None:
+        figures.event(event)
+        exposition.event(event)
+        hears.event(event)
+        progress.write(at_once=event["kind"] == "phase_started")
 
-        def sample(table: dict[str, Any]) -> str | None:
-            progress.sample(table)
-            if metrics:
-                exposition.sample(table)
-            reasons = [condition.look(table, code) for condition, code in conditions]
-            return next((reason for reason in reasons if reason is not None), None)
+    def sample(table: dict[str, Any]) -> str | None:
+        figures.sample(table)
+        if metrics:
+            exposition.sample(table)
+        progress.write()
+        hears.sample(table)
+        reasons = [condition.look(table, names.index(condition.metric)) for condition in conditions]
+        return next((reason for reason in reasons if reason is not None), None)
 
+    with metrics.serving(exposition.text) if metrics else nullcontext():
+        hears.begins(figures)
         try:
-            if expected is not None:
-                preflight.begin_with(plan["run"], plan.get("source"), expected, say)
-            preflight.take(plan["run"])
-            outcome = run_plan(plan, run_folder, tell, sample, first_events or [])
-        except (_native.ConfigError, _native.DiskError) as error:
-            stop_with(EXIT_USAGE, str(error))
+            with of_the_engine():
+                preflight.begin_with(found.run, plan.get("source"), found, hears.say)
+                preflight.take(found.run)
+                outcome = run_plan(ready, run_folder, tell, sample, first_events, stop)
         except RunFolderLostError as error:
-            preflight.give_back(plan["run"], error.outcome)
-            stop_with(EXIT_USAGE, str(error))
-        except folder.FolderError as error:
-            stop_with(EXIT_USAGE, str(error))
+            preflight.give_back(found.run, error.outcome)
+            raise
         except OSError as error:
-            place = error.filename or run_folder
-            stop_with(EXIT_USAGE, f"{place}: {(error.strerror or str(error)).lower()}; check space and permissions")
-    preflight.give_back(plan["run"], outcome)
+            why = (error.strerror or str(error)).lower()
+            raise folder.FolderError(f"{error.filename or run_folder}: {why}; check space and permissions") from error
+        finally:
+            progress.remove()
+            hears.ends()
+    preflight.give_back(found.run, outcome)
     return outcome
 
 
-def judge_and_report(run_folder: Path) -> dict[str, Any]:
-    """Compute summary, verdict and report from the files of a run folder, or leave; an imported run keeps its own verdict."""
+def judge(run_folder: Path, *, listener: Listener | None = None) -> Result:
+    """Compute summary, verdict and report of a run again from its folder, without the disk; an imported run keeps its own verdict.
+
+    Args:
+        run_folder: the folder of one run.
+        listener: warned when no report can be written.
+
+    Raises:
+        FolderError: files are missing or damaged, or nothing can be written there.
+    """
     import duckdb
 
     try:
-        return _judge_and_report(run_folder)
+        found = _judged(run_folder)
+        write_report(run_folder, listener or Listener())
     except (OSError, duckdb.IOException) as error:
         why = getattr(error, "strerror", None) or str(error)
-        stop_with(
-            EXIT_USAGE,
-            f"{run_folder} cannot be written: {why.lower()}; free space, then `plimsoll report {run_folder}` judges what was measured",
-        )
+        raise folder.FolderError(
+            f"{run_folder} cannot be written: {why.lower()}; free space, then `plimsoll report {run_folder}` judges what was measured"
+        ) from error
+    return Result(run_folder, found, folder.read_json(run_folder / folder.OUTCOME))
 
 
-def _judge_and_report(run_folder: Path) -> dict[str, Any]:
+def read_result(run_folder: Path) -> Result:
+    """What a run that was judged before came to.
+
+    Raises:
+        FolderError: files are missing or damaged.
+    """
+    return Result(
+        run_folder, folder.read_json(run_folder / folder.VERDICT), folder.read_json(run_folder / folder.OUTCOME)
+    )
+
+
+def _judged(run_folder: Path) -> dict[str, Any]:
     if is_imported(run_folder):
-        said = rebuild(run_folder)
-        write_report(run_folder)
-        return said
-    plan = Plan.read(run_folder / folder.PLAN)
+        return rebuild(run_folder)
+    plan = folder.read_json(run_folder / folder.PLAN)
     environment = folder.read_json(run_folder / folder.ENVIRONMENT)
     counters.write_counters(run_folder)
     summary = measurements.summarize(run_folder)
-    folder.write_json(run_folder / folder.SUMMARY, summary.plain())
-    found = verdict.judge(plan, summary, environment).plain()
+    folder.write_json(run_folder / folder.SUMMARY, summary)
+    found = verdict.judge(plan, summary, environment)
     folder.write_json(run_folder / folder.VERDICT, found)
-    write_report(run_folder)
     return found
 
 
-def write_report(run_folder: Path) -> None:
-    """Write the report, or say what is missing to write it."""
+def write_report(run_folder: Path, listener: Listener) -> None:
+    """Write the page of a run that was judged, or tell what is missing to write it."""
     try:
         from plimsoll.report import write_report as write
     except ModuleNotFoundError as error:
-        say(
-            f"warning: no report.html was written, because {error.name} is not installed (pip install 'plimsoll[report]')"
+        listener.warning(
+            f"no report.html was written, because {error.name} is not installed (pip install 'plimsoll[report]')"
         )
         return
     from plimsoll.pages.chart_script import ScriptError
@@ -288,34 +277,6 @@ def write_report(run_folder: Path) -> None:
     try:
         write(run_folder)
     except ScriptError as error:
-        say(
-            f"warning: no report.html was written: {error.strerror}. `plimsoll report {run_folder}` writes it without that"
+        listener.warning(
+            f"no report.html was written: {error.strerror}. `plimsoll report {run_folder}` writes it without that"
         )
-
-
-def print_result(run_folder: Path, found: dict[str, Any]) -> None:
-    """The verdict with one reason for every check, and where the rest is."""
-    print("\n" + "\n".join(lines_of(verdict_of(found))))
-    summary = read_summary(run_folder / folder.SUMMARY)
-    if found.get("prediction"):
-        judgement = folder.read_json(run_folder / folder.PLAN)["judgement"]
-        print("\n" + "\n".join(words.lines_of(judgement, summary.plain(), found["prediction"])))
-    said = " ".join(found["reasons"])
-    others = [line for line in backup_recovery.in_words(summary) if line not in said]
-    lines = [*load.in_words(summary.load), *others]
-    if lines:
-        print("\n" + "\n".join(lines))
-    print(f"\nrun folder: {run_folder}")
-    report = run_folder / folder.REPORT
-    if report.exists():
-        print(f"report:     {report}")
-
-
-def exit_code(run_folder: Path, found: dict[str, Any]) -> int:
-    """How a run ended, for scripts."""
-    outcome = folder.read_json(run_folder / folder.OUTCOME)
-    if outcome["ending"] == "interrupted":
-        return EXIT_INTERRUPTED
-    if outcome["error"] and outcome["error"]["family"] == "config":
-        return EXIT_USAGE
-    return EXIT_BY_RESULT[found["result"]]

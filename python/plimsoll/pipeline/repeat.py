@@ -7,22 +7,186 @@ once in three times fails.
 
 from __future__ import annotations
 
+import copy
+import threading
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from plimsoll import exit_codes
 from plimsoll.arrays.text import WARNING
 from plimsoll.compare.differences import is_modelled
 from plimsoll.compare.figures import FIGURES, value_of
 from plimsoll.compare.sides import ComparisonError, RunRead, read_run
+from plimsoll.databases import preflight
 from plimsoll.files import folder
+from plimsoll.live.listener import Listener
 from plimsoll.pages.tables import Table, duration_shown, shown
+from plimsoll.pipeline import forecast, qualify
 from plimsoll.verdict import FAIL, INCONCLUSIVE, PASS
 
 SCHEMA_VERSION = 1
 BEGUN, COMPLETE = "begun", "complete"
 WORST_FIRST = (FAIL, INCONCLUSIVE, PASS)
+
+
+@dataclass(frozen=True)
+class Series:
+    """What became of a repeated run.
+
+    Attributes:
+        folder: the folder that holds its runs.
+        content: the content of `repeats.json`: the runs, and median, extremes and spread of each figure.
+        results: of the runs that took place now; none when they were only judged again.
+        interrupted: whether it was stopped between two runs.
+    """
+
+    folder: Path
+    content: dict[str, Any]
+    results: list[qualify.Result] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def result(self) -> str | None:
+        """The worst of its runs; None when none came to a result."""
+        found: str | None = self.content["result"]
+        return found
+
+    @property
+    def exit_code(self) -> int:
+        """How a program that did nothing else would end: as the worst of the runs that took place now, or by the result."""
+        codes = [result.exit_code for result in self.results] + ([exit_codes.INTERRUPTED] if self.interrupted else [])
+        judged = exit_codes.BY_RESULT.get(self.result or "", exit_codes.INCONCLUSIVE)
+        return next((code for code in exit_codes.WORST_FIRST if code in codes), judged)
+
+    @property
+    def report(self) -> Path | None:
+        """The page, where one was written."""
+        path = self.folder / folder.REPORT
+        return path if path.exists() else None
+
+    def lines(self) -> list[str]:
+        """Every run and the figures they have in common, for people."""
+        return lines_of(self.content)
+
+
+def repeat(
+    plan: dict[str, Any],
+    times: int,
+    out: Path | None = None,
+    *,
+    found: preflight.Preflight | None = None,
+    listener: Listener | None = None,
+    stop: threading.Event | None = None,
+) -> Series:
+    """Carry out a plan several times, one after the other, into one folder; what was done is kept whatever happens.
+
+    A run that was interrupted, or that could not be carried out, ends the series. Simulated runs differ in their seed: with the
+    same one a simulation repeats itself to the byte.
+
+    Args:
+        plan: a completed plan.
+        times: how often.
+        out: the folder of the series; a new one below `runs/` if left out.
+        found: as from `check`, which is asked when left out.
+        listener: told how each run goes.
+        stop: set it from another thread to stop the series.
+
+    Raises:
+        PreflightError: a run cannot start.
+        FolderError, EngineError: as in `qualify`.
+    """
+    found = found or forecast.check(plan, listener=listener)
+    return repeat_into(plan, times, qualify.make_run_folder(plan, out), found=found, listener=listener, stop=stop)
+
+
+def repeat_into(
+    plan: dict[str, Any],
+    times: int,
+    parent: Path,
+    *,
+    found: preflight.Preflight,
+    listener: Listener | None = None,
+    stop: threading.Event | None = None,
+) -> Series:
+    """The same as `repeat`, into a folder that was made for it."""
+    hears, stopped = listener or Listener(), stop or threading.Event()
+    content, results, interrupted = begin(parent, plan["name"], times), list[qualify.Result](), False
+    try:
+        for number in range(1, times + 1):
+            if interrupted := stopped.is_set():
+                break
+            each = another_run(plan, number)
+            serials = found.run["destroy_serials"]
+            found = preflight.inspect(each["run"], each.get("source"), serials) if number > 1 else found
+            hears.say(f"run {number} of {times}")
+            results.append(_once(each, parent, content, found, hears, stopped))
+            hears.say(f"run {number} of {times}: {content['runs'][-1]['headline']}")
+            if ends_series(results[-1]):
+                break
+    except KeyboardInterrupt:
+        # Between two runs nobody else listens; within one, the run ends cleanly and says so itself.
+        interrupted = True
+    finish(parent, content)
+    write_page(parent, content, hears)
+    return Series(parent, content, results, interrupted)
+
+
+def another_run(plan: dict[str, Any], number: int) -> dict[str, Any]:
+    """The plan of a run of a series: simulated ones differ in their seed, because one seed always gives the same bytes."""
+    each = copy.deepcopy(plan)
+    if plan["run"].get("modelled"):
+        each["run"]["seed"] += number - 1
+    return each
+
+
+def ends_series(result: qualify.Result) -> bool:
+    """Whether the runs after it would end the same way."""
+    return result.exit_code in (exit_codes.INTERRUPTED, exit_codes.USAGE)
+
+
+def _once(
+    plan: dict[str, Any],
+    parent: Path,
+    content: dict[str, Any],
+    found: preflight.Preflight,
+    listener: Listener,
+    stop: threading.Event,
+) -> qualify.Result:
+    """One run of the series."""
+    run_folder = begin_run(parent, content)
+    outcome = qualify.measure(plan, run_folder, found=found, listener=listener, stop=stop)
+    note_ending(parent, content, outcome["ending"])
+    result = qualify.judge(run_folder, listener=listener)
+    note(parent, content, result.verdict)
+    return result
+
+
+def judge_series(parent: Path, *, listener: Listener | None = None) -> Series:
+    """Judge every run of a series again, and the series, from their folders.
+
+    Raises:
+        FolderError: files are missing or damaged.
+    """
+    hears, content = listener or Listener(), read(parent)
+    for run in content["runs"]:
+        if (parent / run["folder"] / folder.OUTCOME).exists():
+            result = qualify.judge(parent / run["folder"], listener=hears)
+            run |= {"ending": result.ending, "result": result.result}
+            run |= {"headline": result.headline, "reasons": result.verdict["reasons"]}
+    gather(parent, content)
+    write_page(parent, content, hears)
+    return Series(parent, content)
+
+
+def write_page(parent: Path, content: dict[str, Any], listener: Listener) -> None:
+    """The page of the series, where its libraries are installed."""
+    try:
+        folder.write_text(parent / folder.REPORT, render(parent, content))
+    except ModuleNotFoundError as error:
+        listener.warning(f"no report.html was written, because {error.name} is not installed")
 
 
 def begin(parent: Path, name: str, wanted_count: int) -> dict[str, Any]:
@@ -206,7 +370,7 @@ def render(parent: Path, content: dict[str, Any]) -> str:
         ],
     }
     charts = [value_chart(estimates, name) for name, _, _ in KEY_FIGURES] if names else []
-    measured = [run.summary.window.seconds or 0.0 for run in complete]
+    measured = [run.summary["window"]["seconds"] for run in complete]
     each = f", each measured for {duration_shown(min(measured))}" if measured else ""
     return render_sheet(
         Sheet(

@@ -54,8 +54,8 @@ def parse_moment(text: str, now: datetime) -> datetime:
     return moment
 
 
-def wait_until(plan: dict[str, Any], moment: datetime) -> None:
-    """Let the first measured phase of a completed plan begin at a moment.
+def wait_until(plan: dict[str, Any], moment: datetime) -> dict[str, Any]:
+    """A completed plan whose first measured phase begins at a moment.
 
     Raises:
         MomentError: the plan measures nothing under load, or not in real time.
@@ -68,4 +68,5 @@ def wait_until(plan: dict[str, Any], moment: datetime) -> None:
     if first is None:
         raise MomentError("this plan measures nothing under load, so there is nothing to start together")
     action = {"kind": "soak", "duration_s": 0.0, "until_utc_s": moment.timestamp()}
-    phases.insert(first, {"name": PHASE_NAME, "action": action, "workloads": phases[first]["workloads"]})
+    waiting = {"name": PHASE_NAME, "action": action, "workloads": phases[first]["workloads"]}
+    return {**plan, "run": {**plan["run"], "phases": [*phases[:first], waiting, *phases[first:]]}}

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -57,6 +58,7 @@ def run_plan(
     on_event: Listener,
     on_sample: Watcher,
     first_events: Sequence[dict[str, Any]] = (),
+    stop: threading.Event | None = None,
 ) -> dict[str, Any]:
     """Carry out a completed plan and fill its run folder up to `outcome.json`.
 
@@ -66,6 +68,7 @@ def run_plan(
         on_event: told of each event.
         first_events: what is to be said before anything happens.
         on_sample: told of each batch of samples, as a table of numpy columns with codes for names; its answer stops the run.
+        stop: stops the run when another thread sets it.
 
     Returns:
         The outcome without its distributions, as in `outcome.json`.
@@ -90,7 +93,7 @@ def run_plan(
     outcome: dict[str, Any] | None = None
     try:
         with KernelLog() as kernel_log, _stopping_on_signals(run.stop):
-            _follow(run, run_folder, samples, on_event, on_sample, first_events)
+            _follow(run, run_folder, samples, on_event, on_sample, first_events, stop or threading.Event())
             outcome = json.loads(run.outcome())
             folder.write_json(run_folder / folder.KERNEL_LOG, kernel_log.errors_about(disks))
         counted_after = error_counters.read_counters(disks) | smart.counters_of(smart.read_smart(disks))
@@ -125,6 +128,7 @@ def _follow(
     on_event: Listener,
     on_sample: Watcher,
     first_events: Sequence[dict[str, Any]],
+    stop: threading.Event,
 ) -> None:
     """Write down what the run tells until it is over."""
     stopped = False
@@ -141,6 +145,8 @@ def _follow(
             os.utime(log.fileno())
             if buffers is None:
                 break
+            if stop.is_set():
+                run.stop()
             if buffers:
                 table = samples.add(buffers)
                 reason = on_sample(table)
@@ -174,7 +180,13 @@ def _heeded(number: signal.Signals) -> bool:
 
 @contextmanager
 def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """The first signal asks for a clean stop; a second of the same kind does what it always does."""
+    """The first signal asks for a clean stop; a second of the same kind does what it always does.
+
+    Only the main thread can take signals; in any other they are left as they are.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
     def ask(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)

@@ -89,13 +89,13 @@ def _utc(time_ns: int) -> str:
     return datetime.fromtimestamp(time_ns / 1e9, UTC).isoformat(timespec="seconds")
 
 
-def find_storage(plan: dict[str, Any], environment: dict[str, Any]) -> list[str]:
-    """Point the plan's targets to where their storage is now; returns remarks.
+def find_storage(plan: dict[str, Any], environment: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The plan with its targets where their storage is now, and remarks.
 
     Raises:
         ResumeError: a storage is gone or another one.
     """
-    remarks = []
+    remarks, plan = [], copy.deepcopy(plan)
     for target, facts in zip(plan["run"]["targets"], environment["targets"], strict=True):
         recorded = identity_from(facts.get("identity") or {})
         if not recorded.is_known():
@@ -112,7 +112,7 @@ def find_storage(plan: dict[str, Any], environment: dict[str, Any]) -> list[str]
         moved = found / os.path.relpath(path, recorded.mount_point)
         _move_target(plan["run"], target, path, moved)
         remarks.append(f"the storage of {target['name']} is now at {moved}")
-    return remarks
+    return plan, remarks
 
 
 def _mounted_elsewhere(wanted: Identity) -> Path | None:
@@ -173,6 +173,16 @@ def remaining_phases(plan: dict[str, Any], gap: dict[str, Any], *, again: bool) 
         left[place:place] = [copy.deepcopy(item) for item in generating if item["name"] not in names]
     loaded = any(phase["action"]["kind"] in (*settings.MEASURED_KINDS, "backup") for phase in left)
     return [phase for phase in left if loaded or phase["action"]["kind"] not in ("warm_up", "search")]
+
+
+def as_left(plan: dict[str, Any], left: list[dict[str, Any]]) -> dict[str, Any]:
+    """The plan of a run that goes on, with the phases that are left; what is in its databases is looked at again."""
+    left_over: dict[str, Any] = copy.deepcopy(plan)
+    left_over["run"]["phases"] = left
+    for instance in left_over["run"]["instances"]:
+        for database in instance["databases"]:
+            database["existing_records"] = None
+    return left_over
 
 
 def put_aside(run_folder: Path, gap: dict[str, Any]) -> list[dict[str, Any]]:

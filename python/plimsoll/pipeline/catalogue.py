@@ -1,0 +1,122 @@
+"""The catalogue of what was run: when, on which storage, which test, with what result and key figures.
+
+A folder is a run when it holds a plan, an outcome or a summary. Folders that are damaged or were never finished are listed as
+such, with what is wrong: nothing that was run disappears from the list.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from plimsoll.files import folder
+from plimsoll.pipeline import background
+
+#: How deep below the directory runs are looked for: a study's variants hold repeated runs, which hold runs.
+DEPTH_MAX = 4
+BROKEN = "broken"
+FIGURES = ("database_iops", "database_read_latency_ms_mean", "log_write_latency_ms_mean")
+MARKS = (folder.PLAN, folder.OUTCOME, folder.SUMMARY, folder.REPEATS, folder.TERMINAL)
+#: What is sorted and shown.
+KINDS = {
+    **dict.fromkeys(("state", "result", "headline", "start_utc", "storage", "test"), str),
+    **dict.fromkeys(("measured_s", "runs_count", *FIGURES), int | float),
+}
+
+
+def list_runs(directory: Path) -> list[dict[str, Any]]:
+    """Every run below a directory, the directory itself included."""
+    found = []
+    for path in _candidates(directory, DEPTH_MAX):
+        name = str(path.relative_to(directory))
+        found.append(entry_of(path, directory.name if name == "." else name))
+    return found
+
+
+def _candidates(directory: Path, depth: int) -> list[Path]:
+    found = [directory] if any((directory / mark).exists() for mark in MARKS) else []
+    if depth:
+        for child in sorted(path for path in directory.iterdir() if path.is_dir() and not path.is_symlink()):
+            try:
+                found += _candidates(child, depth - 1)
+            except OSError:
+                continue
+    return found
+
+
+def entry_of(path: Path, name: str) -> dict[str, Any]:
+    """One line of the catalogue; whatever is wrong with the folder becomes part of it."""
+    entry: dict[str, Any] = {
+        "folder": name, "state": None, "problem": None, "start_utc": None, "storage": None, "test": None, "result": None,
+        "headline": None, "measured_s": None, "runs_count": None, "database_iops": None,
+        "database_read_latency_ms_mean": None, "log_write_latency_ms_mean": None,
+    }  # fmt: skip
+    problems: list[str] = []
+    try:
+        state = background.state_of(path)
+        entry |= {"state": state["state"], "result": state.get("result"), "headline": state.get("headline")}
+    except (folder.FolderError, OSError, KeyError, TypeError) as error:
+        problems.append(_words(error, path))
+    for read, file_name in ((_of_plan, folder.PLAN), (_of_summary, folder.SUMMARY), (_of_series, folder.REPEATS)):
+        if (path / file_name).exists():
+            try:
+                entry |= read(folder.read_json(path / file_name))
+            except (folder.FolderError, KeyError, TypeError, AttributeError, IndexError) as error:
+                problems.append(_words(error, path / file_name))
+    if entry["runs_count"]:
+        # A series began when its first run did, on the same storage.
+        first = entry_of(path / "run-1", "")
+        entry |= {key: first[key] for key in ("start_utc", "storage", "measured_s")}
+    wrong = [key for key, kind in KINDS.items() if not isinstance(entry[key], kind | None)]
+    if wrong:
+        problems.append(f"{path} holds something else where {', '.join(wrong)} should be")
+        entry |= dict.fromkeys(wrong)
+    if problems:
+        entry |= {"state": BROKEN, "problem": "; ".join(dict.fromkeys(problems))}
+    elif entry["state"] == background.KILLED:
+        entry["problem"] = "ended without a result"
+    return entry
+
+
+def _words(error: Exception, path: Path) -> str:
+    if isinstance(error, folder.FolderError):
+        return str(error)
+    return f"{path} is not what it should be: {type(error).__name__} {error}"
+
+
+def _of_plan(plan: dict[str, Any]) -> dict[str, Any]:
+    run = plan["run"]
+    targets = [target.get("path") or target.get("name") for target in run["targets"]]
+    array = plan["judgement"].get("modelled") or {}
+    title = array.get("title") or array.get("name") if isinstance(array, dict) else str(array)
+    storage = f"MODELLED {title}" if run.get("modelled") else ", ".join(dict.fromkeys(map(str, targets)))
+    imported = "imported " if plan.get("imported") else ""
+    return {"storage": storage, "test": f"{imported}{plan['judgement']['test']}"}
+
+
+def _of_summary(summary: dict[str, Any]) -> dict[str, Any]:
+    total, window = summary["total"], summary["window"]
+
+    def latency(metric: str) -> float | None:
+        figures = total[metric]
+        value: float | None = figures.get("latency_ms_mean")
+        return figures.get("latency_ms_mean_of_samples") if value is None else value
+
+    return {
+        "start_utc": window["start_utc"] or window.get("start_local"),
+        "measured_s": window["seconds"],
+        "database_iops": total["database_iops"],
+        "database_read_latency_ms_mean": latency("database_read"),
+        "log_write_latency_ms_mean": latency("log_write"),
+    }
+
+
+def _of_series(content: dict[str, Any]) -> dict[str, Any]:
+    medians = {figure["name"]: figure["median"] for figure in content["figures"]}
+    return {
+        "runs_count": len(content["runs"]),
+        "test": f"repeated {len(content['runs'])} of {content['wanted_count']}",
+        "database_iops": medians.get("database_iops"),
+        "database_read_latency_ms_mean": medians.get("total_database_read_latency_ms_mean"),
+        "log_write_latency_ms_mean": medians.get("total_log_write_latency_ms_mean"),
+    }

@@ -1,0 +1,81 @@
+"""Plans built from tables, and plans that differ from another in what a command says. No plan is ever changed: each answer is a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plimsoll.errors import RefusedError
+from plimsoll.inputs.toml_lines import parse_located
+from plimsoll.plan import stop_conditions
+from plimsoll.plan.complete import complete_plan, plan_of_options
+
+#: Kinds of phases that make databases and close them.
+PREPARING = ("prepare", "stop")
+
+
+def build_plan(tables: dict[str, Any]) -> dict[str, Any]:
+    """A plan of the tables and keys that a plan file has, with every default filled in.
+
+    >>> target = {"name": "array", "path": "/mnt/array"}
+    >>> plan = build_plan({"target": [target], "instance": [{"name": "one", "database_size_mib": 1024}]})
+    >>> [phase["name"] for phase in plan["run"]["phases"]]
+    ['prepare', 'warm_up', 'measure', 'stop', 'checksum']
+
+    Raises:
+        InputError: with every mistake found.
+    """
+    return plan_of_options(tables)
+
+
+def parse_plan(text: str, name: str = "plan") -> dict[str, Any]:
+    """A plan of the text of a plan file.
+
+    Args:
+        text: TOML.
+        name: what the text is called in messages.
+
+    Raises:
+        InputError: with every mistake found.
+    """
+    return complete_plan(parse_located(name, text))
+
+
+def preparing(plan: dict[str, Any]) -> dict[str, Any]:
+    """A plan with the phases of another that make its databases and close them, and nothing else."""
+    phases = [phase for phase in plan["run"]["phases"] if phase["action"]["kind"] in PREPARING]
+    return {**plan, "name": f"{plan['name']} prepare", "run": {**plan["run"], "phases": phases}}
+
+
+def bounded(
+    plan: dict[str, Any],
+    *,
+    max_iops: float | None = None,
+    max_mib_per_s: float | None = None,
+    stop_if: Sequence[str] = (),
+) -> dict[str, Any]:
+    """A plan with ceilings in place of its own, and with further conditions that stop the run.
+
+    Args:
+        plan: a completed plan; it stays as it is.
+        max_iops: reads and writes per second at most.
+        max_mib_per_s: MiB per second at most.
+        stop_if: conditions such as `db_read_latency_ms_p99>50 for 30s`.
+
+    Raises:
+        RefusedError: conditions that say nothing.
+    """
+    conditions, problems = [*plan["stop_if"], *stop_if], []
+    for text in conditions:
+        try:
+            stop_conditions.parse(text)
+        except stop_conditions.ConditionError as error:
+            problems.append(f"--stop-if: {error}\n    hint: {error.hint}")
+    if problems:
+        raise RefusedError(problems)
+    run = plan["run"]
+    ceilings = {
+        "max_iops": max_iops or run["max_iops"],
+        "max_mib_per_s": max_mib_per_s or run["max_mib_per_s"],
+    }
+    return {**plan, "run": {**run, **ceilings}, "stop_if": conditions}

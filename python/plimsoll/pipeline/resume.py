@@ -1,0 +1,107 @@
+"""Going on with a run that a crash of its process or of the host has cut off: find the storage, recover, do what is left.
+
+What was measured before the gap is kept and not judged; `plimsoll.run.resume` says how.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from plimsoll.databases import preflight
+from plimsoll.files import folder
+from plimsoll.live.listener import Listener
+from plimsoll.pipeline import background, forecast, qualify
+from plimsoll.run import resume as gaps
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """A run that can go on: what was measured before lies aside.
+
+    Attributes:
+        run_folder: the folder of the run.
+        plan: with the phases that are left.
+        found: what preflight found.
+        event: the first event of the run that goes on: when it was cut off, and for how long.
+    """
+
+    run_folder: Path
+    plan: dict[str, Any]
+    found: preflight.Preflight
+    event: dict[str, Any]
+
+    def go_on(self, *, listener: Listener | None = None, stop: threading.Event | None = None) -> qualify.Result:
+        """Do what is left, and judge the whole.
+
+        Raises:
+            FolderError, EngineError: as in `qualify`.
+        """
+        qualify.measure(
+            self.plan, self.run_folder, found=self.found, listener=listener, stop=stop, first_events=[self.event]
+        )
+        return qualify.judge(self.run_folder, listener=listener)
+
+
+def resume(
+    run_folder: Path,
+    *,
+    again: bool = False,
+    destroy: Sequence[str] = (),
+    listener: Listener | None = None,
+    stop: threading.Event | None = None,
+) -> qualify.Result:
+    """Go on with a run that a crash has cut off, and judge it.
+
+    Args:
+        run_folder: the folder of the run.
+        again: measure for the whole time once more, not only the rest of it.
+        destroy: serials of the block devices that may be overwritten.
+        listener: told how it goes.
+        stop: set it from another thread to stop the run.
+
+    Raises:
+        ResumeError: it was not cut off, goes on, or its storage is not there.
+        PreflightError, FolderError, EngineError: as in `qualify`.
+    """
+    left = begin_resume(run_folder, again=again, destroy=destroy, listener=listener)
+    return left.go_on(listener=listener, stop=stop)
+
+
+def begin_resume(
+    run_folder: Path, *, again: bool = False, destroy: Sequence[str] = (), listener: Listener | None = None
+) -> Resumption:
+    """Find out what is left of a run, and put what was measured before aside.
+
+    Raises:
+        ResumeError, PreflightError, FolderError: it cannot go on.
+    """
+    hears = listener or Listener()
+    plan, gap = left_to_do(run_folder, again=again, listener=hears)
+    found = forecast.check(plan, destroy=destroy, listener=hears)
+    event = gaps.gap_event(gaps.put_aside(run_folder, gap)[-1])
+    hears.warning(event["text"])
+    return Resumption(run_folder, plan, found, event)
+
+
+def left_to_do(run_folder: Path, *, again: bool, listener: Listener) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The plan of a run with the phases that are left, and what is known of the gap.
+
+    Raises:
+        ResumeError, FolderError: it cannot go on.
+    """
+    folder.require_single(run_folder, "resume")
+    state = background.state_of(run_folder)["state"]
+    if state in (background.RUNNING, background.STARTING):
+        raise gaps.ResumeError(f"{run_folder} goes on; see `plimsoll watch {run_folder}`")
+    gap = gaps.gap_of(run_folder)
+    recorded = folder.read_json(run_folder / folder.PLAN)
+    plan, remarks = gaps.find_storage(recorded, folder.read_json(run_folder / folder.ENVIRONMENT))
+    for remark in remarks:
+        listener.note(remark)
+    phases = gaps.remaining_phases(plan, gap, again=again)
+    gap["measured_lost"] = gaps.measured_lost(plan, gap, phases)
+    return gaps.as_left(plan, phases), gap
