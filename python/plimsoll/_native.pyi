@@ -87,6 +87,12 @@ def edb_tables(path: str | PathLike[str], reads_dirty: bool, counts_rows: bool) 
 def edb_repair(path: str | PathLike[str]) -> str:
     """Rewrite, in place, the pages in which flipped bits can be put right; as JSON what was done."""
 
+def raid_levels() -> list[str]:
+    """The names of all RAID levels."""
+
+def raid_group(level: str, sets: list[int]) -> tuple[int | None, list[tuple[str, str]]]:
+    """Drives' worth of data in a group with these sets, None where it cannot be built, and every reason with a hint."""
+
 def simulate(spec_json: str) -> str:
     """Simulate a workload on a modelled array, both described in JSON; the outcome is JSON too. Touches no disk."""
 

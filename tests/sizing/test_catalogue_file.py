@@ -71,7 +71,7 @@ def test_a_row_cannot_hold_more_than_its_drives(tmp_path: Path) -> None:
     found = mistakes(tmp_path, GOOD.replace("usable_capacity_gb = 19200", "usable_capacity_gb = 21000"))
     assert found == ["5 rows[1].usable_capacity_gb: is 21000, but 10 data drives of 1920 GB hold less"]
     found = mistakes(tmp_path, GOOD.replace("drive_slots = 13", "drive_slots = 4"))
-    assert found == ["5 rows[1].raid: is impossible here: RAID 6 needs at least 4 drives, not 3"]
+    assert found == ["5 rows[1].raid: is impossible here: RAID 6 cannot be built of 3 drives"]
 
 
 def test_a_file_of_another_kind_is_refused_with_its_reader(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::raid::{Layout, MemberState, Slots, usable_drives};
+use crate::raid::{Layout, MemberState, Slots, impossibilities, usable_drives};
 use crate::spec::{ArraySpec, DriveKind, Fault, GroupSpec, PageOrder, PoolSpec, RaidLevel, Tenant};
 
 /// One thing that cannot be.
@@ -167,18 +167,8 @@ fn check_group(spec: &ArraySpec, index: usize, group: &GroupSpec, found: &mut Fo
         "is no box of the array",
         "boxes are counted from 0",
     );
-    let is_single = group.sets.len() == 1 || group.level == RaidLevel::Raid50 && group.sets.len() > 1;
-    found.unless(
-        is_single,
-        place("sets"),
-        format!("has {} sets", group.sets.len()),
-        "RAID 50 has at least two sets, every other level exactly one",
-    );
-    for drive_count in &group.sets {
-        let fits = usable_drives(group.level, *drive_count).is_some();
-        let message = format!("{drive_count} drives cannot form {:?}", group.level);
-        let hint = "RAID 0 needs 1 drive, RAID 1 exactly 2, RAID 5 at least 3, RAID 6 at least 4, RAID 10 an even number from 4";
-        found.unless(fits, place("sets"), message, hint);
+    for wrong in impossibilities(group.level, &group.sets) {
+        found.unless(false, place("sets"), wrong.message, wrong.hint);
     }
     let is_element = group.element_bytes >= 512 && group.element_bytes.is_multiple_of(512);
     found.unless(

@@ -8,6 +8,7 @@ mod erase;
 mod errors;
 mod powercut;
 mod probe;
+mod raid;
 mod run;
 mod simulate;
 mod sweep;
@@ -31,6 +32,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(edb::edb_repair, module)?)?;
     module.add_function(wrap_pyfunction!(probe::probe, module)?)?;
     module.add_function(wrap_pyfunction!(erase::erase_device, module)?)?;
+    module.add_function(wrap_pyfunction!(raid::raid_levels, module)?)?;
+    module.add_function(wrap_pyfunction!(raid::raid_group, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::sweep, module)?)?;
     module.add_function(wrap_pyfunction!(columns::columns, module)?)?;

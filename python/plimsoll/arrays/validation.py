@@ -1,7 +1,6 @@
 """What an array cannot be, whatever its figures: found before anything is simulated, so that each mistake has its line.
 
-The counts of drives are those of the levels themselves. The native side checks the same again, in its own words, for those
-who go round the files.
+What drives can form is the native side's answer, as everywhere else.
 """
 
 from __future__ import annotations
@@ -9,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from plimsoll import _native
 from plimsoll.arrays.faults import impossible_faults
 from plimsoll.arrays.links import shipped_links
 from plimsoll.arrays.neighbours import impossible_neighbours
 from plimsoll.arrays.pools import impossible_volumes, overfilled_pools
 from plimsoll.inputs.mistakes import nearest_names
 from plimsoll.inputs.toml_lines import KeyPath
-
-#: Fewest drives of a set, and whether their number must be even.
-_DRIVES_MIN = {"RAID 0": 1, "RAID 1": 2, "RAID 5": 3, "RAID 6": 4, "RAID 10": 4, "RAID 50": 3}
 
 #: Where a mistake stands below the array, what it is, and what to do.
 Impossible = tuple[KeyPath, str, str]
@@ -99,16 +96,7 @@ def _impossible_log_sets(array: Mapping[str, Any], drives: Mapping[str, Any]) ->
 
 
 def _impossible_sets(path: KeyPath, level: str | None, sets: list[int]) -> Iterator[Impossible]:
-    if level not in _DRIVES_MIN or not sets:
+    if level not in _native.raid_levels() or not sets:
         return
-    if (len(sets) > 1) != (level == "RAID 50"):
-        hint = "RAID 50 has at least two sets, every other level exactly one"
-        yield path, f"has {len(sets)} sets, which {level} cannot have", hint
-    for count in sets:
-        odd = count % 2 == 1 if level == "RAID 10" else level == "RAID 1" and count != 2
-        if count < _DRIVES_MIN[level] or odd:
-            hint = (
-                "RAID 0 needs 1 drive, RAID 1 exactly 2, RAID 5 at least 3, RAID 6 at least 4, RAID 10 an even number "
-                "from 4, each set of RAID 50 at least 3"
-            )
-            yield path, f"has {count} drives, of which no {level} can be made", hint
+    for message, hint in _native.raid_group(level, sets)[1]:
+        yield path, message, hint

@@ -18,7 +18,6 @@ RAID_LEVELS: tuple[RaidLevel, ...] = get_args(RaidLevel)
 #: Largest parity set of a RAID 50 array: 6 drives of data and 1 of parity.
 PARITY_SET_DRIVES_MAX = 7
 
-_DRIVES_MINIMUM: dict[RaidLevel, int] = {"RAID 0": 1, "RAID 1": 2, "RAID 5": 3, "RAID 6": 4, "RAID 10": 2, "RAID 50": 6}
 _DISK_WRITES_PER_WRITE: dict[RaidLevel, int] = {
     "RAID 0": 1,
     "RAID 1": 2,
@@ -38,8 +37,20 @@ def write_penalty(raid: RaidLevel) -> int:
     return _DISK_WRITES_PER_WRITE[raid]
 
 
+def sets_of(raid: RaidLevel, drive_count: int, parity_set_drives: int = PARITY_SET_DRIVES_MAX) -> list[int]:
+    """Drives of each set when so many are bound: one set, but for RAID 50 as few even ones as its parity sets allow.
+
+    >>> sets_of("RAID 50", 14), sets_of("RAID 10", 14)
+    ([7, 7], [14])
+    """
+    if raid != "RAID 50":
+        return [drive_count]
+    count = max(2, math.ceil(drive_count / parity_set_drives))
+    return [drive_count // count + (index < drive_count % count) for index in range(count)]
+
+
 def data_drive_count(raid: RaidLevel, drive_count: int, parity_set_drives: int = PARITY_SET_DRIVES_MAX) -> int:
-    """Drives' worth of capacity that hold data.
+    """Drives' worth of capacity that hold data; what can be built at all is the array model's own answer.
 
     Args:
         raid: the RAID level.
@@ -47,21 +58,17 @@ def data_drive_count(raid: RaidLevel, drive_count: int, parity_set_drives: int =
         parity_set_drives: drives in one parity set of RAID 50, parity included.
 
     Raises:
-        ValueError: too few drives for the level, or an odd number for mirrors.
+        ValueError: the level cannot be built from so many drives.
 
     >>> data_drive_count("RAID 50", 46), data_drive_count("RAID 10", 14), data_drive_count("RAID 5", 7)
     (39, 7, 6)
     """
-    if drive_count < _DRIVES_MINIMUM[raid]:
-        raise ValueError(f"{raid} needs at least {_DRIVES_MINIMUM[raid]} drives, not {drive_count}")
-    if raid in ("RAID 1", "RAID 10"):
-        if drive_count % 2 or (raid == "RAID 1" and drive_count != 2):
-            raise ValueError(f"{raid} cannot be built of {drive_count} drives")
-        return drive_count // 2
-    if raid == "RAID 50":
-        return drive_count - max(2, math.ceil(drive_count / parity_set_drives))
-    parity_drives = {"RAID 0": 0, "RAID 5": 1, "RAID 6": 2}[raid]
-    return drive_count - parity_drives
+    from plimsoll import _native
+
+    usable, _ = _native.raid_group(raid, sets_of(raid, drive_count, parity_set_drives))
+    if usable is None:
+        raise ValueError(f"{raid} cannot be built of {drive_count} drives")
+    return usable
 
 
 def usable_capacity_gb(raid: RaidLevel, drive_slots: int, hot_spares: int, drive_capacity_gb: float) -> float:
