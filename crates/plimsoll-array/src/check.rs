@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::raid::{Layout, MemberState, Slots, impossibilities, usable_drives};
-use crate::spec::{ArraySpec, DriveKind, Fault, GroupSpec, PageOrder, PoolSpec, RaidLevel, Tenant};
+use crate::spec::{ArraySpec, DriveKind, Fault, GroupSpec, PageOrder, PoolSpec, Tenant};
 
 /// One thing that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq)]
