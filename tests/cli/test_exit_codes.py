@@ -165,7 +165,11 @@ def test_a_folder_of_results_is_not_taken_from_others(tmp_path: Path, capsys: py
         sleeper.kill()
         sleeper.wait()
     assert (running / folder.SAMPLES).exists()
+    before = sorted(path.name for path in running.iterdir())
+    with pytest.raises(folder.FolderError, match="holds an earlier run; name another folder, nothing is overwritten"):
+        folder.new_folder("mine", running)
+    assert sorted(path.name for path in running.iterdir()) == before
     (running / "before-gap-1").mkdir()
     (running / "notes.txt").write_text("mine")
-    folder.new_folder("mine", running)
+    folder.clear_unfinished(running)
     assert sorted(path.name for path in running.iterdir()) == ["notes.txt", "report-without-scripts.html"]

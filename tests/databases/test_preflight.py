@@ -170,6 +170,7 @@ def test_a_run_folder_is_never_overwritten_unless_named(tmp_path: Path, monkeypa
     named = new_folder("demo", tmp_path / "named")
     (named / "plan.json").write_text('{"schema_version": 1, "run": {}}')
     (named / "verdict.json").write_text("{}")
-    (named / "my notes.txt").write_text("mine")
-    again = new_folder("demo", tmp_path / "named")
-    assert sorted(path.name for path in again.iterdir()) == ["my notes.txt"]
+    (named / "gaps.json").write_text("{}")
+    with pytest.raises(FolderError, match="holds an earlier run"):
+        new_folder("demo", tmp_path / "named")
+    assert sorted(path.name for path in named.iterdir()) == ["gaps.json", "plan.json", "verdict.json"]

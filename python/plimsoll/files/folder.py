@@ -57,6 +57,31 @@ TERMINAL = "terminal.log"
 REPORTED = "reported.json"
 CONSISTENCY = "consistency.json"
 
+#: What a run writes into its folder.
+FILES_OF_A_RUN = frozenset(
+    {
+        PLAN,
+        ENVIRONMENT,
+        EVENTS,
+        SAMPLES,
+        HISTOGRAMS,
+        COUNTERS,
+        KERNEL_LOG,
+        DEVICE_ERRORS,
+        CONTENT,
+        OUTCOME,
+        POINTS,
+        CAPACITY,
+        GAPS,
+        SUMMARY,
+        VERDICT,
+        REPORT,
+        PROGRESS,
+        TERMINAL,
+        REPORTED,
+        CONSISTENCY,
+    }
+)
 #: Where run folders go unless the user names one.
 DEFAULT_PARENT = Path("runs")
 #: Said of names of files that may hold any bytes but not these.
@@ -156,10 +181,10 @@ def new_folder(name: str, wanted: Path | None) -> Path:
 
     Args:
         name: the plan's name, part of the folder's name unless one is wanted.
-        wanted: the folder the user named. It may hold an earlier run, which is then replaced; what else lies there stays.
+        wanted: the folder the user named; it must be empty, or not there yet.
 
     Raises:
-        FolderError: the wanted folder holds something that is not a run, or one that goes on.
+        FolderError: the wanted folder is not empty.
     """
     if wanted is None:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -176,40 +201,40 @@ def new_folder(name: str, wanted: Path | None) -> Path:
         raise FolderError(f"{shown} {NO_TEXT}; name another folder for the run")
     if wanted.exists() and not wanted.is_dir():
         raise FolderError(f"{wanted} is a file; name a folder for the run")
-    present = {path.name for path in wanted.iterdir()} if wanted.exists() else set()
-    ours = {
-        PLAN,
-        ENVIRONMENT,
-        EVENTS,
-        SAMPLES,
-        HISTOGRAMS,
-        COUNTERS,
-        KERNEL_LOG,
-        DEVICE_ERRORS,
-        CONTENT,
-        OUTCOME,
-        POINTS,
-        CAPACITY,
-        GAPS,
-        SUMMARY,
-        VERDICT,
-        REPORT,
-        PROGRESS,
-        TERMINAL,
-        REPORTED,
-        CONSISTENCY,
-    }
-    if present and not _holds_run(wanted):
-        raise FolderError(f"{wanted} is not empty and holds no run; name another folder, nothing is overwritten")
-    if goes_on(wanted):
-        raise FolderError(f"{wanted} belongs to a run that goes on; name another folder, or stop that run first")
-    for file_name in present & ours:
-        (wanted / file_name).unlink()
-    for path in [*wanted.glob("before-gap-*"), wanted / "samples.parts"]:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+    if wanted.exists() and any(wanted.iterdir()):
+        raise FolderError(f"{wanted} {_what_lies_in(wanted)}")
     wanted.mkdir(parents=True, exist_ok=True)
     return wanted.absolute()
+
+
+def _what_lies_in(home: Path) -> str:
+    """Why a folder that is not empty cannot become that of a new run."""
+    if goes_on(home):
+        return "belongs to a run that goes on; name another folder, or stop that run first"
+    if kind_of_folder(home) != "run" or _holds_run(home):
+        return "holds an earlier run; name another folder, nothing is overwritten"
+    return "is not empty and holds no run; name another folder, nothing is overwritten"
+
+
+def clear_unfinished(home: Path) -> None:
+    """Delete what an unfinished run left in its folder, and nothing else there; for those who made that folder themselves.
+
+    Args:
+        home: the folder; nothing is done where there is none.
+
+    Raises:
+        FolderError: it holds no run, or one that goes on.
+    """
+    present = {path.name for path in home.iterdir()} if home.exists() else set()
+    if not present:
+        return
+    if goes_on(home) or not _holds_run(home):
+        raise FolderError(f"{home} {_what_lies_in(home)}")
+    for file_name in present & FILES_OF_A_RUN:
+        (home / file_name).unlink()
+    for path in [*home.glob("before-gap-*"), home / "samples.parts"]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
 
 
 def _holds_run(home: Path) -> bool:

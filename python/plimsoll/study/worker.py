@@ -54,6 +54,7 @@ def carry_out(home: Path, log: Listener) -> int:
             log.say(f"run {number} is finished")
             continue
         log.say(f"run {number} of {wanted['repeat']}")
+        folder.clear_unfinished(run_folder)
         result = qualify.qualify(plan, run_folder, listener=log)
         log.say(f"run {number}: {result.headline}")
         if result.ending != "complete":
