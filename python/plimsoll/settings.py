@@ -8,9 +8,11 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
+#: A row of shipped data, as its TOML file has it.
+Row = dict[str, Any]
 
 #: Kinds of test, each with the seconds of the published one; anything shorter is a rehearsal. The published reliability test ran
 #: for a day. Tests that run until they are done have none.

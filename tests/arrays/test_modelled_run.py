@@ -9,9 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from plimsoll.cli import app
+from plimsoll.documents.verdict import Check
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options, read_plan
-from plimsoll.verdict.prediction import PREDICTED_FAIL, PREDICTED_PASS, TOO_CLOSE, predict
+from plimsoll.verdict.prediction import PREDICTED_FAIL, PREDICTED_PASS, TOO_CLOSE, predict, predicted_checks
+from tests.support.plain_stages import plan_of
 
 SHORT = ["--sessions", "3", "--cache-mib", "16", "--minutes", "0.25", "--quiet", "--json"]
 
@@ -105,13 +107,14 @@ def test_HA_04_a_failed_drive_slows_the_engine(emc: Path, tmp_path: Path) -> Non
 
 def prediction_of(measured: float, limit: float = 20.0) -> str:
     """What a mean read latency predicts on the EMC array."""
-    check = {
-        "name": "database_read_latency_mean", "title": "reads", "scope": "db", "metric": "database_read",
-        "statistic": "mean", "measured": measured, "limit": limit, "unit": "ms", "reason": "",
-        "status": "pass" if measured <= limit else "fail",
-    }  # fmt: skip
+    check = Check(
+        name="database_read_latency_mean", title="reads", scope="db", metric="database_read",
+        statistic="mean", measured=measured, limit=limit, unit="ms", reason="", source="",
+        status="pass" if measured <= limit else "fail",
+    )  # fmt: skip
     plan = plan_of_options({"target": [{"name": "t", "modelled": "emc-vnxe3300"}], "instance": [{"name": "i"}]})
-    return str(predict(plan, [check])["result"])
+    completed = plan_of(plan)
+    return predict(completed, predicted_checks(completed, [check])).result
 
 
 @pytest.mark.parametrize(

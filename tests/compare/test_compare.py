@@ -173,7 +173,7 @@ def test_environments_stand_side_by_side(fast: Path, tmp_path: Path) -> None:
         (
             folder.SUMMARY,
             '{"total": {}}',
-            r"summary.json: `window`.*`total.database_iops`.* missing; expected a summary",
+            r"summary.json is not valid: .*`window` is missing.*`total.database_iops` is missing.*; expected a summary",
         ),
         (folder.PLAN, "{}", r"plan.json: `run.instances` is missing; expected a completed plan"),
         (folder.SAMPLES, "PAR1 but not really", r"samples.parquet cannot be read: .*expected a Parquet file"),

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from plimsoll.files import folder
 from plimsoll.host.error_counters import compared, read_counters
-from plimsoll.results.summary import summarize
-from plimsoll.verdict import judge
+from tests.support.plain_stages import judge, summarize
 from tests.support.planted_run import ENVIRONMENT, run_folder
 
 

@@ -24,7 +24,8 @@ FIGURES = ("database_read", "database_write", "maintenance", "log_write", "log_r
 
 def combined(*paths: Path, out: Path, **choices: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Summary and verdict of some run folders."""
-    home, verdict = combine([(None, path) for path in paths], out, **choices)
+    home, found = combine([(None, path) for path in paths], out, **choices)
+    verdict = found.plain()
     return folder.read_json(home / folder.SUMMARY), verdict
 
 

@@ -9,9 +9,8 @@ from plimsoll import settings
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.plan.limits import LimitError, known_fields, parse_limit, unit_of
-from plimsoll.results.summary import summarize
 from plimsoll.verdict.explain import UnknownNameError, explain, names
-from plimsoll.verdict.summary_fields import every_field
+from tests.support.plain_stages import every_field, summarize
 from tests.support.planted_run import MS, judged, run_folder
 
 

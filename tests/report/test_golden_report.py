@@ -11,8 +11,7 @@ import pytest
 
 from plimsoll.files import folder
 from plimsoll.report.page import render
-from plimsoll.results.summary import summarize
-from plimsoll.verdict import judge
+from tests.support.plain_stages import judge, summarize
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 WRITE = os.environ.get("PLIMSOLL_WRITE_GOLDEN") == "1"

@@ -12,12 +12,16 @@ import pytest
 from altair.utils.schemapi import SchemaValidationError
 
 from plimsoll import settings
+from plimsoll.documents.outcome import SearchResult
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import Summary
 from plimsoll.files import folder
 from plimsoll.host import hardware
 from plimsoll.host.environment import collect
 from plimsoll.pages.chart_script import script_bundle
 from plimsoll.report import engine_ratios, write_report
 from plimsoll.report.page import render
+from tests.support.plain_stages import filled
 from tests.support.report_page import Page
 from tests.support.synthetic import EMC, finish, make_folder, make_slow_folder, transfers
 
@@ -119,7 +123,7 @@ def test_MON_06_the_limiting_layer_stands_first(tmp_path: Path) -> None:
     page = Page(run / folder.REPORT)
     assert verdict["result"] == "fail"
     assert page.headings[1].endswith("Fail")
-    guilty = [entry for entry in verdict["guilty"] if entry["what"] == "check"]
+    guilty = [entry for entry in verdict["bottlenecks"] if entry["what"] == "check"]
     assert guilty, "a failed latency check names a layer"
     first = page.html.index("Limiting layer:")
     assert first < page.html.index("Key figures</h2>")
@@ -134,7 +138,7 @@ def test_a_verdict_of_an_older_version_is_still_told(published: Path, tmp_path: 
     run = tmp_path / "run"
     shutil.copytree(published, run)
     verdict = folder.read_json(run / folder.VERDICT)
-    del verdict["guilty"]
+    del verdict["bottlenecks"]
     for check in verdict["checks"]:
         del check["source"], check["title"]
     folder.write_json(run / folder.VERDICT, verdict)
@@ -160,7 +164,7 @@ def test_a_search_is_told_with_its_knee(published: Path, tmp_path: Path) -> None
         "limited_by": "log_write_latency_mean", "confidence_percent": 95, "tolerance_percent": 5.0,
         "steps": [step(100, 4, "passed"), step(400, 90, "failed"), step(200, 9, "passed")],
     }  # fmt: skip
-    folder.write_json(run / folder.POINTS, {"schema_version": 1, "searches": [search]})
+    folder.write_json(run / folder.POINTS, {"schema_version": 1, "searches": [filled(SearchResult, search)]})
     page = Page(write_report(run))
     assert page.tables["Search for the highest rate"].row("mix")[:2] == ["200", "206"]
     assert "Latency over rate, mix" in page.html
@@ -224,13 +228,12 @@ def test_the_self_check_finds_the_published_run_in_its_own_ratios(published: Pat
 def test_the_self_check_says_what_it_cannot_tell(tmp_path: Path) -> None:
     """A run of a minute grows by a few steps: a ratio from that would be an accident. Raw files have no such ratios."""
     short = finish(make_folder(tmp_path / "short", seconds=60))
-    plan = folder.read_json(short / folder.PLAN)
-    summary = folder.read_json(short / folder.SUMMARY)
-    summary["databases"][0]["grown_bytes_measured"] = 8 * MIB
+    plan, summary = Plan.read(short / folder.PLAN), Summary.read(short / folder.SUMMARY)
+    grown = summary.databases[0].replace(grown_bytes_measured=8 * MIB)
+    summary = summary.replace(databases=[grown, *summary.databases[1:]])
     assert engine_ratios.ratios(plan, summary)["growth_per_log_byte"] is None
-    for instance in plan["run"]["instances"]:
-        instance["backend"] = "raw_files"
-    assert engine_ratios.self_check_table(plan, summary) is None
+    raw = [instance.replace(backend="raw_files") for instance in plan.run.instances]
+    assert engine_ratios.self_check_table(plan.replace(run=plan.run.replace(instances=raw)), summary) is None
 
 
 def test_every_published_ratio_lies_in_its_band_and_names_its_source() -> None:

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from plimsoll.documents.outcome import Outcome
 from plimsoll.files import folder
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.results.backup_recovery import MIB, backup_total, backups, in_words, recoveries
-from plimsoll.results.summary import summarize
-from plimsoll.verdict import judge
 from tests.support.places import plimsoll
+from tests.support.plain_stages import judge, outcome_of, plan_of, summarize, summary_of, whole_outcome
 from tests.support.planted_run import SECONDS, run_folder
 
 SMALL = ["--size-mib", "128", "--cache-mib", "16"]
@@ -31,16 +31,17 @@ PLAN = plan_of_options(
 )
 
 
-def outcome(**found: Any) -> dict[str, Any]:
+def outcome(**found: Any) -> Outcome:
     """An outcome in which the engine states backups and recoveries."""
     spans = {"generate_logs": (0, 3875), "recover": (3875, 4996), "backup": (4996, 22161)}
-    return {
+    content = {
         "phases": [
             {"name": name, "kind": name, "start_ns": start * 10**9, "end_ns": end * 10**9, "complete": True}
             | {key: value for key, (phase, value) in found.items() if phase == name}
             for name, (start, end) in spans.items()
         ]
     }
+    return outcome_of(content)
 
 
 def test_JST_05_sums_and_means_of_a_backup_are_those_of_the_published_table() -> None:
@@ -55,14 +56,14 @@ def test_JST_05_sums_and_means_of_a_backup_are_those_of_the_published_table() ->
         # 7.097 and 7.207 ms of 256 KiB.
         for name, reads, read_s in (("one", 3_979_528, 28_243.0), ("two", 3_979_528, 28_680.0))
     ]  # fmt: skip
-    found = backups(lambda *_: rows, PLAN, outcome(backups=("backup", stated)))
+    found = backups(lambda *_: rows, plan_of(PLAN), outcome(backups=("backup", stated)))
     total = backup_total(found)
     assert total is not None
-    assert [row["mib_per_s"] for row in found] == pytest.approx([58.87, 57.96])
-    assert total["mib_per_s_mean"] == pytest.approx(58.415, abs=0.001)
-    assert total["mib_per_s_sum"] == pytest.approx(116.83, abs=0.001)
-    assert [round(row["outstanding_mean"], 2) for row in found] == [1.67, 1.67], "published: 1.67 reads in flight"
-    assert found[0]["read_latency_ms_mean"] == pytest.approx(7.097, abs=0.001)
+    assert [row.mib_per_s for row in found] == pytest.approx([58.87, 57.96])
+    assert total.mib_per_s_mean == pytest.approx(58.415, abs=0.001)
+    assert total.mib_per_s_sum == pytest.approx(116.83, abs=0.001)
+    assert [round(row.outstanding_mean, 2) for row in found] == [1.67, 1.67], "published: 1.67 reads in flight"
+    assert found[0].read_latency_ms_mean == pytest.approx(7.097, abs=0.001)
 
 
 def test_JST_06_seconds_for_each_log_are_those_of_the_published_table() -> None:
@@ -78,12 +79,12 @@ def test_JST_06_seconds_for_each_log_are_those_of_the_published_table() -> None:
         }
         for name, reads, pages in (("one", 709, 890), ("two", 716, 902))
     ]  # fmt: skip
-    found = recoveries(lambda *_: rows, PLAN, outcome(recoveries=("recover", stated)))
-    assert sum(row["seconds_per_log"] for row in found) / 2 == pytest.approx(2.2314, abs=0.0001)
-    assert found[0]["faster_than_generated"] == pytest.approx(3.46, abs=0.02)
-    assert (found[0]["reads_per_log"], found[0]["pages_read_per_log"], found[0]["writes_per_log"]) == (709, 890, 6)
-    assert found[0]["log_reads_per_log"] == 9
-    assert "501 logs in 1114.9 s, 2.23 s for each" in in_words({"recoveries": found})[0]
+    found = recoveries(lambda *_: rows, plan_of(PLAN), outcome(recoveries=("recover", stated)))
+    assert sum(row.seconds_per_log for row in found) / 2 == pytest.approx(2.2314, abs=0.0001)
+    assert found[0].faster_than_generated == pytest.approx(3.46, abs=0.02)
+    assert (found[0].reads_per_log, found[0].pages_read_per_log, found[0].writes_per_log) == (709, 890, 6)
+    assert found[0].log_reads_per_log == 9
+    assert "501 logs in 1114.9 s, 2.23 s for each" in in_words(summary_of({}).replace(recoveries=found))[0]
 
 
 def test_a_test_without_a_load_is_judged_by_what_it_did(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_a_test_without_a_load_is_judged_by_what_it_did(tmp_path: Path) -> None:
             phase["kind"] = "backup"
             stated = {"bytes": SECONDS * 400 * 2**18, "seconds": float(SECONDS), "pages_count": SECONDS * 3200}
             phase["backups"] = [{"instance": 0, "database": 1, **stated}]
-    folder.write_json(run / folder.OUTCOME, content)
+    folder.write_json(run / folder.OUTCOME, whole_outcome(content))
     summary = summarize(run)
     plan = folder.read_json(run / folder.PLAN)
     found = judge(plan, summary, {"machine": {"memory_kib": 1024}, "warnings": [], "targets": []})

@@ -13,7 +13,7 @@ from plimsoll.files import folder
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.results import counters
-from plimsoll.results.summary import summarize
+from tests.support.plain_stages import plan_of, summarize
 from tests.support.planted_run import MS, run_folder
 
 PHASES = [{"kind": "prepare"}, {"kind": "measure", "duration_s": 10, "counter_interval_s": 2}, {"kind": "stop"}]
@@ -113,7 +113,7 @@ def test_a_short_rest_belongs_to_the_interval_before(tmp_path: Path) -> None:
 
 def test_the_published_intervals_are_the_default() -> None:
     """15 s for a load, 30 s for checksum and backup, 2 s for recovery, and what a plan states before all."""
-    plan = {"judgement": {"counter_interval_s": {"mine": 7}}}
+    plan = plan_of({"judgement": {"counter_interval_s": {"mine": 7}}})
     kinds = {"measure": 15, "warm_up": 15, "checksum": 30, "backup": 30, "recover": 2}
     assert {kind: counters.interval_s("any", kind, plan) for kind in kinds} == kinds
     assert counters.interval_s("mine", "checksum", plan) == 7

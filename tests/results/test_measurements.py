@@ -7,9 +7,11 @@ from typing import Any
 import duckdb
 import pytest
 
+from plimsoll.documents.outcome import Outcome
 from plimsoll.files import folder
 from plimsoll.plan.complete import plan_of_options
-from plimsoll.results.summary import Measurements, summarize
+from plimsoll.results.summary import Measurements
+from tests.support.plain_stages import summarize, whole_outcome
 
 SECOND = 1_000_000_000
 PHASES = [{"kind": "prepare"}, {"kind": "measure", "duration_s": 30}, {"kind": "stop"}]
@@ -45,7 +47,7 @@ def make_folder(path: Path, rows: list[dict[str, Any]], buckets: list[dict[str, 
     }  # fmt: skip
     path.mkdir()
     folder.write_json(path / folder.PLAN, plan)
-    folder.write_json(path / folder.OUTCOME, outcome)
+    folder.write_json(path / folder.OUTCOME, whole_outcome(outcome))
     usual = {
         "interval_ns": SECOND, "phase": "measure", "host": "local", "instance": "one", "database": 1, "workload": "",
         "metric": "database_read", "count": 0, "errors": 0, "bytes": 0, "latency_ns_sum": 0, "latency_ns_max": 0,
@@ -175,6 +177,6 @@ def test_curves_are_drawn_where_the_samples_were(tmp_path: Path) -> None:
     rows = [{"end_ns": 10 * SECOND + 2 * tenth, "interval_ns": 2 * tenth, "count": 20}]
     rows += [{"end_ns": 10 * SECOND + 2 * tenth + number * SECOND, "count": 100 * number} for number in (1, 2)]
     home = make_folder(tmp_path / "run", rows, [{"upper_ns": 1_000_000, "count": 320}])
-    measured = Measurements(home, folder.read_json(home / folder.OUTCOME))
+    measured = Measurements(home, Outcome.read(home / folder.OUTCOME))
     drawn = [(point["second"], round(point["per_s"])) for point in measured.series("database_read", 240)]
     assert drawn == [(0.0, 100), (1.0, 200)]

@@ -8,12 +8,13 @@ import duckdb
 import numpy as np
 import pytest
 
+from plimsoll.documents.outcome import Outcome
 from plimsoll.files import folder
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.results.rate_steps import find_step
-from plimsoll.results.summary import Measurements, summarize
-from plimsoll.verdict import judge
+from plimsoll.results.summary import Measurements
 from tests.support.cloud_volume import run_on_cloud_volume
+from tests.support.plain_stages import judge, summarize
 from tests.support.synthetic import EMC, make_folder
 
 SECONDS = 240
@@ -93,7 +94,7 @@ def test_a_volume_that_keeps_its_rate_is_left_alone(tmp_path: Path, saved: float
 
 def _rates(path: Path, summary: dict[str, Any]) -> list[tuple[float, float]]:
     """Database IOPS of every second that was measured, as somebody else would add them up."""
-    outcome = folder.read_json(path / folder.OUTCOME)
+    outcome = Outcome.read(path / folder.OUTCOME)
     found: dict[float, float] = {}
     with Measurements(path, outcome) as measured:
         for metric in ("database_read", "database_write"):

@@ -8,8 +8,8 @@ import pytest
 from plimsoll import settings
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options, read_plan
-from plimsoll.verdict.qualification import warnings_of
 from tests.support.cloud_volume import run_on_cloud_volume
+from tests.support.plain_stages import warnings_of
 
 
 def modelled_run(path: Path, phases: list[dict[str, Any]], saved: float, **workload: Any) -> dict[str, Any]:

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plimsoll.documents.outcome import Outcome
 from plimsoll.files import folder
-from plimsoll.results.summary import Measurements, summarize
+from plimsoll.results.summary import Measurements
+from tests.support.plain_stages import summarize
 from tests.support.synthetic import EMC, START_S, finish, make_folder, transfers
 
 SECOND = 1_000_000_000
@@ -56,7 +58,7 @@ def test_MON_05_a_bad_moment_of_a_day_stays_visible(tmp_path: Path) -> None:
     spike = transfers("measure", "instance1", "database_read", 1, [START_S + 40_000], 15, (1, 32768, 500_000_000))
     spike["latency_ns_p99"] = np.array([500_000_000], np.uint64)
     run = finish(make_folder(tmp_path / "run", seconds=24 * 3600, rates=EMC[:1], further=[spike]))
-    with Measurements(run, folder.read_json(run / folder.OUTCOME)) as measured:
+    with Measurements(run, Outcome.read(run / folder.OUTCOME)) as measured:
         points = measured.series("database_read", 240)
     assert len(points) == 240
     worst = max(points, key=lambda point: point["latency_ms_p99"])

@@ -6,8 +6,8 @@ from typing import Any
 
 from plimsoll import _native
 from plimsoll.files import folder
-from plimsoll.results.summary import summarize
 from plimsoll.run.execute import SampleStore, _write_histograms
+from tests.support.plain_stages import summarize
 
 
 def run_on_cloud_volume(path: Path, plan: dict[str, Any], saved: float) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from plimsoll.files import folder
-from plimsoll.results.summary import summarize
-from plimsoll.verdict import judge
+from tests.support.plain_stages import judge, summarize
 
 
 def judged(run_folder: Path) -> Path:

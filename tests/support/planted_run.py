@@ -12,8 +12,7 @@ import duckdb
 
 from plimsoll.files import folder
 from plimsoll.plan.complete import plan_of_options
-from plimsoll.results.summary import summarize
-from plimsoll.verdict import judge
+from tests.support.plain_stages import judge, summarize, whole_outcome
 
 SECOND = 1_000_000_000
 MS = 1_000_000
@@ -76,7 +75,7 @@ def run_folder(
     }
     path.mkdir(exist_ok=True)
     folder.write_json(path / folder.PLAN, plan_of_options({**options, **plan}))
-    folder.write_json(path / folder.OUTCOME, _outcome(stalls or []))
+    folder.write_json(path / folder.OUTCOME, whole_outcome(_outcome(stalls or [])))
     kernel_log = {"readable": True, "reason": None, "disks": ["vda"], "lines": []}
     folder.write_json(path / folder.KERNEL_LOG, {"schema_version": 1, **kernel_log})
     rows = {key: {**QUIET.get(key, {}), **planted.get(key, {})} for key in {**QUIET, **planted}}

@@ -16,8 +16,8 @@ import numpy as np
 from plimsoll.files import folder
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.report import write_report
-from plimsoll.results.summary import NS_PER_S, summarize
-from plimsoll.verdict import judge
+from plimsoll.results.summary import NS_PER_S
+from tests.support.plain_stages import judge, summarize, whole_outcome
 
 #: Latency ms, rate per s and bytes of each purpose; of the two databases of the published run.
 EMC: list[dict[str, tuple[float, float, float]]] = [
@@ -55,7 +55,7 @@ def make_folder(
     plan = _plan(seconds, interval_s, len(rates))
     folder.write_json(path / folder.PLAN, plan)
     folder.write_json(path / folder.ENVIRONMENT, _environment())
-    folder.write_json(path / folder.OUTCOME, _outcome(plan, seconds))
+    folder.write_json(path / folder.OUTCOME, whole_outcome(_outcome(plan, seconds)))
     kernel_log = {"readable": True, "reason": None, "disks": ["sda", "sdb"], "lines": []}
     folder.write_json(path / folder.KERNEL_LOG, kernel_log)
     lines = [

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll.files import folder
-from plimsoll.verdict import judge
 from tests.support.places import plimsoll
+from tests.support.plain_stages import judge
 from tests.verdict.test_verdict import ENVIRONMENT, PLAN, summary
 
 SMALL = ["--databases", "1", "--size-mib", "128", "--cache-mib", "8", "--sessions", "2"]

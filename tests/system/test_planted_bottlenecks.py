@@ -105,7 +105,7 @@ def verdict(home: Path, *options: str, start_in: Path | None = None, measure_in:
 
 def accused(found: dict[str, Any], check: str) -> tuple[str, str, str]:
     """Layer, cause and evidence for a check."""
-    entry = next(entry for entry in found["guilty"] if entry["what"] == "check" and entry["check"] == check)
+    entry = next(entry for entry in found["bottlenecks"] if entry["what"] == "check" and entry["check"] == check)
     return entry["layer"], entry["cause"], "; ".join(entry["evidence"])
 
 
@@ -116,7 +116,7 @@ def test_reads_that_a_group_holds_back_wait_in_the_kernel(tmp_path: Path, group:
     found = verdict(tmp_path, *options, measure_in=limit)
     layer, cause, evidence = accused(found, "database_read_latency_ms_mean<5")
     assert (found["result"], layer, cause) == ("fail", "kernel_queue", "queue"), evidence
-    stalls = [entry for entry in found["guilty"] if entry["what"] == "stall"]
+    stalls = [entry for entry in found["bottlenecks"] if entry["what"] == "stall"]
     assert stalls[0]["layer"] == "kernel_queue", stalls[0]
 
 
@@ -127,7 +127,7 @@ def test_commits_that_wait_for_a_slow_log_are_laid_to_the_log(tmp_path: Path, gr
     found = verdict(tmp_path, *options, measure_in=limit)
     layer, cause, evidence = accused(found, "required_iops")
     assert (layer, cause) == ("log_flush", "log"), evidence
-    stalls = [entry for entry in found["guilty"] if entry["what"] == "stall"]
+    stalls = [entry for entry in found["bottlenecks"] if entry["what"] == "stall"]
     assert stalls[0]["layer"] == "log_flush", stalls[0]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.results.summary import summarize
+from tests.support.plain_stages import summarize
 from tests.support.planted_run import MS, judged, run_folder, stall
 
 Planted = dict[tuple[str, int], dict[str, float]]
@@ -20,7 +20,7 @@ RATE_BROKEN = {"required_iops": 10_000.0}
 
 def accused(found: dict[str, Any], what: str = "check") -> tuple[str, str]:
     """Layer and cause of the only entry of a kind."""
-    entries = [entry for entry in found["guilty"] if entry["what"] == what]
+    entries = [entry for entry in found["bottlenecks"] if entry["what"] == what]
     assert len(entries) == 1, entries
     assert entries[0]["evidence"]
     return entries[0]["layer"], entries[0]["cause"]
@@ -145,7 +145,7 @@ def test_errors_are_the_storages(tmp_path: Path) -> None:
 
 def test_a_pass_accuses_nobody(tmp_path: Path) -> None:
     """Only failed checks have a culprit."""
-    assert judged(tmp_path / "run", {})["guilty"] == []
+    assert judged(tmp_path / "run", {})["bottlenecks"] == []
 
 
 def test_the_split_of_a_read_is_the_arithmetic_that_is_documented(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_planted_stall_is_laid_at_the_right_door(
     """The longest transaction is what a user remembers."""
     found = judged(tmp_path / "run", planted, [stall(3.2, **parts)])
     assert accused(found, "stall") == (layer, cause), title
-    entry = next(entry for entry in found["guilty"] if entry["what"] == "stall")
+    entry = next(entry for entry in found["bottlenecks"] if entry["what"] == "stall")
     assert entry["length_ms"] == pytest.approx(sum(parts.values()))
     assert sum(value or 0.0 for value in entry["split_ms"].values()) == pytest.approx(entry["length_ms"])
 
@@ -238,7 +238,7 @@ def test_only_the_ten_longest_stalls_of_the_measured_phase_are_listed(tmp_path: 
     stalls = [stall(second / 10, 10 + second, 0) for second in range(1, 15)]
     stalls.append({**stall(0.05, 5000, 0), "phase": 2})
     found = judged(tmp_path / "run", {}, stalls)
-    lengths = [entry["length_ms"] for entry in found["guilty"]]
+    lengths = [entry["length_ms"] for entry in found["bottlenecks"]]
     assert lengths == [pytest.approx(10 + second) for second in range(14, 4, -1)]
 
 

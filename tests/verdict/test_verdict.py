@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from plimsoll.plan.complete import plan_of_options
-from plimsoll.verdict import judge
+from tests.support.plain_stages import judge
 
 PLAN = plan_of_options(
     {

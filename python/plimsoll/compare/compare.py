@@ -58,7 +58,7 @@ def compare(sides: Sequence[Side], *, across_page_sizes: bool = False) -> dict[s
 
 def _described(side: Side) -> dict[str, Any]:
     first = side.first
-    results = [run.verdict.get("result") for run in side.runs]
+    results = [run.verdict.result if run.verdict else None for run in side.runs]
     worst = next((result for result in ("fail", "inconclusive", "pass") if result in results), None)
     return {
         "name": side.name,
@@ -66,8 +66,8 @@ def _described(side: Side) -> dict[str, Any]:
         "plan": first.plan.get("name"),
         "runs_count": len(side.runs),
         "left_out": side.left_out,
-        "start_utc": first.summary["window"].get("start_utc"),
-        "measured_s": first.summary["window"].get("seconds"),
+        "start_utc": first.summary.window.start_utc,
+        "measured_s": first.summary.window.seconds,
         "result": worst,
     }
 

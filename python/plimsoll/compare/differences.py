@@ -7,7 +7,7 @@ from typing import Any
 
 from plimsoll.compare.sides import RunRead, Side
 from plimsoll.pages.tables import duration_shown, size_shown
-from plimsoll.plan.load import described
+from plimsoll.plan.load import described_plain
 
 #: Parts of a plan and of an environment that differ between any two runs and mean nothing.
 _NEVER_THE_SAME = (
@@ -54,23 +54,23 @@ def _remarks(run: RunRead) -> list[str]:
         found.append("MODELLED: a prediction, nothing was measured")
     if is_imported(run):
         found.append("imported from another tool's report: means only, no samples")
-    if summary.get("ending", "complete") != "complete":
-        found.append(f"the run ended {summary['ending']}: its figures are those of a part")
-    elif not summary["window"].get("complete", True):
+    if summary.ending != "complete":
+        found.append(f"the run ended {summary.ending}: its figures are those of a part")
+    elif not summary.window.complete:
         found.append("the measured time was cut short")
-    if summary.get("debug_build"):
+    if summary.debug_build:
         found.append("a debug build of Plimsoll, which measures itself")
     return found
 
 
 def is_modelled(run: RunRead) -> bool:
     """Whether a run was simulated."""
-    return bool(run.summary.get("virtual_time") or run.plan["run"].get("modelled"))
+    return bool(run.summary.virtual_time or run.plan["run"].get("modelled"))
 
 
 def is_imported(run: RunRead) -> bool:
     """Whether a run was made by another tool."""
-    return bool(run.summary.get("imported") or run.plan.get("imported"))
+    return bool(run.summary.imported or run.plan.get("imported"))
 
 
 def _unlike(sides: Sequence[Side]) -> list[str]:
@@ -81,10 +81,13 @@ def _unlike(sides: Sequence[Side]) -> list[str]:
         ("kinds of test", lambda run: run.plan.get("judgement", {}).get("test")),
         ("editions", lambda run: " and ".join(dict.fromkeys(run.plan.get("judgement", {}).get("editions") or []))),
         ("backends", lambda run: _each(run, "backend")),
-        ("numbers of databases", lambda run: len(run.summary["databases"])),
+        ("numbers of databases", lambda run: len(run.summary.databases)),
         ("database sizes", lambda run: size_shown(_bytes_of_databases(run))),
         ("largest caches", lambda run: size_shown(sum(item.get("cache_bytes_max") or 0 for item in _instances(run)))),
-        ("loads", lambda run: "; ".join(described(item["load"]) for item in run.plan["run"].get("workloads", []))),
+        (
+            "loads",
+            lambda run: "; ".join(described_plain(item["load"]) for item in run.plan["run"].get("workloads", [])),
+        ),
         ("versions of Plimsoll", lambda run: run.environment.get("plimsoll")),
     ]
     found = []
@@ -93,7 +96,7 @@ def _unlike(sides: Sequence[Side]) -> list[str]:
         if len({str(value) for value in values if value not in (None, "")}) > 1:
             shown = ", ".join(f"{side.name}: {value}" for side, value in zip(sides, values, strict=True))
             found.append(f"different {words} ({shown})")
-    seconds = [side.first.summary["window"].get("seconds") or 0.0 for side in sides]
+    seconds = [side.first.summary.window.seconds or 0.0 for side in sides]
     if min(seconds) > 0 and max(seconds) > (1 + _SECONDS_SHARE) * min(seconds):
         shown = ", ".join(f"{side.name}: {duration_shown(length)}" for side, length in zip(sides, seconds, strict=True))
         found.append(f"different lengths of time measured ({shown})")

@@ -6,8 +6,8 @@ way is better (reads for a write, memory) has no improvement, only a change.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from plimsoll.compare.sides import RunRead
 from plimsoll.verdict.summary_fields import values_of
@@ -98,38 +98,30 @@ def _raw_value(name: str, run: RunRead) -> float | None:
     summary = run.summary
     match name:
         case "backup_mib_per_s":
-            return _sum(summary.get("backups"), "mib_per_s")
+            return _sum([item.mib_per_s for item in summary.backups])
         case "checksum_mib_per_s":
-            return _sum(summary.get("checksums"), "mib_per_s")
+            return _sum([item.mib_per_s for item in summary.checksums])
         case "recovery_seconds_per_log":
-            return _mean(summary.get("recoveries"), "seconds_per_log")
+            return _mean([item.seconds_per_log for item in summary.recoveries])
         case "reads_per_write":
-            reads, writes = (summary["total"][key].get("per_s") for key in ("database_read", "database_write"))
+            reads, writes = summary.total.database_read.per_s, summary.total.database_write.per_s
             return reads / writes if reads and writes else None
         case "memory_used_bytes":
             memory_kib = run.environment.get("machine", {}).get("memory_kib")
-            available = (summary.get("machine") or {}).get("memory_available")
-            return memory_kib * 1024 - available["mean"] if memory_kib and available else None
+            available = summary.machine.get("memory_available")
+            return memory_kib * 1024 - available.mean if memory_kib and available else None
         case "cache_used_bytes":
-            levels = [item.get("cache_used_bytes") for item in summary["instances"]]
-            return sum(level["mean"] for level in levels if level) if any(levels) else None
-    found = _fields(summary, name)
-    return None if not found or found[0] is None else float(found[0])
+            levels = [item.cache_used_bytes for item in summary.instances]
+            return sum(level.mean for level in levels if level) if any(levels) else None
+    found = values_of(summary, name)
+    return None if not found or found[0][1] is None else float(found[0][1])
 
 
-def _fields(summary: dict[str, Any], name: str) -> list[Any]:
-    """The values of a field; none where the summary, of another version or imported, does not have it."""
-    try:
-        return [value for _, value in values_of(summary, name)]
-    except (KeyError, TypeError, AttributeError):
-        return []
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
-def _sum(entries: list[dict[str, Any]] | None, key: str) -> float | None:
-    values = [entry[key] for entry in entries or [] if entry.get(key) is not None]
-    return sum(values) if values else None
-
-
-def _mean(entries: list[dict[str, Any]] | None, key: str) -> float | None:
-    values = [entry[key] for entry in entries or [] if entry.get(key) is not None]
-    return sum(values) / len(values) if values else None
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

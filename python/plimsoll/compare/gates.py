@@ -136,11 +136,7 @@ def _values(side: Side, name: str) -> list[tuple[str, float | None]]:
     """The values of a field at every place: of the run, or the mean of whole runs."""
     places: dict[str, list[float]] = {}
     for run in side.runs:
-        try:
-            found = values_of(run.summary, name)
-        except (KeyError, TypeError, AttributeError):
-            found = []
-        for scope, value in found:
+        for scope, value in values_of(run.summary, name):
             if value is not None:
                 places.setdefault(scope, []).append(float(value))
         if name in _OWN_FIGURES and (own := value_of(_OWN_FIGURES[name], run)) is not None:

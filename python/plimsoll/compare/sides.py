@@ -14,12 +14,12 @@ from typing import Any
 import duckdb
 
 from plimsoll.compare.blocks import Moment
+from plimsoll.documents.document import DocumentError
+from plimsoll.documents.summary import AnySummary, summary_of
+from plimsoll.documents.verdict import Verdict, verdict_of
 from plimsoll.errors import RefusedError
 from plimsoll.files import folder, parquet
 
-#: What a summary must have to be compared; found in every version that wrote one.
-_SUMMARY_KEYS = ("window", "total", "databases", "instances")
-_TOTAL_KEYS = ("database_iops", "transactions_per_s", "database_read", "database_write", "log_write", "transactions")
 _EXPECTED = {
     folder.SUMMARY: "a summary as `plimsoll report` writes it",
     folder.PLAN: "a completed plan as `plimsoll run` writes it",
@@ -45,15 +45,15 @@ class RunRead:
         summary: its figures.
         environment: machine and storage; empty where the run was imported without one.
         outcome: how it ended; empty where it was imported.
-        verdict: the result; empty where it was not judged.
+        verdict: the result; None where it was not judged.
     """
 
     path: Path
     plan: dict[str, Any]
-    summary: dict[str, Any]
+    summary: AnySummary
     environment: dict[str, Any]
     outcome: dict[str, Any]
-    verdict: dict[str, Any]
+    verdict: Verdict | None
 
     def moments(self, metrics: Sequence[str]) -> list[Sums]:
         """Seconds, count, bytes and summed latency of some metrics together, for each moment of the measured time.
@@ -224,17 +224,29 @@ def read_run(path: Path) -> RunRead:
         for name in (folder.PLAN, folder.SUMMARY, folder.ENVIRONMENT, folder.OUTCOME, folder.VERDICT)
     }
     if not problems:
-        problems += _shape(path, found[folder.PLAN], found[folder.SUMMARY])
-    if problems:
+        problems += _shape(path, found[folder.PLAN])
+    summary = None if problems else _summary(path / folder.SUMMARY, found[folder.SUMMARY], problems)
+    verdict = _verdict(path / folder.VERDICT, found[folder.VERDICT], problems)
+    if problems or summary is None:
         raise ComparisonError(problems)
-    return RunRead(
-        path,
-        found[folder.PLAN],
-        found[folder.SUMMARY],
-        found[folder.ENVIRONMENT],
-        found[folder.OUTCOME],
-        found[folder.VERDICT],
-    )
+    return RunRead(path, found[folder.PLAN], summary, found[folder.ENVIRONMENT], found[folder.OUTCOME], verdict)
+
+
+def _summary(path: Path, content: dict[str, Any], problems: list[str]) -> AnySummary | None:
+    """The figures of a run: those of our own are complete, those of an imported run are what was reported."""
+    try:
+        return summary_of(content, str(path))
+    except DocumentError as error:
+        problems.append(f"{error}; expected {_EXPECTED[folder.SUMMARY]}")
+        return None
+
+
+def _verdict(path: Path, content: dict[str, Any], problems: list[str]) -> Verdict | None:
+    try:
+        return verdict_of(content, str(path)) if content else None
+    except DocumentError as error:
+        problems.append(str(error))
+        return None
 
 
 def _read(path: Path, *, required: bool, problems: list[str]) -> dict[str, Any]:
@@ -252,21 +264,12 @@ def _read(path: Path, *, required: bool, problems: list[str]) -> dict[str, Any]:
     return content
 
 
-def _shape(path: Path, plan: dict[str, Any], summary: dict[str, Any]) -> list[str]:
-    """What is missing in files that are JSON but not what they should be."""
+def _shape(path: Path, plan: dict[str, Any]) -> list[str]:
+    """What is missing in a plan that is JSON but not what it should be."""
     problems = []
     run = plan.get("run")
     if not isinstance(run, dict) or not isinstance(run.get("instances"), list):
         problems.append(f"{path / folder.PLAN}: `run.instances` is missing; expected {_EXPECTED[folder.PLAN]}")
-    total = summary.get("total")
-    missing = [key for key in _SUMMARY_KEYS if key not in summary]
-    if isinstance(total, dict):
-        missing += [f"total.{key}" for key in _TOTAL_KEYS if key not in total]
-    elif "total" not in missing:
-        missing.append("total.database_iops")
-    if missing:
-        shown = ", ".join(f"`{key}`" for key in missing)
-        problems.append(f"{path / folder.SUMMARY}: {shown} missing; expected {_EXPECTED[folder.SUMMARY]}")
     return problems
 
 

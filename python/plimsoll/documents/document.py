@@ -11,6 +11,7 @@ between documents, and only the types that JSON has (see `_checker`).
 from __future__ import annotations
 
 import inspect
+import keyword
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +65,8 @@ class Document:
     _required: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
-        own = [name for name in inspect.get_annotations(cls) if not name.startswith("_")]
+        known = set(cls._names)
+        own = [name for name in inspect.get_annotations(cls) if not name.startswith("_") and name not in known]
         cls._names = (*cls._names, *own)
         cls._required = cls._required | frozenset(name for name in own if name not in cls.__dict__)
 
@@ -93,12 +95,12 @@ class Document:
         return type(self)(**{**self.__dict__, **changes})
 
     def plain(self) -> dict[str, Any]:
-        """The document as plain data, with the keys that it was given."""
-        return {name: plain(self.__dict__[name]) for name in self._names if name in self.__dict__}
+        """The document as plain data, with the keys that it was given, in their order."""
+        return {_key(name): plain(value) for name, value in self.__dict__.items()}
 
     def given(self) -> Mapping[str, Any]:
         """What was given, by key, with documents in it as they are."""
-        return {name: self.__dict__[name] for name in self._names if name in self.__dict__}
+        return dict(self.__dict__)
 
     @classmethod
     def from_plain(cls, value: object, name: str = "") -> Self:
@@ -190,12 +192,13 @@ def _document_checker(cls: type[Document]) -> Check:
             return None
         noted = len(mistakes)
         hints = hints_of(cls)
+        value = {_attribute(key): item for key, item in value.items()}
         mistakes += [f"{_at(_below(path, str(key)))} is not a known key" for key in value if key not in hints]
         mistakes += [
             f"{_at(_below(path, key))} is missing" for key in cls._names if key in cls._required - value.keys()
         ]
         found = {
-            key: _checker(kind)(value[key], _below(path, key), mistakes) for key, kind in hints.items() if key in value
+            key: _checker(hints[key])(item, _below(path, key), mistakes) for key, item in value.items() if key in hints
         }
         return cls(**found) if len(mistakes) == noted else None
 
@@ -271,6 +274,15 @@ def _likeness(cls: type[Document], value: Mapping[str, Any]) -> tuple[bool, int]
     named = all(value.get(name) in get_args(kind) for name, kind in tags if name == "kind")
     shared = sum(key in cls._names for key in value)
     return named, 2 * shared - len(value) - len(cls._required - value.keys())
+
+
+def _key(name: str) -> str:
+    """The key of an attribute: words that Python keeps for itself stand with an underscore behind them."""
+    return name.removesuffix("_")
+
+
+def _attribute(key: Any) -> Any:
+    return f"{key}_" if isinstance(key, str) and keyword.iskeyword(key) else key
 
 
 def _below(path: str, key: str) -> str:

@@ -163,6 +163,13 @@ class SearchResult(Document):
     steps: Sequence[SearchStep]
 
 
+class Points(Document):
+    """`points.json`: every rate that searches tried."""
+
+    schema_version: Literal[1]
+    searches: Sequence[SearchResult]
+
+
 class Steadiness(Document):
     """How far rounds lie apart, and how much the line through them slopes."""
 
@@ -245,7 +252,7 @@ class MemberReport(Document):
     destaged_row_count: int
     full_stripe_count: int
     dirty_bytes: int
-    dirty: StationUse
+    dirty: StationUse | None = None
 
 
 class DriveReport(Document):
@@ -255,7 +262,7 @@ class DriveReport(Document):
     operations: Sequence[tuple[str, int]]
     utilisation: float
     response_ms: float
-    present_mean: float
+    present_mean: float | None = None
 
 
 class LinkReport(Document):

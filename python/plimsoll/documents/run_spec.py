@@ -157,6 +157,12 @@ class SearchLoad(Document):
 LoadSpec = SessionsLoad | RateLoad | TargetIopsLoad | SearchLoad
 
 
+class AnyLoad(Document):
+    """A load by itself, wherever its plan comes from."""
+
+    load: LoadSpec
+
+
 class WorkloadSpec(Document):
     """Load on some instances."""
 

@@ -6,7 +6,14 @@ it is a column. Folders are named by users, so both are ruled out here, and nowh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+#: A row of an answer, by column; the values of a question, by name; and what asks.
+Row = dict[str, Any]
+Values = dict[str, Any]
+Query = Callable[[str, Values], list[Row]]
 
 PATTERN_CHARACTERS = "[*?"
 

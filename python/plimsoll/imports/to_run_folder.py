@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import __version__, settings
+from plimsoll.documents import verdict as verdict_document
 from plimsoll.files import folder
 from plimsoll.imports.consistency_checks import JUDGED, as_data, check, window_s
 from plimsoll.imports.jetstress.config_read import EDITION_OF_VERSION
@@ -410,7 +411,7 @@ def verdict_of(report: dict[str, Any]) -> dict[str, Any]:
     throughput = f"{achieved:.0f} database IOPS" if achieved is not None else "no rate stated"
     reasons = [f"{tool} said: {word}", *(f"issue: {text}" for text in report.get("issues") or [])]
     return {
-        "schema_version": 1,
+        "schema_version": verdict_document.SCHEMA_VERSION,
         "imported": origin_of(report),
         "result": result,
         "headline": f"{word} (imported: said by {tool})",
@@ -419,7 +420,7 @@ def verdict_of(report: dict[str, Any]) -> dict[str, Any]:
         "reasons": reasons,
         "throughput": throughput,
         "checks": _checks(report, result),
-        "guilty": [],
+        "bottlenecks": [],
         "qualifying": False,
         "not_qualifying_because": ["the figures were imported: Plimsoll measured and judged nothing of it"],
         "doubts": [],

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from plimsoll.documents.verdict import Verdict
 from plimsoll.files import folder
 from plimsoll.multihost.overlap import Overlap, overlap_of
 from plimsoll.multihost.reading import CombineError, HostRun, read_hosts
@@ -30,7 +31,7 @@ def combine(
     *,
     overlap_percent: float = OVERLAP_PERCENT,
     different_plans: bool = False,
-) -> tuple[Path, dict[str, Any]]:
+) -> tuple[Path, Verdict]:
     """Make one folder of the runs of several hosts.
 
     Args:
@@ -60,9 +61,7 @@ def combine(
         raise
 
 
-def _fill(
-    home: Path, name: str, hosts: Sequence[HostRun], *, overlap_percent: float, different_plans: bool
-) -> dict[str, Any]:
+def _fill(home: Path, name: str, hosts: Sequence[HostRun], *, overlap_percent: float, different_plans: bool) -> Verdict:
     """Copy the runs into the new folder, list them, and judge them; answers the verdict."""
     listed = []
     for number, host in enumerate(hosts, 1):
@@ -94,8 +93,7 @@ def measured_together(hosts: Sequence[HostRun], overlap_percent: float) -> Overl
     else:
         how, way = "at no time", "start them together: `plimsoll run --start-at`"
     lines = "; ".join(
-        f"{row.name} from {row.run.summary['window']['start_utc']} to {row.run.summary['window']['end_utc']}"
-        for row in hosts
+        f"{row.name} from {row.summary.window.start_utc} to {row.summary.window.end_utc}" for row in hosts
     )
     raise CombineError(
         [
@@ -104,7 +102,7 @@ def measured_together(hosts: Sequence[HostRun], overlap_percent: float) -> Overl
     )
 
 
-def judge_again(home: Path) -> dict[str, Any]:
+def judge_again(home: Path) -> Verdict:
     """Summary and verdict from the copies of the runs; answers the verdict.
 
     Raises:
@@ -114,9 +112,9 @@ def judge_again(home: Path) -> dict[str, Any]:
     content = folder.read_json(home / folder.HOSTS)
     summary = summarize(content["name"], hosts, overlap)
     found = judge(hosts, summary, overlap)
-    folder.write_json(home / folder.PLAN, plan_of(content["name"], hosts, found["required_iops"]))
-    folder.write_json(home / folder.SUMMARY, summary)
-    folder.write_json(home / folder.VERDICT, found)
+    folder.write_json(home / folder.PLAN, plan_of(content["name"], hosts, found.required_iops))
+    folder.write_json(home / folder.SUMMARY, summary.plain())
+    folder.write_json(home / folder.VERDICT, found.plain())
     return found
 
 

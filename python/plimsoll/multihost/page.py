@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from plimsoll.documents.figures import Totals
+from plimsoll.documents.summary import Summary
+from plimsoll.documents.verdict import Verdict, read_verdict
 from plimsoll.files import folder
 from plimsoll.multihost.overlap import Overlap
 from plimsoll.multihost.reading import HostRun, remarks
@@ -57,7 +60,7 @@ def clock_caveat(hosts: Sequence[HostRun]) -> str:
     )
 
 
-def clock_words(clock: dict[str, Any] | None) -> str:
+def clock_words(clock: Mapping[str, Any] | None) -> str:
     """What a kernel said of its clock.
 
     >>> clock_words({"synchronised": True, "error_ms_max": 12.34}), clock_words(None)
@@ -70,12 +73,12 @@ def clock_words(clock: dict[str, Any] | None) -> str:
     return f"in step within {shown(float(clock['error_ms_max']))} ms by its own account"
 
 
-def lines_of(hosts: Sequence[HostRun], overlap: Overlap, summary: dict[str, Any]) -> list[str]:
+def lines_of(hosts: Sequence[HostRun], overlap: Overlap, summary: Summary) -> list[str]:
     """The table of hosts and what must be known, for a terminal; the verdict is printed as any other."""
     table = rates_table(summary)
     latencies = {row[0]: row for row in latency_table(summary).rows}
     headings = ["", "database IOPS", "transactions/s", "db read ms", "p99", "log write ms", "p99", "result"]
-    results = {host.name: str(host.run.verdict["result"]) for host in hosts}
+    results = {host.name: str(host.verdict.result) for host in hosts}
     rows = [headings]
     for row in table.rows:
         times = latencies[row[0]]
@@ -94,32 +97,33 @@ def lines_of(hosts: Sequence[HostRun], overlap: Overlap, summary: dict[str, Any]
         ).rstrip()
         for row in rows
     ]  # fmt: skip
-    span = f"from {summary['window']['start_utc']} to {summary['window']['end_utc']}"
+    span = f"from {summary.window.start_utc} to {summary.window.end_utc}"
     head = f"all {len(hosts)} hosts measured together for {duration_shown(overlap.seconds)}, {span}"
     return [head, "", *lines, "", *(f"note: {text}" for text in warnings_of(hosts, overlap))]
 
 
-def _row(name: str, total: dict[str, Any], columns: Sequence[tuple[str, str, str | None]]) -> list[Any]:
-    return [name, *(total[kind] if figure is None else total[kind][figure] for _, kind, figure in columns)]
+def _row(name: str | None, total: Totals, columns: Sequence[tuple[str, str, str | None]]) -> list[Any]:
+    values = [(getattr(total, kind), figure) for _, kind, figure in columns]
+    return [name, *(value if figure is None else getattr(value, figure) for value, figure in values)]
 
 
-def rates_table(summary: dict[str, Any]) -> Table:
+def rates_table(summary: Summary) -> Table:
     """Rates of every host in the common time, and their sums."""
-    rows = [_row(item["host"], item, RATES) for item in summary["hosts"]]
+    rows = [_row(item.host, item, RATES) for item in summary.hosts]
     note = "In the time that all hosts measured. The last row is the sum of the rows above it."
     headings = ["Host", *(heading for heading, _, _ in RATES)]
-    return Table("Rates", headings, [*rows, _row(TOTAL, summary["total"], RATES)], note, has_total=True)
+    return Table("Rates", headings, [*rows, _row(TOTAL, summary.total, RATES)], note, has_total=True)
 
 
-def latency_table(summary: dict[str, Any]) -> Table:
+def latency_table(summary: Summary) -> Table:
     """Latencies of every host, and of all transfers of all hosts as if one had made them."""
-    rows = [_row(item["host"], item, LATENCIES) for item in summary["hosts"]]
+    rows = [_row(item.host, item, LATENCIES) for item in summary.hosts]
     note = (
         "The last row: means weighted by operations, and percentiles of the merged distributions of all hosts, not means of "
         "their percentiles."
     )
     headings = ["Host", *(heading for heading, _, _ in LATENCIES)]
-    return Table("Latencies", headings, [*rows, _row(TOTAL, summary["total"], LATENCIES)], note, has_total=True)
+    return Table("Latencies", headings, [*rows, _row(TOTAL, summary.total, LATENCIES)], note, has_total=True)
 
 
 def render(home: Path, hosts: Sequence[HostRun], overlap: Overlap) -> str:
@@ -127,15 +131,15 @@ def render(home: Path, hosts: Sequence[HostRun], overlap: Overlap) -> str:
     from plimsoll.pages.kit import Chapter
     from plimsoll.pages.sheet import Sheet, render_sheet
 
-    summary, verdict = folder.read_json(home / folder.SUMMARY), folder.read_json(home / folder.VERDICT)
+    summary, verdict = Summary.read(home / folder.SUMMARY), read_verdict(home / folder.VERDICT)
     return render_sheet(
         Sheet(
             product="Plimsoll, several hosts at once",
-            title=summary["name"],
-            where=f"{len(hosts)} hosts, together for {duration_shown(overlap.seconds)} from {summary['window']['start_utc']}",
-            status=verdict["result"],
-            headline=verdict["headline"],
-            sentences=[*verdict["reasons"], *_qualifying(verdict)],
+            title=summary.name,
+            where=f"{len(hosts)} hosts, together for {duration_shown(overlap.seconds)} from {summary.window.start_utc}",
+            status=verdict.result,
+            headline=verdict.headline,
+            sentences=[*verdict.reasons, *_qualifying(verdict)],
             warnings=warnings_of(hosts, overlap),
             chapters=[
                 Chapter(
@@ -153,14 +157,14 @@ def render(home: Path, hosts: Sequence[HostRun], overlap: Overlap) -> str:
     )
 
 
-def _qualifying(verdict: dict[str, Any]) -> list[str]:
-    count = len(verdict["not_qualifying_because"])
+def _qualifying(verdict: Verdict) -> list[str]:
+    count = len(verdict.not_qualifying_because)
     return [f"A rehearsal and no qualification; {count} reasons stand under Hosts."] if count else []
 
 
-def _obstacles(verdict: dict[str, Any]) -> list[Table]:
+def _obstacles(verdict: Verdict) -> list[Table]:
     """What keeps the hosts from a qualification, opened on demand: every host has its own list, and most are alike."""
-    rows = [[text] for text in verdict["not_qualifying_because"]]
+    rows = [[text] for text in verdict.not_qualifying_because]
     return [Table("Not a qualification, because", ["Host and reason"], rows, folded=True)] if rows else []
 
 
@@ -171,9 +175,9 @@ def _hosts(home: Path, hosts: Sequence[HostRun]) -> Table:
             host.name,
             host.machine,
             ", ".join(str(target["path"]) for target in host.run.plan["run"]["targets"]),
-            len(host.run.summary["databases"]),
-            host.run.verdict["headline"],
-            "; ".join(host.run.verdict["reasons"]),
+            len(host.summary.databases),
+            host.verdict.headline,
+            "; ".join(host.verdict.reasons),
             listed[host.name],
         ]
         for host in hosts
@@ -182,17 +186,17 @@ def _hosts(home: Path, hosts: Sequence[HostRun]) -> Table:
     return Table("Hosts", headings, rows, "Each folder is the whole run of that host, with a report of its own.")
 
 
-def _windows(summary: dict[str, Any]) -> Table:
+def _windows(summary: Summary) -> Table:
     rows = [
         [
-            row["host"],
-            row["start_utc"],
-            row["end_utc"],
-            f"{row['share']:.1%}",
-            row["seconds_counted"],
-            clock_words(row["clock"]),
+            row.host,
+            row.start_utc,
+            row.end_utc,
+            f"{row.share:.1%}",
+            row.seconds_counted,
+            clock_words(row.clock),
         ]
-        for row in summary["overlap"]["hosts"]
+        for row in (summary.overlap.hosts if summary.overlap else ())
     ]
     headings = ["Host", "Measured from (UTC)", "until (UTC)", "Share that is common", "Seconds counted", "Its clock"]
     note = (
@@ -201,57 +205,56 @@ def _windows(summary: dict[str, Any]) -> Table:
     return Table("Measured time", headings, rows, note)
 
 
-def _checks(verdict: dict[str, Any]) -> Table:
+def _checks(verdict: Verdict) -> Table:
     rows = [
-        [check["host"] or TOTAL, check["title"], check["scope"], WORDS[check["status"]], check["reason"]]
-        for check in verdict["checks"]
+        [check.host or TOTAL, check.title, check.scope, WORDS[check.status], check.reason] for check in verdict.checks
     ]
     note = "Each host was judged over all that it measured; what all must make together, over the common time."
     return Table("Every check of every host", ["Host", "Check", "Where", "Result", "Why"], rows, note)
 
 
-def _databases(summary: dict[str, Any]) -> Table:
+def _databases(summary: Summary) -> Table:
     rows = [
         [
-            item["name"],
-            item["iops"],
-            item["database_read"]["latency_ms_mean"],
-            item["database_read"]["latency_ms_p99"],
-            item["database_write"]["latency_ms_mean"],
+            item.name,
+            item.iops,
+            item.database_read.latency_ms_mean,
+            item.database_read.latency_ms_p99,
+            item.database_write.latency_ms_mean,
         ]
-        for item in summary["databases"]
+        for item in summary.databases
     ]
     return Table("Databases", ["Database", "IOPS", "Read, mean (ms)", "Read, p99 (ms)", "Write, mean (ms)"], rows)
 
 
-def _instances(summary: dict[str, Any]) -> Table:
+def _instances(summary: Summary) -> Table:
     rows = [
         [
-            item["name"],
-            item["log_write"]["per_s"],
-            item["log_write"]["latency_ms_mean"],
-            item["log_write"]["latency_ms_p99"],
-            item["page_fault_stalls_per_s"],
+            item.name,
+            item.log_write.per_s,
+            item.log_write.latency_ms_mean,
+            item.log_write.latency_ms_p99,
+            item.page_fault_stalls_per_s,
         ]
-        for item in summary["instances"]
+        for item in summary.instances
     ]
     headings = ["Instance", "Log writes/s", "Log write, mean (ms)", "Log write, p99 (ms)", "Page fault stalls/s"]
     return Table("Instances", headings, rows)
 
 
-def _charts(summary: dict[str, Any]) -> list[Chart]:
+def _charts(summary: Summary) -> list[Chart]:
     """The key figures of every host as bars."""
     from plimsoll.compare.charts import KEY_FIGURES, value_chart
     from plimsoll.compare.figures import FIGURES
 
     titles = {figure.name: (figure.title, figure.unit) for figure in FIGURES}
-    values = {
-        "database_iops": [item["database_iops"] for item in summary["hosts"]],
-        "total_database_read_latency_ms_mean": [item["database_read"]["latency_ms_mean"] for item in summary["hosts"]],
-        "total_log_write_latency_ms_mean": [item["log_write"]["latency_ms_mean"] for item in summary["hosts"]],
+    values: dict[str, list[float | None]] = {
+        "database_iops": [item.database_iops for item in summary.hosts],
+        "total_database_read_latency_ms_mean": [item.database_read.latency_ms_mean for item in summary.hosts],
+        "total_log_write_latency_ms_mean": [item.log_write.latency_ms_mean for item in summary.hosts],
     }
-    found = {
-        "sides": [{"name": item["host"]} for item in summary["hosts"]],
+    found: dict[str, Any] = {
+        "sides": [{"name": item.host} for item in summary.hosts],
         "figures": [
             {
                 "name": name,

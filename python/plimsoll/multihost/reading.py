@@ -13,11 +13,13 @@ from typing import Any
 
 from plimsoll.compare.differences import is_imported, is_modelled
 from plimsoll.compare.sides import ComparisonError, RunRead, read_run
+from plimsoll.documents.summary import Summary
+from plimsoll.documents.verdict import Verdict
 from plimsoll.errors import RefusedError
 from plimsoll.files import folder
 from plimsoll.multihost.overlap import Span, window_of
 from plimsoll.pages.tables import size_shown
-from plimsoll.plan.load import described
+from plimsoll.plan.load import described_plain
 
 #: What a plan calls its only host when it says nothing.
 UNNAMED = "local"
@@ -47,6 +49,19 @@ class HostRun:
     def path(self) -> Path:
         """The run's folder."""
         return self.run.path
+
+    @property
+    def summary(self) -> Summary:
+        """The figures of the run; imported ones are refused before."""
+        found = self.run.summary
+        assert isinstance(found, Summary), "imported runs are refused"
+        return found
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the run; runs without one are refused before."""
+        assert self.run.verdict is not None, "runs without a verdict are refused"
+        return self.run.verdict
 
     @property
     def machine(self) -> str | None:
@@ -237,7 +252,7 @@ def _same_content(hosts: Sequence[HostRun]) -> list[str]:
 
 
 def _different_loads(hosts: Sequence[HostRun]) -> list[str]:
-    loads = ["; ".join(described(item["load"]) for item in host.run.plan["run"]["workloads"]) for host in hosts]
+    loads = ["; ".join(described_plain(item["load"]) for item in host.run.plan["run"]["workloads"]) for host in hosts]
     versions = [str(host.run.environment.get("plimsoll")) for host in hosts]
     found = []
     for words, values in (("loads", loads), ("versions of Plimsoll", versions)):

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from plimsoll.documents.summary import Summary
+from plimsoll.documents.verdict import verdict_of
 from plimsoll.files import folder
 from plimsoll.live.listener import Listener
 from plimsoll.multihost import combined_folder
@@ -40,9 +42,9 @@ class Combined:
         """The figures of each host and of all, and the verdict, for people."""
         from plimsoll.multihost import page
 
-        summary = folder.read_json(self.folder / folder.SUMMARY)
+        summary = Summary.read(self.folder / folder.SUMMARY)
         hosts = page.lines_of(*combined_folder.read(self.folder), summary)
-        return [*hosts, "", *lines_of(self.verdict)]
+        return [*hosts, "", *lines_of(verdict_of(self.verdict))]
 
 
 def combine_hosts(
@@ -70,7 +72,7 @@ def combine_hosts(
         hosts, out, overlap_percent=overlap_percent, different_plans=different_plans
     )
     write_page(home, listener or Listener())
-    return Combined(home, verdict)
+    return Combined(home, verdict.plain())
 
 
 def judge_hosts(home: Path, *, listener: Listener | None = None) -> Combined:
@@ -81,7 +83,7 @@ def judge_hosts(home: Path, *, listener: Listener | None = None) -> Combined:
     """
     verdict = combined_folder.judge_again(home)
     write_page(home, listener or Listener())
-    return Combined(home, verdict)
+    return Combined(home, verdict.plain())
 
 
 def write_page(home: Path, listener: Listener) -> None:

@@ -7,77 +7,72 @@ together made what their common plan requires, and whether they measured at the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from plimsoll.documents.summary import Summary
+from plimsoll.documents.verdict import SCHEMA_VERSION, HostVerdict, Result, Verdict
 from plimsoll.multihost.overlap import Overlap
 from plimsoll.multihost.reading import HostRun
 from plimsoll.verdict import FAIL, INCONCLUSIVE, PASS
 from plimsoll.verdict.checks import required_iops
 
-SCHEMA_VERSION = 1
-WORST_FIRST = (FAIL, INCONCLUSIVE, PASS)
+WORST_FIRST: tuple[Result, ...] = (FAIL, INCONCLUSIVE, PASS)
 #: Less of the longest window than this is said; and nothing with less is a qualification of all together.
 TOGETHER_SHARE = 0.98
 ALL = "all hosts"
 
 
-def judge(hosts: Sequence[HostRun], summary: dict[str, Any], overlap: Overlap) -> dict[str, Any]:
+def judge(hosts: Sequence[HostRun], summary: Summary, overlap: Overlap) -> Verdict:
     """The verdict, in the shape of a run's."""
-    verdicts = [(host.name, host.run.verdict) for host in hosts]
+    verdicts = [(host.name, host.verdict) for host in hosts]
     required = _required(hosts)
     common = (hosts[0].run.plan["judgement"].get("hosts") or {}).get("required_iops")
     checks = [
-        {**check, "host": name, "scope": f"{name}/{check['scope']}"}
+        check.replace(host=name, scope=f"{name}/{check.scope}")
         for name, verdict in verdicts
-        for check in verdict["checks"]
+        for check in verdict.checks
     ]
     if common is not None:
-        checks.append({**required_iops(common, summary), "host": None, "scope": ALL, "doubts": []})
-    short = checks[-1] if common is not None and checks[-1]["status"] == FAIL else None
-    result = next(word for word in WORST_FIRST if word in (*(verdict["result"] for _, verdict in verdicts), PASS))
+        checks.append(required_iops(common, summary).replace(host=None, scope=ALL, doubts=()))
+    short = checks[-1] if common is not None and checks[-1].status == FAIL else None
+    result = next(word for word in WORST_FIRST if word in (*(verdict.result for _, verdict in verdicts), PASS))
     hindrances = [
-        *(f"{name}: {text}" for name, verdict in verdicts for text in verdict["not_qualifying_because"]),
+        *(f"{name}: {text}" for name, verdict in verdicts for text in verdict.not_qualifying_because),
         *_apart(overlap),
     ]
     result = FAIL if short else result
-    achieved = summary["total"]["database_iops"]
+    achieved = summary.total.database_iops
     throughput = _throughput(achieved, required, len(hosts))
     reasons = [
-        *([f"{short['title']} ({ALL}): {short['reason']}"] if short else []),
-        *(
-            f"{name}: {reason}"
-            for name, verdict in verdicts
-            if verdict["result"] != PASS
-            for reason in verdict["reasons"]
-        ),
+        *([f"{short.title} ({ALL}): {short.reason}"] if short else []),
+        *(f"{name}: {reason}" for name, verdict in verdicts if verdict.result != PASS for reason in verdict.reasons),
     ]
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "combined": True,
-        "result": result,
-        "headline": _headline(result, [verdict["result"] for _, verdict in verdicts], rehearsal=bool(hindrances)),
-        "limits": verdicts[0][1]["limits"],
-        "limits_meaning": verdicts[0][1]["limits_meaning"],
-        "reasons": reasons or [f"within limits on every host at {throughput}"],
-        "throughput": throughput,
-        "checks": checks,
-        "guilty": [
-            {**entry, "scope": f"{name}/{entry['scope']}"} for name, verdict in verdicts for entry in verdict["guilty"]
+    return Verdict(
+        schema_version=SCHEMA_VERSION,
+        combined=True,
+        result=result,
+        headline=_headline(result, [verdict.result for _, verdict in verdicts], rehearsal=bool(hindrances)),
+        limits=verdicts[0][1].limits,
+        limits_meaning=verdicts[0][1].limits_meaning,
+        reasons=reasons or [f"within limits on every host at {throughput}"],
+        throughput=throughput,
+        checks=checks,
+        bottlenecks=[
+            entry.replace(scope=f"{name}/{entry.scope}") for name, verdict in verdicts for entry in verdict.bottlenecks
         ],
-        "qualifying": not hindrances,
-        "not_qualifying_because": hindrances,
-        "warnings": [f"{name}: {text}" for name, verdict in verdicts for text in verdict.get("warnings", [])],
-        "doubts": [f"{name}: {text}" for name, verdict in verdicts for text in verdict["doubts"]],
-        "generator_limited": [f"{name}: {text}" for name, verdict in verdicts for text in verdict["generator_limited"]],
-        "required_iops": required,
-        "achieved_iops": achieved,
-        "headroom": achieved / required if required else None,
-        "user_equivalents": [],
-        "hosts": [
-            {"host": name, "result": verdict["result"], "headline": verdict["headline"], "reasons": verdict["reasons"]}
+        qualifying=not hindrances,
+        not_qualifying_because=hindrances,
+        warnings=[f"{name}: {text}" for name, verdict in verdicts for text in verdict.warnings],
+        doubts=[f"{name}: {text}" for name, verdict in verdicts for text in verdict.doubts],
+        generator_limited=[f"{name}: {text}" for name, verdict in verdicts for text in verdict.generator_limited],
+        required_iops=required,
+        achieved_iops=achieved,
+        headroom=achieved / required if required else None,
+        user_equivalents=[],
+        hosts=[
+            HostVerdict(host=name, result=verdict.result, headline=verdict.headline, reasons=verdict.reasons)
             for name, verdict in verdicts
         ],
-    }
+    )
 
 
 def _required(hosts: Sequence[HostRun]) -> float | None:

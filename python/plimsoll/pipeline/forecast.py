@@ -16,6 +16,7 @@ from typing import Any
 from plimsoll import settings
 from plimsoll.arrays import text as words
 from plimsoll.databases import preflight
+from plimsoll.documents.plan import Plan
 from plimsoll.host.probe import describe
 from plimsoll.live.listener import Listener
 from plimsoll.live.progress import duration_in_words
@@ -286,5 +287,5 @@ def _tell(plan: dict[str, Any], found: preflight.Preflight, listener: Listener) 
     for path in found.prepared_anew:
         listener.note(f"{path} was begun by an earlier run and not finished; it will be prepared anew")
     facts = [describe(Path(target["path"])).facts for target in found.run["targets"]]
-    for warning in [*found.warnings, *far_below_design(plan, facts)]:
+    for warning in [*found.warnings, *far_below_design(Plan.from_plain(plan), facts)]:
         listener.warning(warning)

@@ -16,6 +16,9 @@ from typing import Any
 from plimsoll import __version__, exit_codes, verdict
 from plimsoll.arrays import text as words
 from plimsoll.databases import preflight
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import read_summary
+from plimsoll.documents.verdict import read_verdict, verdict_of
 from plimsoll.errors import of_the_engine
 from plimsoll.files import folder
 from plimsoll.imports.to_run_folder import is_imported, rebuild
@@ -83,13 +86,13 @@ class Result:
 
     def lines(self) -> list[str]:
         """The verdict with one reason for each check, and the figures of the load, for people."""
-        summary, lines = self.summary, lines_of(self.verdict)
+        summary, lines = read_summary(self.folder / folder.SUMMARY), lines_of(verdict_of(self.verdict))
         if self.verdict.get("prediction"):
             judgement = folder.read_json(self.folder / folder.PLAN)["judgement"]
-            lines += ["", *words.lines_of(judgement, summary, self.verdict["prediction"])]
+            lines += ["", *words.lines_of(judgement, summary.plain(), self.verdict["prediction"])]
         said = " ".join(self.verdict["reasons"])
         others = [line for line in backup_recovery.in_words(summary) if line not in said]
-        figures = [*load.in_words(summary["load"]), *others]
+        figures = [*load.in_words(summary.load), *others]
         return [*lines, "", *figures] if figures else lines
 
 
@@ -246,19 +249,21 @@ def read_result(run_folder: Path) -> Result:
         FolderError: files are missing or damaged.
     """
     return Result(
-        run_folder, folder.read_json(run_folder / folder.VERDICT), folder.read_json(run_folder / folder.OUTCOME)
+        run_folder,
+        read_verdict(run_folder / folder.VERDICT).plain(),
+        folder.read_json(run_folder / folder.OUTCOME),
     )
 
 
 def _judged(run_folder: Path) -> dict[str, Any]:
     if is_imported(run_folder):
         return rebuild(run_folder)
-    plan = folder.read_json(run_folder / folder.PLAN)
+    plan = Plan.read(run_folder / folder.PLAN)
     environment = folder.read_json(run_folder / folder.ENVIRONMENT)
     counters.write_counters(run_folder)
     summary = measurements.summarize(run_folder)
-    folder.write_json(run_folder / folder.SUMMARY, summary)
-    found = verdict.judge(plan, summary, environment)
+    folder.write_json(run_folder / folder.SUMMARY, summary.plain())
+    found = verdict.judge(plan, summary, environment).plain()
     folder.write_json(run_folder / folder.VERDICT, found)
     return found
 

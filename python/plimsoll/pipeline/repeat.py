@@ -370,7 +370,7 @@ def render(parent: Path, content: dict[str, Any]) -> str:
         ],
     }
     charts = [value_chart(estimates, name) for name, _, _ in KEY_FIGURES] if names else []
-    measured = [run.summary["window"]["seconds"] for run in complete]
+    measured = [run.summary.window.seconds or 0.0 for run in complete]
     each = f", each measured for {duration_shown(min(measured))}" if measured else ""
     return render_sheet(
         Sheet(

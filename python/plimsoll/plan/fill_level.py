@@ -9,29 +9,30 @@ from __future__ import annotations
 from typing import Any
 
 from plimsoll import settings
+from plimsoll.documents.plan import Plan
 
 
-def far_below_design(plan: dict[str, Any], targets: list[dict[str, Any]]) -> list[str]:
+def far_below_design(plan: Plan, targets: list[dict[str, Any]]) -> list[str]:
     """A sentence for each file system that is filled far less than the design or, where none is stated, than published tests.
 
     Args:
         plan: the completed plan.
         targets: what the probe found under each target, in the order of the plan.
     """
-    stated = plan["judgement"].get("design_used_percent", {})
+    stated = plan.judgement.design_used_percent
     capacities: dict[str, int] = {}
     used: dict[str, int] = {}
     wanted: dict[str, float] = {}
-    for target, facts in zip(plan["run"]["targets"], targets, strict=False):
+    for target, facts in zip(plan.run.targets, targets, strict=False):
         file_system = facts.get("file_system")
         if not file_system or not file_system.get("size_bytes"):
             continue
         mount = file_system["mount_point"]
         capacities[mount] = file_system["size_bytes"]
-        used[mount] = used.get(mount, 0) + _size_on(plan, target["name"])
-        if target["name"] in stated:
+        used[mount] = used.get(mount, 0) + _size_on(plan, target.name)
+        if target.name in stated:
             # Several targets on one file system fill it together.
-            wanted[mount] = wanted.get(mount, 0.0) + stated[target["name"]] / 100
+            wanted[mount] = wanted.get(mount, 0.0) + stated[target.name] / 100
     return [
         sentence
         for mount, capacity in capacities.items()
@@ -39,9 +40,9 @@ def far_below_design(plan: dict[str, Any], targets: list[dict[str, Any]]) -> lis
     ]
 
 
-def _size_on(plan: dict[str, Any], target: str) -> int:
-    instances = (instance for instance in plan["run"]["instances"] if instance["target"] == target)
-    return sum(int(database["size_bytes"]) for instance in instances for database in instance["databases"])
+def _size_on(plan: Plan, target: str) -> int:
+    instances = (instance for instance in plan.run.instances if instance.target == target)
+    return sum(database.size_bytes for instance in instances for database in instance.databases)
 
 
 def _sentence(mount: str, share: float, design: float | None) -> str | None:

@@ -12,9 +12,12 @@ from the sizing's profiles and guidance, so that a test and a sizing of the same
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from plimsoll import settings
+from plimsoll.documents.run_spec import AnyLoad, LoadSpec, RateLoad, SessionsLoad, TargetIopsLoad
+from plimsoll.documents.summary import LoadShown
 from plimsoll.inputs.schema import Collector, Field, Flag, Number, Text
 from plimsoll.sizing.guidance import editions, profiles
 from plimsoll.sizing.iops import iops_per_user
@@ -143,19 +146,25 @@ def criteria(limit_set: str) -> list[dict[str, Any]]:
     ]
 
 
-def described(load: dict[str, Any]) -> str:
+def described(load: LoadSpec | LoadShown) -> str:
     """A completed load in words.
 
-    >>> described({"sessions": 3, "shared": False})
+    >>> described(SessionsLoad(sessions=3, shared=False))
     '3 sessions for each database'
     """
-    if "search" in load:
-        return "arrivals at the highest rate that keeps the limits"
-    if "target_iops" in load:
-        return f"arrivals for {load['target_iops']:g} database IOPS"
-    if "transactions_per_s" in load:
-        return f"{load['transactions_per_s']:g} transactions per second arrive"
-    return f"{load['sessions']} sessions {'in all' if load['shared'] else 'for each database'}"
+    match load:
+        case TargetIopsLoad():
+            return f"arrivals for {load.target_iops:g} database IOPS"
+        case RateLoad():
+            return f"{load.transactions_per_s:g} transactions per second arrive"
+        case SessionsLoad():
+            return f"{load.sessions} sessions {'in all' if load.shared else 'for each database'}"
+    return "arrivals at the highest rate that keeps the limits"
+
+
+def described_plain(load: Mapping[str, Any]) -> str:
+    """A load of a plan that is plain data, in words; nothing where an imported plan does not know it."""
+    return described(AnyLoad.from_plain({"load": load}).load) if load else ""
 
 
 def mistakes_of_phases(plan: dict[str, Any], workloads: list[dict[str, Any]], collector: Collector) -> None:

@@ -5,34 +5,37 @@ Source of the columns: appendices E and F of the EMC VNXe3300 report; sums and a
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from plimsoll.documents.figures import Level
+from plimsoll.documents.summary import RecoveryFigures, Summary
 from plimsoll.pages.tables import Table
 from plimsoll.report.sections import host_table
 from plimsoll.results.backup_recovery import MIB, backup_total
 
 
-def backup_sections(summary: dict[str, Any]) -> list[Table]:
+def backup_sections(summary: Summary) -> list[Table]:
     """Backup statistics; nothing when nothing was backed up."""
-    found = summary["backups"]
+    found = summary.backups
     if not found:
         return []
-    names = {(item["instance"], item["database"]): item["name"] for item in summary["databases"]}
+    names = {(item.instance, item.database): item.name for item in summary.databases}
     rows: list[list[Any]] = [
         [
-            names.get((item["instance"], item["database"]), item["instance"]),
-            item["bytes"] / MIB,
-            clock(item["seconds"]),
-            item["mib_per_s"],
-            item.get("read_latency_ms_mean"),
-            item.get("outstanding_mean"),
+            names.get((item.instance, item.database), item.instance),
+            item.bytes / MIB,
+            clock(item.seconds),
+            item.mib_per_s,
+            item.read_latency_ms_mean,
+            item.outstanding_mean,
         ]
         for item in found
     ]
-    total = summary.get("backup_total") or backup_total(found)
+    total = summary.backup_total or backup_total(found)
     assert total is not None
-    sums = [total["bytes"] / MIB, clock(total["seconds"]), total["mib_per_s_sum"]]
-    rows.append(["(Average)", sums[0] / len(found), None, total["mib_per_s_mean"], None, None])
+    sums = [total.bytes / MIB, clock(total.seconds), total.mib_per_s_sum]
+    rows.append(["(Average)", total.bytes / MIB / len(found), None, total.mib_per_s_mean, None, None])
     rows.append(["(Sum)", *sums, None, None])
     headings = [
         "Database",
@@ -47,30 +50,30 @@ def backup_sections(summary: dict[str, Any]) -> list[Table]:
         "their sum. Every page was verified, nothing was kept."
     )
     tables = [Table("Backup statistics", headings, rows, note, decimals=(0, 2, 0, 2, 3, 2), has_total=True)]
-    return [*tables, *_host(summary.get("backup_machine"), "Host system performance during the backup")]
+    return [*tables, *_host(summary.backup_machine, "Host system performance during the backup")]
 
 
-def recovery_sections(summary: dict[str, Any]) -> list[Table]:
+def recovery_sections(summary: Summary) -> list[Table]:
     """Soft recovery statistics; nothing when no log was replayed."""
-    found = summary["recoveries"]
+    found = summary.recoveries
     if not found:
         return []
     keys = ("logs_count", "seconds", "seconds_per_log", "mib_per_s")
-    rows: list[list[Any]] = [[item["instance"], *(item[key] for key in keys)] for item in found]
+    rows: list[list[Any]] = [[item.instance, *(getattr(item, key) for key in keys)] for item in found]
     if len(found) > 1:
         rows.append(["(Average)", *(_mean(found, key) for key in keys[:3]), None])
-        rows.append(["(Sum)", sum(item["logs_count"] for item in found), None, None, _sum(found, "mib_per_s")])
+        rows.append(["(Sum)", sum(item.logs_count for item in found), None, None, _sum(found, "mib_per_s")])
     headings = ["Instance", "Logs replayed (of 1 MiB)", "Elapsed (s)", "s per log", "MiB/s"]
     note = "From opening the files until transactions could begin again. MiB are those of log records."
     statistics = Table(
         "Soft recovery statistics", headings, rows, note, decimals=(0, 1, 3, 3, 2), has_total=len(found) > 1
     )
-    host = _host(summary.get("recovery_machine"), "Host system performance during the recovery")
-    detailed = [item for item in found if "reads_per_log" in item]
+    host = _host(summary.recovery_machine, "Host system performance during the recovery")
+    detailed = [item for item in found if "reads_per_log" in item.given()]
     return [statistics, *([_for_each_log(detailed)] if detailed else []), *host]
 
 
-def _for_each_log(found: list[dict[str, Any]]) -> Table:
+def _for_each_log(found: Sequence[RecoveryFigures]) -> Table:
     """What recovery did for each log. Pages are mostly found as they should be, so that it reads much and writes little."""
     keys = (
         "reads_per_log",
@@ -83,7 +86,7 @@ def _for_each_log(found: list[dict[str, Any]]) -> Table:
         "changes_made",
         "faster_than_generated",
     )
-    rows: list[list[Any]] = [[item["instance"], *(item[key] for key in keys)] for item in found]
+    rows: list[list[Any]] = [[item.instance, *(getattr(item, key) for key in keys)] for item in found]
     headings = [
         "Instance",
         "DB reads",
@@ -100,17 +103,17 @@ def _for_each_log(found: list[dict[str, Any]]) -> Table:
     return Table("Soft recovery I/O for each log", headings, rows, note, decimals=(0, 1, 1, 2, 2, 3, 2, 0, 0, 2))
 
 
-def _sum(found: list[dict[str, Any]], key: str) -> float | None:
-    values = [item[key] for item in found]
+def _sum(found: Sequence[RecoveryFigures], key: str) -> float | None:
+    values = [getattr(item, key) for item in found]
     return sum(values) if None not in values else None
 
 
-def _mean(found: list[dict[str, Any]], key: str) -> float | None:
-    values = [item[key] for item in found]
+def _mean(found: Sequence[RecoveryFigures], key: str) -> float | None:
+    values = [getattr(item, key) for item in found]
     return sum(values) / len(values) if None not in values else None
 
 
-def _host(machine: dict[str, Any] | None, title: str) -> list[Table]:
+def _host(machine: Mapping[str, Level], title: str) -> list[Table]:
     return [host_table(machine, None, title)] if machine else []
 
 

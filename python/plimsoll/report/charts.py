@@ -7,6 +7,7 @@ there are more places than can be told apart, the slowest are drawn and the titl
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,9 @@ from typing import Any
 import altair as alt
 from altair.utils import schemapi
 
+from plimsoll.documents.figures import DatabaseFigures, InstanceFigures, Transfers
+from plimsoll.documents.summary import Summary
+from plimsoll.documents.verdict import Verdict
 from plimsoll.pages.chart_spans import BOUNDS_MS, Curve, Unit, binned, bound_label, curves, time_unit
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table, shown
@@ -66,22 +70,22 @@ def unchecked() -> AbstractContextManager[None]:
     return without
 
 
-def histograms(summary: dict[str, Any], measured: Measurements) -> list[Chart]:
+def histograms(summary: Summary, measured: Measurements) -> list[Chart]:
     """How many transfers took how long."""
     charts = (_histogram(summary, measured, metric, title) for metric, title in HISTOGRAMS)
     return [chart for chart in charts if chart is not None]
 
 
-def time_series(summary: dict[str, Any], verdict: dict[str, Any], measured: Measurements) -> list[Chart]:
+def time_series(summary: Summary, verdict: Verdict, measured: Measurements) -> list[Chart]:
     """Rates and latencies over the measured time."""
     limits: dict[str, float] = {}
-    for check in verdict["checks"]:
-        limits.setdefault(check["name"], check["limit"])
+    for check in verdict.checks:
+        limits.setdefault(check.name, check.limit)
     charts = (_over_time(summary, measured, series, limits.get(series.check)) for series in SERIES)
     return [chart for chart in charts if chart is not None]
 
 
-def _over_time(summary: dict[str, Any], measured: Measurements, series: Series, limit: float | None) -> Chart | None:
+def _over_time(summary: Summary, measured: Measurements, series: Series, limit: float | None) -> Chart | None:
     unit = time_unit(measured.seconds)
     drawn = _curves(summary, measured, series, POINTS_MAX)
     if not drawn:
@@ -119,9 +123,9 @@ def _over_time(summary: dict[str, Any], measured: Measurements, series: Series, 
     return Chart(name, series.title, description, spec, _time_table(summary, measured, series, unit))
 
 
-def _curves(summary: dict[str, Any], measured: Measurements, series: Series, points_max: int) -> list[Curve]:
-    names = {(place["instance"], place["database"]): place["name"] for place in summary["databases"]}
-    names |= {(place["name"], 0): place["name"] for place in summary["instances"]}
+def _curves(summary: Summary, measured: Measurements, series: Series, points_max: int) -> list[Curve]:
+    names = {(place.instance, place.database): place.name for place in summary.databases}
+    names |= {(place.name, 0): place.name for place in summary.instances}
     if series.figure == "level":
         names = dict.fromkeys(names, "machine")
     return curves(
@@ -187,7 +191,7 @@ def _over_time_words(drawn: list[Curve], chosen: list[Curve], series: Series, li
     return words
 
 
-def _time_table(summary: dict[str, Any], measured: Measurements, series: Series, unit: Unit) -> Table:
+def _time_table(summary: Summary, measured: Measurements, series: Series, unit: Unit) -> Table:
     found = _curves(summary, measured, series, TABLE_ROWS_MAX)
     values = {curve.where: dict(curve.points) for curve in found}
     times = sorted({second for points in values.values() for second in points})
@@ -203,21 +207,28 @@ def _time_table(summary: dict[str, Any], measured: Measurements, series: Series,
     return Table(f"{series.title}: values", headings, rows, note if series.figure != "level" else "Means of spans.")
 
 
-def _histogram(summary: dict[str, Any], measured: Measurements, metric: str, title: str) -> Chart | None:
-    places = summary["instances"] if metric == "log_write" else summary["databases"]
+def _histogram(summary: Summary, measured: Measurements, metric: str, title: str) -> Chart | None:
+    databases = {(place.instance, place.database): place for place in summary.databases}
+    logs = {(place.name, 0): place for place in summary.instances}
+    places: Mapping[tuple[str, int], DatabaseFigures | InstanceFigures] = (
+        {**logs} if metric == "log_write" else {**databases}
+    )
     shares: dict[str, list[float]] = {}
     counts: dict[str, list[int]] = {}
-    for place in places:
-        buckets = measured.buckets(metric, place.get("instance", place["name"]), place.get("database", 0))
+    for (instance, database), place in places.items():
+        buckets = measured.buckets(metric, instance, database)
         total = sum(count for _, count in buckets)
         if total:
-            counts[place["name"]] = binned(buckets)
-            shares[place["name"]] = [100 * count / total for count in counts[place["name"]]]
+            counts[place.name] = binned(buckets)
+            shares[place.name] = [100 * count / total for count in counts[place.name]]
     if not shares:
         return None
     filled = [index for index in range(len(BOUNDS_MS) + 1) if any(row[index] for row in counts.values())]
     bins = range(filled[0], filled[-1] + 1)
-    labels = [place["name"] for place in sorted(places, key=lambda place: -(place[metric]["latency_ms_mean"] or 0))]
+    labels = [
+        place.name
+        for place in sorted(places.values(), key=lambda place: -(place.transfers(metric).latency_ms_mean or 0))
+    ]
     labels = sorted([label for label in labels if label in shares][:PLACES_MAX])
     points = [
         {"b": bound_label(index), "v": float(f"{shares[label][index]:.4g}"), "w": label}
@@ -240,7 +251,7 @@ def _histogram(summary: dict[str, Any], measured: Measurements, metric: str, tit
             ],
         )
     )
-    words = _percentile_words(summary["total"][metric])
+    words = _percentile_words(summary.total.transfers(metric))
     if len(labels) < len(shares):
         words.append(f"the {len(labels)} slowest of {len(shares)} places")
     description = ". ".join([title, *words])
@@ -249,9 +260,9 @@ def _histogram(summary: dict[str, Any], measured: Measurements, metric: str, tit
     return Chart(f"{metric}-distribution".replace("_", "-"), title, description, spec, table)
 
 
-def _percentile_words(total: dict[str, Any]) -> list[str]:
+def _percentile_words(total: Transfers) -> list[str]:
     figures = (("p50", "half within"), ("p99", "99 % within"), ("max", "longest"))
-    return [", ".join(f"{word} {shown(total[f'latency_ms_{name}'])} ms" for name, word in figures)]
+    return [", ".join(f"{word} {shown(total.number(f'latency_ms_{name}'))} ms" for name, word in figures)]
 
 
 def _histogram_table(title: str, bins: list[int], counts: dict[str, list[int]]) -> Table:

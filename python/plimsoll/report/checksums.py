@@ -5,20 +5,22 @@ Source of the columns: the checksum reports of Jetstress 2010 in appendices B to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from plimsoll.documents.summary import ChecksumFigures, ChecksumReads, DeviceRates, Summary
 from plimsoll.pages.tables import Table
 from plimsoll.report.sections import host_table
 
 
-def checksum_sections(summary: dict[str, Any]) -> list[Table]:
+def checksum_sections(summary: Summary) -> list[Table]:
     """Statistics, disk subsystem and host of the checksum passes; nothing when there was none."""
-    if not summary["checksums"]:
+    if not summary.checksums:
         return []
-    found = [_statistics(summary["checksums"])]
-    if summary["checksum_reads"]:
-        found.append(_reads(summary["checksum_reads"]))
-    devices, levels = summary["checksum_devices"], summary["checksum_machine"]
+    found = [_statistics(summary.checksums)]
+    if summary.checksum_reads:
+        found.append(_reads(summary.checksum_reads))
+    devices, levels = summary.checksum_devices, summary.checksum_machine
     if devices:
         found.append(device_table(devices, "Disk subsystem during the checksum"))
     if levels:
@@ -26,20 +28,20 @@ def checksum_sections(summary: dict[str, Any]) -> list[Table]:
     return found
 
 
-def _statistics(checksums: list[dict[str, Any]]) -> Table:
+def _statistics(checksums: Sequence[ChecksumFigures]) -> Table:
     counts = ("pages_seen", "bad", "correctable", "wrong_page_number", "uninitialized")
     rows: list[list[Any]] = [
         [
-            item["name"],
-            *(item[key] for key in counts),
-            item["mib_per_s"] * item["seconds"],
-            item["seconds"],
-            item["mib_per_s"],
+            item.name,
+            *(getattr(item, key) for key in counts),
+            item.mib_per_s * item.seconds,
+            item.seconds,
+            item.mib_per_s,
         ]
         for item in checksums
     ]
-    sums = [sum(item[key] for item in checksums) for key in counts]
-    length_mib, seconds = sum(row[6] for row in rows), max(item["seconds"] for item in checksums)
+    sums = [sum(getattr(item, key) for item in checksums) for key in counts]
+    length_mib, seconds = sum(row[6] for row in rows), max(item.seconds for item in checksums)
     rows.append(["(Sum)", *sums, length_mib, seconds, length_mib / seconds if seconds else None])
     headings = [
         "Database",
@@ -56,28 +58,26 @@ def _statistics(checksums: list[dict[str, Any]]) -> Table:
     return Table("Checksum statistics", headings, rows, note, decimals=(1,), has_total=True)
 
 
-def _reads(reads: dict[str, Any]) -> Table:
-    rows: list[list[Any]] = [
-        ["All", reads["read_latency_ms_mean"] / 1000, reads["reads_per_s"], reads["read_bytes_mean"]]
-    ]
+def _reads(reads: ChecksumReads) -> Table:
+    rows: list[list[Any]] = [["All", reads.read_latency_ms_mean / 1000, reads.reads_per_s, reads.read_bytes_mean]]
     headings = ["Databases", "Average s/read", "Reads/s", "Average bytes/read"]
     note = "The transfers of the passes themselves, counted where they enter the disk; a pass writes nothing."
     return Table("Reads of the checksum", headings, rows, note, decimals=(5, 5, 1, 1))
 
 
-def device_table(devices: list[dict[str, Any]], title: str) -> Table:
+def device_table(devices: Sequence[DeviceRates], title: str) -> Table:
     """The disk under the databases and the one under the log of each instance, as the block layer counted them."""
     rows: list[list[Any]] = [
         [
-            f"{item['instance']}, {item['role']}",
-            item["name"],
-            _seconds(item["read_latency_ms_mean"]),
-            _seconds(item["write_latency_ms_mean"]),
-            item["reads_per_s"],
-            item["writes_per_s"],
-            item["read_bytes_mean"],
-            None if item["busy"] is None else 100 * item["busy"],
-            item["queue_mean"],
+            f"{item.instance}, {item.role}",
+            item.name,
+            _seconds(item.read_latency_ms_mean),
+            _seconds(item.write_latency_ms_mean),
+            item.reads_per_s,
+            item.writes_per_s,
+            item.read_bytes_mean,
+            None if item.busy is None else 100 * item.busy,
+            item.queue_mean,
         ]
         for item in devices
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plimsoll import settings
+from plimsoll.documents.summary import Summary
 from plimsoll.pages.tables import Table, size_shown
 
 TITLES = {
@@ -16,24 +17,24 @@ TITLES = {
 }
 
 
-def counter_tables(summary: dict[str, Any]) -> list[Table]:
+def counter_tables(summary: Summary) -> list[Table]:
     """Average, minimum and maximum of every counter, one table for each kind of phase that was published."""
     found = []
     for kind, title in TITLES.items():
-        counted = [item for item in summary.get("counters", []) if item["phase_kind"] == kind]
+        counted = [item for item in summary.counters if item.phase_kind == kind]
         if not counted:
             continue
         rows: list[list[Any]] = [
             [
-                f"{item['object']}: {item['counter']}",
-                item["instance"],
-                item["role"],
-                item["average"],
-                item["minimum"],
-                item["maximum"],
-                item["unit"],
-                item["source"],
-                item["nearness"],
+                f"{item.object}: {item.counter}",
+                item.instance,
+                item.role,
+                item.average,
+                item.minimum,
+                item.maximum,
+                item.unit,
+                item.source,
+                item.nearness,
             ]
             for item in counted
         ]
@@ -46,19 +47,19 @@ def counter_tables(summary: dict[str, Any]) -> list[Table]:
     return found
 
 
-def device_view_table(summary: dict[str, Any]) -> list[Table]:
+def device_view_table(summary: Summary) -> list[Table]:
     """What the engine and the disks counted of the same I/O."""
     rows: list[list[Any]] = [
         [
-            f"{item['device']}: {item['direction']}s",
-            ", ".join(item["carries"]),
-            size_shown(item["engine_bytes"]),
-            size_shown(item["device_bytes"]),
-            item["engine_latency_ms_mean"],
-            item["device_latency_ms_mean"],
-            "; ".join(item["disagreements"]) or "they agree",
+            f"{item.device}: {item.direction}s",
+            ", ".join(item.carries),
+            size_shown(item.engine_bytes),
+            size_shown(item.device_bytes),
+            item.engine_latency_ms_mean,
+            item.device_latency_ms_mean,
+            "; ".join(item.disagreements) or "they agree",
         ]
-        for item in summary.get("device_view", [])
+        for item in summary.device_view
     ]
     if not rows:
         return []

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from plimsoll.documents.figures import DatabaseFigures, InstanceFigures
+from plimsoll.documents.summary import Summary
 from plimsoll.pages.tables import Table, size_shown
 
 _LATENCIES = (
@@ -18,17 +21,19 @@ _LATENCIES = (
 )
 
 
-def latency_detail(summary: dict[str, Any]) -> Table:
+def latency_detail(summary: Summary) -> Table:
     """Every latency of every place, from the weighted mean to the longest single transfer."""
     rows: list[list[Any]] = []
-    for metric, title, places in (
-        ("database_read", "Database reads", summary["databases"]),
-        ("database_write", "Database writes", summary["databases"]),
-        ("log_write", "Log writes", summary["instances"]),
-    ):
-        for place in [*places, {**summary["total"], "name": "All"}]:
-            rows.append([f"{title}, {place['name']}", *(place[metric].get(key) for key, _ in _LATENCIES)])
-    seconds = summary["window"]["published_interval_s"]
+    judged: list[tuple[str, str, Sequence[DatabaseFigures | InstanceFigures]]] = [
+        ("database_read", "Database reads", summary.databases),
+        ("database_write", "Database writes", summary.databases),
+        ("log_write", "Log writes", summary.instances),
+    ]
+    for metric, title, places in judged:
+        named = [*((place.name, place.transfers(metric)) for place in places), ("All", summary.total.transfers(metric))]
+        for name, figures in named:
+            rows.append([f"{title}, {name}", *(figures.number(key) for key, _ in _LATENCIES)])
+    seconds = summary.window.published_interval_s
     note = (
         f"Milliseconds. “Mean” is weighted by operations and is what is judged. “Mean of samples” is what the published tool "
         f"printed: the plain mean of the means of intervals of {seconds} s, empty ones counted as zero."
@@ -36,32 +41,32 @@ def latency_detail(summary: dict[str, Any]) -> Table:
     return Table("Latency in detail", ["What", *(title for _, title in _LATENCIES)], rows, note)
 
 
-def responses(summary: dict[str, Any]) -> Table:
+def responses(summary: Summary) -> Table:
     """Response times of transactions."""
     keys = ("per_s", "response_ms_mean", "response_ms_p50", "response_ms_p99", "response_ms_p999", "response_ms_max")
     rows: list[list[Any]] = [
-        [f"{item['workload']}, {item['operation']}", *(item[key] for key in keys)] for item in summary["operations"]
+        [f"{item.workload}, {item.operation}", *(getattr(item, key) for key in keys)] for item in summary.operations
     ]
-    rows.append(["All", *(summary["total"]["transactions"][key] for key in keys)])
+    rows.append(["All", *(getattr(summary.total.transactions, key) for key in keys)])
     headings = ["Transaction", "Per s", "Mean ms", "p50 ms", "p99 ms", "p99.9 ms", "Max ms"]
     note = "From the intended start to the end of the commit."
     return Table("Response times of transactions", headings, rows, note, has_total=True)
 
 
-def instances(summary: dict[str, Any]) -> Table:
+def instances(summary: Summary) -> Table:
     """Cache and queue of each instance."""
     rows = []
-    for instance in summary["instances"]:
-        cache, in_flight = instance["cache_used_bytes"], instance["in_flight"]
-        limited = bool(instance["cache_limit_bytes"])
+    for instance in summary.instances:
+        cache, in_flight = instance.cache_used_bytes, instance.in_flight
+        limited = bool(instance.cache_limit_bytes)
         rows.append(
             [
-                instance["name"],
-                size_shown(cache["mean"]) if cache and limited else None,
-                size_shown(instance["cache_limit_bytes"]) if limited else None,
-                instance["page_fault_stalls_per_s"],
-                in_flight["mean"] if in_flight else None,
-                in_flight["max"] if in_flight else None,
+                instance.name,
+                size_shown(cache.mean) if cache and limited else None,
+                size_shown(instance.cache_limit_bytes) if limited else None,
+                instance.page_fault_stalls_per_s,
+                in_flight.mean if in_flight else None,
+                in_flight.max if in_flight else None,
             ]
         )
     headings = [
@@ -75,16 +80,16 @@ def instances(summary: dict[str, Any]) -> Table:
     return Table("Cache and queue of each instance", headings, rows)
 
 
-def generator(summary: dict[str, Any]) -> Table:
+def generator(summary: Summary) -> Table:
     """How the load generator itself did."""
-    found = summary["generator"]
-    rows = [
-        ["Busy, mean of samples", _percent(found["executor_busy_mean"])],
-        ["Busy, busiest sample", _percent(found["executor_busy_max"])],
-        ["Time between two looks at completions, p99 (ms)", found["reap_gap_ms_p99"]],
-        ["Arrivals behind their schedule, p99 (ms)", found.get("arrival_lag_ms_p99")],
-        ["Operations that met a deleted record", summary["total"]["missing_records"]],
-        ["Operations that met a record in use", summary["total"]["write_conflicts"]],
+    found = summary.generator
+    rows: list[list[Any]] = [
+        ["Busy, mean of samples", _percent(found.executor_busy_mean)],
+        ["Busy, busiest sample", _percent(found.executor_busy_max)],
+        ["Time between two looks at completions, p99 (ms)", found.reap_gap_ms_p99],
+        ["Arrivals behind their schedule, p99 (ms)", found.arrival_lag_ms_p99],
+        ["Operations that met a deleted record", summary.total.missing_records],
+        ["Operations that met a record in use", summary.total.write_conflicts],
     ]
     return Table("The load generator itself", [], [row for row in rows if row[1] is not None])
 
@@ -93,9 +98,9 @@ def _percent(share: float | None) -> str | None:
     return None if share is None else f"{100 * share:.1f} %"
 
 
-def phases(summary: dict[str, Any]) -> Table:
+def phases(summary: Summary) -> Table:
     """What the run did, step by step."""
-    rows = [[item["name"], item["start_utc"], item["seconds"], item["complete"]] for item in summary["phases"]]
+    rows = [[item.name, item.start_utc, item.seconds, item.complete] for item in summary.phases]
     return Table("Phases", ["Phase", "Started", "Seconds", "Complete"], rows)
 
 

@@ -7,12 +7,15 @@ values, and the page carries each path beside its value, so that every claim can
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup, escape
 
+from plimsoll.documents.figures import DatabaseFigures, InstanceFigures
+from plimsoll.documents.summary import Summary
+from plimsoll.documents.verdict import Check, Verdict
 from plimsoll.pages.tables import shown, size_shown
 
 _VALUE = re.compile(r"\{([a-z0-9_.]+)(?:\|([a-z]+))?\}")
@@ -33,97 +36,100 @@ class Figure:
     status: str = ""
 
 
-def figure_list(summary: dict[str, Any], verdict: dict[str, Any]) -> list[Figure]:
+Places = Sequence[DatabaseFigures] | Sequence[InstanceFigures]
+
+
+def figure_list(summary: Summary, verdict: Verdict) -> list[Figure]:
     """The two latencies that are judged, at the place that is slowest, and the two rates."""
     figures = [
         _backup(summary),
         _recovery(summary),
-        _latency(summary["databases"], "database_read", "Database reads", "database_read_latency_mean", verdict),
-        _latency(summary["instances"], "log_write", "Log writes", "log_write_latency_mean", verdict),
+        _latency(summary.databases, "database_read", "Database reads", "database_read_latency_mean", verdict),
+        _latency(summary.instances, "log_write", "Log writes", "log_write_latency_mean", verdict),
         _iops(summary, verdict),
         _transactions(summary),
     ]
     return [figure for figure in figures if figure is not None]
 
 
-def _latency(
-    places: list[dict[str, Any]], metric: str, title: str, check_name: str, verdict: dict[str, Any]
-) -> Figure | None:
+def _latency(places: Places, metric: str, title: str, check_name: str, verdict: Verdict) -> Figure | None:
     index = slowest(places, metric)
     if index is None:
         return None
     place = places[index]
-    figures = place[metric]
-    check = next((c for c in verdict["checks"] if c["name"] == check_name and c["scope"] == place["name"]), None)
-    details = [f"p99 {shown(figures['latency_ms_p99'])} ms, longest {shown(figures['latency_ms_max'])} ms"]
+    figures = place.transfers(metric)
+    check = next((c for c in verdict.checks if c.name == check_name and c.scope == place.name), None)
+    details = [f"p99 {shown(figures.latency_ms_p99)} ms, longest {shown(figures.latency_ms_max)} ms"]
     if len(places) > 1:
-        details.append(f"slowest of {len(places)}: {place['name']}")
-    if check is None or not check["limit"]:
-        return Figure(title, f"{shown(figures['latency_ms_mean'])} ms", "mean, weighted by operations", details)
-    details.append(f"limit of the mean {shown(check['limit'])} ms")
+        details.append(f"slowest of {len(places)}: {place.name}")
+    mean_ms = figures.latency_ms_mean
+    if check is None or not check.limit or mean_ms is None:
+        return Figure(title, f"{shown(figures.latency_ms_mean)} ms", "mean, weighted by operations", details)
+    details.append(f"limit of the mean {shown(check.limit)} ms")
     return Figure(
         title,
-        f"{shown(figures['latency_ms_mean'])} ms",
+        f"{shown(figures.latency_ms_mean)} ms",
         "mean, weighted by operations",
         details,
-        figures["latency_ms_mean"] / check["limit"],
+        mean_ms / check.limit,
         status_of(check),
     )
 
 
-def slowest(places: list[dict[str, Any]], metric: str) -> int | None:
+def slowest(places: Places, metric: str) -> int | None:
     """The position of the place with the highest mean latency."""
-    known = [index for index, place in enumerate(places) if place[metric]["latency_ms_mean"] is not None]
-    return max(known, key=lambda index: places[index][metric]["latency_ms_mean"], default=None)
+    means = [place.transfers(metric).latency_ms_mean for place in places]
+    known = [(mean_ms, -index) for index, mean_ms in enumerate(means) if mean_ms is not None]
+    return -max(known)[1] if known else None
 
 
-def _backup(summary: dict[str, Any]) -> Figure | None:
-    total = summary.get("backup_total")
+def _backup(summary: Summary) -> Figure | None:
+    total = summary.backup_total
     if not total:
         return None
-    details = [f"{shown(total['mib_per_s_mean'])} MiB/s for each of {total['databases_count']} databases"]
-    return Figure("Backup", f"{shown(total['mib_per_s_sum'])} MiB/s", "all databases of the server", details)
+    details = [f"{shown(total.mib_per_s_mean)} MiB/s for each of {total.databases_count} databases"]
+    return Figure("Backup", f"{shown(total.mib_per_s_sum)} MiB/s", "all databases of the server", details)
 
 
-def _recovery(summary: dict[str, Any]) -> Figure | None:
-    known = [item for item in summary.get("recoveries", []) if item["seconds_per_log"] is not None]
+def _recovery(summary: Summary) -> Figure | None:
+    known = [item for item in summary.recoveries if item.seconds_per_log is not None]
     if not known:
         return None
-    slow = max(known, key=lambda item: item["seconds_per_log"])
-    details = [f"{slow['logs_count']:.0f} logs in {shown(slow['seconds'])} s, {shown(slow['mib_per_s'])} MiB/s"]
+    slow = max(known, key=lambda item: item.seconds_per_log or 0.0)
+    details = [f"{slow.logs_count:.0f} logs in {shown(slow.seconds)} s, {shown(slow.mib_per_s)} MiB/s"]
     if len(known) > 1:
-        details.append(f"slowest of {len(known)}: {slow['instance']}")
-    return Figure("Soft recovery", f"{shown(slow['seconds_per_log'])} s", "for each log", details)
+        details.append(f"slowest of {len(known)}: {slow.instance}")
+    return Figure("Soft recovery", f"{shown(slow.seconds_per_log)} s", "for each log", details)
 
 
-def _iops(summary: dict[str, Any], verdict: dict[str, Any]) -> Figure | None:
-    if not summary["window"]["seconds"]:
+def _iops(summary: Summary, verdict: Verdict) -> Figure | None:
+    if not summary.window.seconds:
         return None
-    total, required = summary["total"], verdict["required_iops"]
-    read, write = total["database_read"], total["database_write"]
-    details = [f"{shown(read['per_s'])} reads/s and {shown(write['per_s'])} writes/s"]
-    check = next((c for c in verdict["checks"] if c["name"] == "required_iops"), None)
+    total, required = summary.total, verdict.required_iops
+    read, write = total.database_read, total.database_write
+    details = [f"{shown(read.per_s)} reads/s and {shown(write.per_s)} writes/s"]
+    check = next((c for c in verdict.checks if c.name == "required_iops"), None)
     details.append("no requirement was stated" if required is None else f"required {shown(float(required))} per second")
     status = status_of(check) if check else ""
     return Figure(
-        "Database I/O", f"{shown(total['database_iops'])} /s", "transactional reads and writes", details, None, status
+        "Database I/O", f"{shown(total.database_iops)} /s", "transactional reads and writes", details, None, status
     )
 
 
-def _transactions(summary: dict[str, Any]) -> Figure | None:
-    total = summary["total"]["transactions"]
-    if not total["count"]:
+def _transactions(summary: Summary) -> Figure | None:
+    total = summary.total.transactions
+    if not total.count:
         return None
     details = [
-        f"response p99 {shown(total['response_ms_p99'])} ms, longest {shown(total['response_ms_max'])} ms",
+        f"response p99 {shown(total.response_ms_p99)} ms, longest {shown(total.response_ms_max)} ms",
         "from the intended start to the end of the commit",
     ]
-    return Figure("Transactions", f"{shown(total['per_s'])} /s", "all kinds together", details)
+    return Figure("Transactions", f"{shown(total.per_s)} /s", "all kinds together", details)
 
 
-def finding_list(summary: dict[str, Any], verdict: dict[str, Any]) -> list[Markup]:
+def finding_list(summary: Summary, verdict: Verdict) -> list[Markup]:
     """Sentences in which every number carries its path."""
-    values = {"summary": summary, "verdict": verdict}
+    values = {"summary": summary.plain(), "verdict": verdict.plain()}
     return [told(sentence, values) for sentence in _sentences(summary, verdict)]
 
 
@@ -163,7 +169,7 @@ _FORMS: dict[str | None, Callable[[Any], str]] = {
 }
 
 
-def _sentences(summary: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
+def _sentences(summary: Summary, verdict: Verdict) -> list[str]:
     return [
         *_throughput_sentences(summary, verdict),
         *_latency_sentences(summary, "databases", "database_read", "reads"),
@@ -174,17 +180,17 @@ def _sentences(summary: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
     ]
 
 
-def _throughput_sentences(summary: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
-    if not summary["window"]["seconds"]:
+def _throughput_sentences(summary: Summary, verdict: Verdict) -> list[str]:
+    if not summary.window.seconds:
         return []
     found = [
         "The storage carried {summary.total.database_iops} database I/O per second over {summary.window.seconds|whole} s: "
         "{summary.total.database_read.per_s} reads and {summary.total.database_write.per_s} writes, and "
         "{summary.total.log_write.per_s} log writes beside them."
     ]
-    if verdict["required_iops"] is not None:
+    if verdict.required_iops is not None:
         found.append("The plan requires {verdict.required_iops} database I/O per second.")
-    if summary["total"]["grown_bytes"]:
+    if summary.total.grown_bytes:
         found.append(
             "The databases grew by {summary.total.grown_bytes|size} to {summary.total.final_bytes|size} under "
             "{summary.total.transactions_per_s} transactions per second."
@@ -192,32 +198,33 @@ def _throughput_sentences(summary: dict[str, Any], verdict: dict[str, Any]) -> l
     return found
 
 
-def _latency_sentences(summary: dict[str, Any], places: str, metric: str, what: str) -> list[str]:
-    index = slowest(summary[places], metric)
+def _latency_sentences(summary: Summary, places: str, metric: str, what: str) -> list[str]:
+    where: Places = summary.databases if places == "databases" else summary.instances
+    index = slowest(where, metric)
     if index is None:
         return []
     path = f"summary.{places}.{index}.{metric}"
-    figures = summary[places][index][metric]
+    figures = where[index].transfers(metric)
     sentence = (
         f"{what.capitalize()} are slowest at {{summary.{places}.{index}.name}}: {{{path}.latency_ms_mean}} ms on average, "
         f"99 % within {{{path}.latency_ms_p99}} ms, the longest {{{path}.latency_ms_max}} ms."
     )
-    plain = figures["latency_ms_mean_of_samples"]
-    if plain is not None and abs(plain - figures["latency_ms_mean"]) > WORTH_MENTIONING * figures["latency_ms_mean"]:
+    plain, mean_ms = figures.latency_ms_mean_of_samples, figures.latency_ms_mean
+    if plain is not None and mean_ms is not None and abs(plain - mean_ms) > WORTH_MENTIONING * mean_ms:
         sentence += f" The published tool, which weights samples alike, would have printed {{{path}.latency_ms_mean_of_samples}} ms."
     return [sentence]
 
 
-def _other_sentences(summary: dict[str, Any]) -> list[str]:
+def _other_sentences(summary: Summary) -> list[str]:
     """Backup and recovery, where a run has them."""
     found = []
-    if summary.get("backup_total"):
+    if summary.backup_total:
         found.append(
             "A backup of {summary.backup_total.databases_count} databases read {summary.backup_total.bytes|size} in "
             "{summary.backup_total.seconds} s: {summary.backup_total.mib_per_s_sum} MiB per second for the server."
         )
-    for index, item in enumerate(summary.get("recoveries", [])):
-        if item["seconds_per_log"] is None or item.get("pages_read_per_log") is None:
+    for index, item in enumerate(summary.recoveries):
+        if item.seconds_per_log is None or item.pages_read_per_log is None:
             continue
         path = f"summary.recoveries.{index}"
         found.append(
@@ -228,9 +235,9 @@ def _other_sentences(summary: dict[str, Any]) -> list[str]:
     return found
 
 
-def _integrity_sentences(summary: dict[str, Any]) -> list[str]:
+def _integrity_sentences(summary: Summary) -> list[str]:
     found = []
-    if summary["total"]["pages_verified"] is not None:
+    if summary.total.pages_verified is not None:
         found.append(
             "{summary.total.pages_verified} pages were read back and verified; {summary.total.pages_damaged} of them were "
             "damaged or misplaced."
@@ -241,17 +248,17 @@ def _integrity_sentences(summary: dict[str, Any]) -> list[str]:
     return found
 
 
-def _machine_sentences(summary: dict[str, Any]) -> list[str]:
-    if summary["generator"]["executor_busy_mean"] is None:
+def _machine_sentences(summary: Summary) -> list[str]:
+    if summary.generator.executor_busy_mean is None:
         return []
     sentence = "The load generator's thread was busy for {summary.generator.executor_busy_mean|percent} of the time"
-    if "cpu_busy" in summary["machine"]:
+    if "cpu_busy" in summary.machine:
         sentence += ", the machine's processors for {summary.machine.cpu_busy.mean|percent}"
     return [sentence + "."]
 
 
-def status_of(check: dict[str, Any]) -> str:
+def status_of(check: Check) -> str:
     """The state of a check for its colour and word; of a modelled one what it predicts."""
     predicted = {"predicted pass": "pass", "predicted fail": "fail", "too close to call": "not_evaluated"}
-    word = predicted.get(check.get("predicted") or "")
-    return f"{word} predicted" if word else str(check["status"])
+    word = predicted.get(check.predicted or "")
+    return f"{word} predicted" if word else str(check.status)

@@ -6,9 +6,13 @@ them, what the original does not hold is listed as not measured.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from plimsoll.documents.figures import ReportedDatabaseFigures, ReportedInstanceFigures
+from plimsoll.documents.summary import AnySummary
+from plimsoll.documents.verdict import Verdict
 from plimsoll.files import folder
 from plimsoll.pages.tables import Table, duration_shown, shown
 from plimsoll.report.findings import Figure
@@ -46,7 +50,7 @@ def words(name: str) -> str:
     return IO_HEADINGS.get(name, name.replace("_", " ").capitalize())
 
 
-def where(report: dict[str, Any], figures: dict[str, Any]) -> str:
+def where(report: dict[str, Any], figures: AnySummary) -> str:
     """One line: which test, on which machine, when, for how long."""
     summary = report.get("test_summary") or {}
     parts = [f"{words(report['test_type'])} test, imported"]
@@ -54,27 +58,28 @@ def where(report: dict[str, Any], figures: dict[str, Any]) -> str:
         parts.append(f"machine {summary['machine_name']}")
     if summary.get("test_start"):
         parts.append(summary["test_start"].replace("T", " ") + " local time")
-    if figures["window"]["seconds"]:
-        parts.append(f"measured for {duration_shown(figures['window']['seconds'])}")
+    if figures.window.seconds:
+        parts.append(f"measured for {duration_shown(figures.window.seconds)}")
     return ", ".join(parts)
 
 
-def figures(summary: dict[str, Any], verdict: dict[str, Any]) -> list[Figure]:
+def figures(summary: AnySummary, verdict: Verdict) -> list[Figure]:
     """The slowest database and log, and the rate."""
     found = []
-    for places, metric, title in (
-        (summary["databases"], "database_read", "Database reads"),
-        (summary["instances"], "log_write", "Log writes"),
-    ):
-        known = [place for place in places if place[metric]["latency_ms_mean_of_samples"] is not None]
+    judged: list[tuple[Sequence[ReportedDatabaseFigures | ReportedInstanceFigures], str, str]] = [
+        (summary.databases, "database_read", "Database reads"),
+        (summary.instances, "log_write", "Log writes"),
+    ]
+    for places, metric, title in judged:
+        means = [(place.transfers(metric).latency_ms_mean_of_samples, place.name) for place in places]
+        known = [(mean_ms, name) for mean_ms, name in means if mean_ms is not None]
         if not known:
             continue
-        place = max(known, key=lambda place: place[metric]["latency_ms_mean_of_samples"])
-        value = place[metric]["latency_ms_mean_of_samples"]
-        check = next((c for c in verdict["checks"] if c["metric"] == metric and c["measured"] == value), None)
-        details = [f"slowest of {len(known)}: {place['name']}"] if len(known) > 1 else []
-        details += [f"limit of the mean {shown(check['limit'])} ms"] if check else []
-        share = value / check["limit"] if check and check["limit"] else None
+        value, slowest = max(known, key=lambda pair: pair[0])
+        check = next((c for c in verdict.checks if c.metric == metric and c.measured == value), None)
+        details = [f"slowest of {len(known)}: {slowest}"] if len(known) > 1 else []
+        details += [f"limit of the mean {shown(check.limit)} ms"] if check else []
+        share = value / check.limit if check and check.limit else None
         found.append(
             Figure(
                 title,
@@ -82,24 +87,24 @@ def figures(summary: dict[str, Any], verdict: dict[str, Any]) -> list[Figure]:
                 "plain mean of the original's samples",
                 details,
                 share,
-                check["status"] if check else "",
+                check.status if check else "",
             )
         )
-    total = summary["total"]
-    if total["database_iops"] is not None:
-        read, write = (total[metric]["per_s"] for metric in ("database_read", "database_write"))
+    total = summary.total
+    if total.database_iops is not None:
+        read, write = (total.transfers(metric).per_s for metric in ("database_read", "database_write"))
         found.append(
             Figure(
                 "Database I/O",
-                shown(total["database_iops"]),
+                shown(total.database_iops),
                 "reads and writes per second",
                 [f"{shown(read)} reads/s and {shown(write)} writes/s"],
             )
         )
-    backups = [item["mib_per_s"] for item in summary["backups"] if item["mib_per_s"] is not None]
+    backups = [item.mib_per_s for item in summary.backups if item.mib_per_s is not None]
     if backups:
         found.append(Figure("Backup", f"{shown(sum(backups))} MiB/s", "all databases together", []))
-    replays = [item["seconds_per_log"] for item in summary["recoveries"] if item["seconds_per_log"] is not None]
+    replays = [item.seconds_per_log for item in summary.recoveries if item.seconds_per_log is not None]
     if replays:
         found.append(Figure("Replay", f"{sum(replays) / len(replays):.3g} s", "a log, mean of the databases", []))
     return found
@@ -198,7 +203,7 @@ def log_table(report: dict[str, Any]) -> Table:
     return Table("Test log", ["Local time", "What happened"], rows)
 
 
-def not_measured(report: dict[str, Any], summary: dict[str, Any]) -> list[str]:
+def not_measured(report: dict[str, Any], summary: AnySummary) -> list[str]:
     """What the original does not hold."""
     found = [
         "Means weighted by operations, percentiles and longest transfers: the original has plain means of its samples only.",
@@ -206,7 +211,7 @@ def not_measured(report: dict[str, Any], summary: dict[str, Any]) -> list[str]:
         "The load generator: how busy or how late it was.",
         "The time zone of the machine.",
     ]
-    if not summary["checksums"]:
+    if not summary.checksums:
         found.append("Whether pages could be read back undamaged: no checksum belongs to this import.")
     if report["test_type"] in ("performance", "stress") and not report.get("background_database_maintenance_io"):
         found.append("Background database maintenance.")

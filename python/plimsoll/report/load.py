@@ -5,10 +5,13 @@ The knee chart shows where latency turns upwards: each rate that was tried, its 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
+from plimsoll.documents.outcome import SearchResult, SearchStep
+from plimsoll.documents.summary import Summary, WorkloadFigures
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table, shown
 from plimsoll.plan.load import described
@@ -17,33 +20,31 @@ from plimsoll.report.charts import COLOURS, finished, latency_axis, latency_scal
 KINDS = {"database_read_ms": "database reads", "log_write_ms": "log writes", "response_ms": "response of transactions"}
 
 
-def load_tables(summary: dict[str, Any]) -> list[Table]:
+def load_tables(summary: Summary) -> list[Table]:
     """The load as figures, and every search that looked for one."""
-    load = summary["load"]
+    load = summary.load
     rows: list[list[Any]] = [
         [f"{name.replace('_', ' ').capitalize()}s outstanding, mean", value]
-        for name, value in load["outstanding_mean"].items()
+        for name, value in load.outstanding_mean.given().items()
     ]
     note = "Rate times latency. For fio: an iodepth of the database reads and writes together, beside one synchronous log job."
     found = [Table("Outstanding I/O", [], rows, note)]
-    arriving = [
-        workload for workload in load["workloads"] if workload["arrival_lag"] and workload["arrival_lag"]["count"]
-    ]
+    arriving = [workload for workload in load.workloads if workload.arrival_lag and workload.arrival_lag.count]
     if arriving:
         found.append(_arrivals(arriving))
     return found
 
 
-def _arrivals(workloads: list[dict[str, Any]]) -> Table:
-    rows = [
+def _arrivals(workloads: Sequence[WorkloadFigures]) -> Table:
+    rows: list[list[Any]] = [
         [
-            workload["name"],
-            described(workload["load"]),
-            workload["transactions_per_s"],
-            workload["response"]["ms_mean"],
-            workload["response"]["ms_p99"],
-            workload["arrival_lag"]["ms_p99"],
-            workload["pool_wait"]["count"],
+            workload.name,
+            described(workload.load),
+            workload.transactions_per_s,
+            workload.response.ms_mean,
+            workload.response.ms_p99,
+            workload.arrival_lag.ms_p99 if workload.arrival_lag else None,
+            workload.pool_wait.count if workload.pool_wait else None,
         ]
         for workload in workloads
     ]
@@ -59,19 +60,19 @@ def _arrivals(workloads: list[dict[str, Any]]) -> Table:
     return Table("Arrivals", headings, rows, "Response times run from the moment at which a transaction was due.")
 
 
-def search_tables(points: dict[str, Any] | None) -> list[Table]:
+def search_tables(searches: Sequence[SearchResult]) -> list[Table]:
     """What each search found."""
     rows = [
         [
-            search["workload"],
-            search["passed_per_s"],
-            search["passed_iops"],
-            search["failed_per_s"],
-            (search["limited_by"] or "–").replace("_", " "),
-            len(search["steps"]),
-            f"{search['confidence_percent']} %",
+            search.workload,
+            search.passed_per_s,
+            search.passed_iops,
+            search.failed_per_s,
+            (search.limited_by or "–").replace("_", " "),
+            len(search.steps),
+            f"{search.confidence_percent} %",
         ]
-        for search in (points or {"searches": []})["searches"]
+        for search in searches
     ]
     headings = [
         "Workload", "Highest rate that passed (transactions/s)", "Its database IOPS", "Lowest rate that failed",
@@ -80,19 +81,18 @@ def search_tables(points: dict[str, Any] | None) -> list[Table]:
     return [Table("Search for the highest rate", headings, rows)] if rows else []
 
 
-def knee_charts(points: dict[str, Any] | None) -> list[Chart]:
+def knee_charts(searches: Sequence[SearchResult]) -> list[Chart]:
     """Latency over rate for each search."""
-    searches = (points or {"searches": []})["searches"]
-    return [_knee(search, number) for number, search in enumerate(searches, 1) if search["steps"]]
+    return [_knee(search, number) for number, search in enumerate(searches, 1) if search.steps]
 
 
-def _knee(search: dict[str, Any], number: int) -> Chart:
-    steps = sorted(search["steps"], key=lambda step: step["transactions_per_s"])
-    data = [
-        {"x": step["transactions_per_s"], "v": step[key]["p99"], "w": kind, "d": step["decision"]}
+def _knee(search: SearchResult, number: int) -> Chart:
+    steps = sorted(search.steps, key=lambda step: step.transactions_per_s)
+    data: list[dict[str, Any]] = [
+        {"x": step.transactions_per_s, "v": getattr(step, key).p99, "w": kind, "d": step.decision}
         for step in steps
         for key, kind in KINDS.items()
-        if step[key]["p99"] > 0
+        if getattr(step, key).p99 > 0
     ]
     low_high = [point["v"] for point in data]
     base = alt.Chart().encode(
@@ -113,24 +113,24 @@ def _knee(search: dict[str, Any], number: int) -> Chart:
             alt.Tooltip("d:N", title="rate"),
         ],
     )
-    title = f"Latency over rate, {search['workload']}"
-    passed = search["passed_per_s"]
+    title = f"Latency over rate, {search.workload}"
+    passed = search.passed_per_s
     words = [f"{shown(passed)} transactions per second passed" if passed else "no rate passed"]
-    if search["limited_by"]:
-        words.append(f"first limit above it: {search['limited_by'].replace('_', ' ')}")
+    if search.limited_by:
+        words.append(f"first limit above it: {search.limited_by.replace('_', ' ')}")
     chart = alt.layer(base.mark_line(strokeWidth=1.2), marks, data=alt.Data(values=data))
     description = ". ".join([title, *words])
     return Chart(f"knee-{number}", title, description, finished(chart, title, words, description), _steps(title, steps))
 
 
-def _steps(title: str, steps: list[dict[str, Any]]) -> Table:
-    rows = [
+def _steps(title: str, steps: Sequence[SearchStep]) -> Table:
+    rows: list[list[Any]] = [
         [
-            f"{step['transactions_per_s']:.1f}",
-            step["decision"] + (f": {step['limited_by'].replace('_', ' ')}" if step["limited_by"] else ""),
-            step["database_iops"],
-            *(step[key]["mean"] for key in KINDS),
-            *(step[key]["p99"] for key in KINDS),
+            f"{step.transactions_per_s:.1f}",
+            step.decision + (f": {step.limited_by.replace('_', ' ')}" if step.limited_by else ""),
+            step.database_iops,
+            *(getattr(step, key).mean for key in KINDS),
+            *(getattr(step, key).p99 for key in KINDS),
         ]
         for step in steps
     ]

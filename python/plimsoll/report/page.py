@@ -10,6 +10,10 @@ from markupsafe import Markup
 
 from plimsoll import __version__
 from plimsoll.arrays.text import WARNING
+from plimsoll.documents.outcome import Outcome, Points
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import AnySummary, Summary
+from plimsoll.documents.verdict import read_verdict
 from plimsoll.files import folder
 from plimsoll.pages.chart_script import script_bundle
 from plimsoll.pages.kit import Chapter, page_style, safe_json, template_environment
@@ -26,7 +30,7 @@ from plimsoll.report.load import knee_charts, load_tables, search_tables
 from plimsoll.report.modelled import modelled_sections
 from plimsoll.report.sections import published_sections
 from plimsoll.report.storage_state import condition_tables
-from plimsoll.report.verdicts import Guilt, check_table, guilt_of, limit_sources, not_measured
+from plimsoll.report.verdicts import Bottlenecks, bottlenecks_of, check_table, limit_sources, not_measured
 from plimsoll.results.summary import Measurements
 
 #: What the user may add to a run folder by hand: a table of texts, shown with the environment.
@@ -71,12 +75,11 @@ def render(run_folder: Path) -> str:
     """The report as text."""
     if imported.is_imported(run_folder):
         return _render_imported(run_folder)
-    plan = folder.read_json(run_folder / folder.PLAN)
-    summary = folder.read_json(run_folder / folder.SUMMARY)
-    verdict = folder.read_json(run_folder / folder.VERDICT)
+    plan, summary = Plan.read(run_folder / folder.PLAN), Summary.read(run_folder / folder.SUMMARY)
+    verdict = read_verdict(run_folder / folder.VERDICT)
     environment = folder.read_json(run_folder / folder.ENVIRONMENT)
-    outcome = folder.read_json(run_folder / folder.OUTCOME)
-    points = folder.read_json(run_folder / folder.POINTS) if (run_folder / folder.POINTS).exists() else None
+    outcome = Outcome.read(run_folder / folder.OUTCOME)
+    points = Points.read(run_folder / folder.POINTS).searches if (run_folder / folder.POINTS).exists() else ()
     with unchecked(), Measurements(run_folder, outcome) as measured:
         chapters = [
             Chapter("modelled", "The modelled array", modelled_sections(plan, summary, verdict)),
@@ -107,7 +110,7 @@ def render(run_folder: Path) -> str:
         ]
     chapters = [chapter for chapter in chapters if chapter.tables or chapter.charts]
     specs = {chart.name: chart.spec for chapter in chapters for chart in chapter.charts}
-    guilt = guilt_of(summary, verdict)
+    bottlenecks = bottlenecks_of(summary, verdict)
     self_check = self_check_table(plan, summary)
     return (
         template_environment()
@@ -116,15 +119,17 @@ def render(run_folder: Path) -> str:
             plan=plan,
             verdict=verdict,
             where=_where(plan, summary),
-            mark=MARKS[verdict["result"]],
-            modelled=WARNING if plan["judgement"].get("modelled") else "",
+            mark=MARKS[verdict.result],
+            modelled=WARNING if plan.judgement.modelled else "",
             figures=figure_list(summary, verdict),
             findings=finding_list(summary, verdict),
             checks=check_table(verdict),
             limit_sources=limit_sources(verdict),
-            guilt=guilt,
+            bottlenecks=bottlenecks,
             chapters=chapters,
-            contents=_contents(chapters, has_guilt=bool(guilt.tables), has_self_check=self_check is not None),
+            contents=_contents(
+                chapters, has_bottlenecks=bool(bottlenecks.tables), has_self_check=self_check is not None
+            ),
             log=_log(folder.read_events(run_folder)),
             not_measured=not_measured(summary, verdict),
             files=[(name, meaning) for name, meaning in FILES.items() if (run_folder / name).exists()],
@@ -139,10 +144,10 @@ def render(run_folder: Path) -> str:
 
 def _render_imported(run_folder: Path) -> str:
     """The report of a run that another tool made."""
-    plan, summary, verdict, report, consistency = (
-        folder.read_json(run_folder / name)
-        for name in (folder.PLAN, folder.SUMMARY, folder.VERDICT, folder.REPORTED, folder.CONSISTENCY)
+    plan, report, consistency = (
+        folder.read_json(run_folder / name) for name in (folder.PLAN, folder.REPORTED, folder.CONSISTENCY)
     )
+    summary, verdict = AnySummary.read(run_folder / folder.SUMMARY), read_verdict(run_folder / folder.VERDICT)
     chapters = [
         Chapter("consistency", "What does not add up", imported.consistency_tables(report, consistency)),
         Chapter("test", "Test report", imported.report_tables(report)),
@@ -158,15 +163,15 @@ def _render_imported(run_folder: Path) -> str:
             plan=plan,
             verdict=verdict,
             where=imported.where(report, summary),
-            mark=MARKS[verdict["result"]],
+            mark=MARKS[verdict.result],
             modelled="",
             figures=imported.figures(summary, verdict),
             findings=imported.findings(consistency),
             checks=check_table(verdict),
             limit_sources=limit_sources(verdict),
-            guilt=Guilt(),
+            bottlenecks=Bottlenecks(),
             chapters=chapters,
-            contents=_contents(chapters, has_guilt=False, has_self_check=False),
+            contents=_contents(chapters, has_bottlenecks=False, has_self_check=False),
             log=imported.log_table(report),
             not_measured=imported.not_measured(report, summary),
             files=[(name, meaning) for name, meaning in FILES.items() if (run_folder / name).exists()],
@@ -179,24 +184,24 @@ def _render_imported(run_folder: Path) -> str:
     )
 
 
-def _where(plan: dict[str, Any], summary: dict[str, Any]) -> str:
+def _where(plan: Plan, summary: Summary) -> str:
     """One line: what was tested, when and for how long."""
-    array = plan["judgement"].get("modelled")
-    paths = array["title"] if array else ", ".join(target["path"] for target in plan["run"]["targets"])
-    window = summary["window"]
-    when = (window["start_utc"] or "").replace("T", " ")[:16]
-    test = f"{plan['judgement']['test'].capitalize()} test of {paths}"
-    if not window["seconds"]:
-        started = (summary["phases"][0]["start_utc"] or "").replace("T", " ")[:16] if summary["phases"] else ""
+    array = plan.judgement.modelled
+    paths = array["title"] if array else ", ".join(target.path for target in plan.run.targets)
+    window = summary.window
+    when = (window.start_utc or "").replace("T", " ")[:16]
+    test = f"{plan.judgement.test.capitalize()} test of {paths}"
+    if not window.seconds:
+        started = (summary.phases[0].start_utc or "").replace("T", " ")[:16] if summary.phases else ""
         return f"{test}, {started} UTC" if started else test
     if array:
-        return f"{test}, simulated for {duration_shown(window['seconds'])}"
-    return f"{test}, {when} UTC, measured for {duration_shown(window['seconds'])}" if when else test
+        return f"{test}, simulated for {duration_shown(window.seconds)}"
+    return f"{test}, {when} UTC, measured for {duration_shown(window.seconds)}" if when else test
 
 
-def _contents(chapters: list[Chapter], *, has_guilt: bool, has_self_check: bool) -> list[tuple[str, str]]:
+def _contents(chapters: list[Chapter], *, has_bottlenecks: bool, has_self_check: bool) -> list[tuple[str, str]]:
     found = [("verdict", "Verdict"), ("figures", "Key figures"), ("checks", "Checks")]
-    found += [("guilty", "Where the time went")] if has_guilt else []
+    found += [("bottlenecks", "Where the time went")] if has_bottlenecks else []
     found += [(chapter.id, chapter.title) for chapter in chapters]
     found += [("log", "Test log"), ("not-measured", "What was not measured"), ("files", "Files")]
     return found + ([("self-check", "Appendix: self-check")] if has_self_check else [])

@@ -7,11 +7,17 @@ so the latencies of transactional and of all reads need not be the same.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from plimsoll.documents.figures import DatabaseFigures, Level, Transfers
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.run_spec import MaintenanceSpec, SessionsLoad
+from plimsoll.documents.summary import Summary
 from plimsoll.pages.tables import Table, duration_shown, mib, same_shown, shown
 from plimsoll.plan.load import described
+from plimsoll.results.summary import sum_of_known
 
 IO_COLUMNS = [
     "DB reads average latency (ms)",
@@ -31,14 +37,12 @@ IO_COLUMNS = [
 IO_DECIMALS = (0, 3, 3, 3, 3, 1, 1, 3, 3, 3, 3, 1, 1)
 
 
-def published_sections(
-    plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, Any], name: str
-) -> list[Table]:
+def published_sections(plan: Plan, summary: Summary, environment: dict[str, Any], name: str) -> list[Table]:
     """The sections of a performance or stress report, but for the test log, which is no table of figures.
 
     A test that measures no load has only those that say what was tested.
     """
-    if not summary["window"]["seconds"]:
+    if not summary.window.seconds:
         return [_test_summary(plan, summary, environment, name), _database_sizes(summary), _configuration(plan)]
     return [
         _test_summary(plan, summary, environment, name),
@@ -50,7 +54,7 @@ def published_sections(
         _maintenance(summary),
         _replication(summary),
         io_table(summary, "Total I/O", "database_read_with_maintenance", "log_read_with_replication", _TOTAL_NOTE),
-        host_table(summary["machine"], summary["page_fault_stalls"], "Host system performance"),
+        host_table(summary.machine, summary.page_fault_stalls, "Host system performance"),
     ]
 
 
@@ -64,177 +68,174 @@ _TOTAL_NOTE = (
 )
 
 
-def _test_summary(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, Any], name: str) -> Table:
-    window, phases = summary["window"], summary["phases"]
+def _test_summary(plan: Plan, summary: Summary, environment: dict[str, Any], name: str) -> Table:
+    window, phases = summary.window, summary.phases
     last = phases[-1] if phases else None
     system = environment["operating_system"]
     rows = [
-        ["Test", f"{plan['judgement']['test']}, {plan['judgement']['limits']} limits"],
+        ["Test", f"{plan.judgement.test}, {plan.judgement.limits} limits"],
         ["Machine", environment["machine"]["host_name"]],
-        ["Description", plan["description"]],
-        ["Test started", phases[0]["start_utc"] if phases else None],
+        ["Description", plan.description],
+        ["Test started", phases[0].start_utc if phases else None],
         [
             "Last phase started",
-            f"{last['start_utc']} ({last['name']}, {duration_shown(last['seconds'])})" if last else None,
+            f"{last.start_utc} ({last.name}, {duration_shown(last.seconds)})" if last else None,
         ],
-        ["Collection started", window["start_utc"]],
-        ["Collection ended", window["end_utc"]],
-        ["Measured", f"{duration_shown(window['seconds'])} in {window['samples_count']:,} samples"],
-        ["How the run ended", summary["ending"]],
+        ["Collection started", window.start_utc],
+        ["Collection ended", window.end_utc],
+        ["Measured", f"{duration_shown(window.seconds)} in {window.samples_count:,} samples"],
+        ["How the run ended", summary.ending],
         ["Plimsoll", environment["plimsoll"] + ("" if environment.get("release_build", True) else " (debug build)")],
-        ["Engine", same_shown([item["backend"].replace("_", " ") for item in plan["run"]["instances"]])],
+        ["Engine", same_shown([item.backend.replace("_", " ") for item in plan.run.instances])],
         ["Operating system", f"{system['distribution']}, kernel {system['kernel']}"],
-        ["I/O method", "; ".join([summary["io"]["method"], *summary["io"].get("choices", [])])],
+        ["I/O method", "; ".join([summary.io.method, *summary.io.choices])],
         ["Run folder", name],
     ]
     return Table("Test summary", [], rows)
 
 
-def _sizing(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, Any]) -> Table:
-    total, databases = summary["total"], summary["databases"]
-    initial = [database["initial_bytes"] for database in databases]
-    final = [database["final_bytes"] for database in databases]
+def _sizing(plan: Plan, summary: Summary, environment: dict[str, Any]) -> Table:
+    total, databases = summary.total, summary.databases
+    initial = [database.initial_bytes for database in databases]
+    final = [database.final_bytes for database in databases]
     space = sum((target["file_system"] or {}).get("size_bytes") or 0 for target in environment["targets"])
-    used = 100 * sum(final) / space if space and None not in final else None
-    required = plan["judgement"]["required_iops"]
-    rows = [
-        ["Achieved transactional I/O per second", f"{total['database_iops']:,.3f}"],
+    filled = sum_of_known(final)
+    used = 100 * filled / space if space and filled is not None else None
+    required = plan.judgement.required_iops
+    rows: list[list[Any]] = [
+        ["Achieved transactional I/O per second", f"{total.database_iops:,.3f}"],
         ["Required I/O per second", required if required is not None else "none was stated"],
         ["Capacity percentage", "–" if used is None else f"{shown(used)} % of the file systems"],
         ["Throughput percentage", _throughput(plan)],
-        ["Initial database size (bytes)", sum(initial) if None not in initial else None],
-        ["Final database size (bytes)", sum(final) if None not in final else None],
+        ["Initial database size (bytes)", sum_of_known(initial)],
+        ["Final database size (bytes)", sum_of_known(final)],
         ["Database files (count)", len(databases)],
     ]
     return Table("Database sizing and throughput", [], rows)
 
 
-def _throughput(plan: dict[str, Any]) -> str:
+def _throughput(plan: Plan) -> str:
     """What the load was held to; sessions run as fast as their think time allows."""
-    held = [
-        item["load"] for item in plan["run"]["workloads"] if "sessions" not in item["load"] or "search" in item["load"]
-    ]
+    held = [item.load for item in plan.run.workloads if not isinstance(item.load, SessionsLoad)]
     return "; ".join(described(load) for load in held) or "100 %: sessions were not held back"
 
 
-def _database_sizes(summary: dict[str, Any]) -> Table:
+def _database_sizes(summary: Summary) -> Table:
     rows: list[list[Any]] = [
         [
-            database["name"],
-            database["iops"],
-            mib(database["initial_bytes"]),
-            mib(database["final_bytes"]),
+            database.name,
+            database.iops,
+            mib(database.initial_bytes),
+            mib(database.final_bytes),
             mib(_grown(database)),
         ]
-        for database in summary["databases"]
+        for database in summary.databases
     ]
-    grown = [_grown(database) for database in summary["databases"]]
+    grown = [_grown(database) for database in summary.databases]
     sums = [
-        mib(sum(sizes)) if None not in sizes else "–"
+        "–" if (size := sum_of_known(sizes)) is None else mib(size)
         for sizes in (
-            [database["initial_bytes"] for database in summary["databases"]],
-            [database["final_bytes"] for database in summary["databases"]],
+            [database.initial_bytes for database in summary.databases],
+            [database.final_bytes for database in summary.databases],
             grown,
         )
     ]
-    rows.append(["All", summary["total"]["database_iops"], *sums])
+    rows.append(["All", summary.total.database_iops, *sums])
     headings = ["Database", "Achieved transactional I/O per second", "Initial size", "Final size", "Grown by"]
     return Table("Each database", headings, rows, decimals=(3,), has_total=True)
 
 
-def _grown(database: dict[str, Any]) -> int | None:
-    if database["initial_bytes"] is None or database["final_bytes"] is None:
+def _grown(database: DatabaseFigures) -> int | None:
+    if database.initial_bytes is None or database.final_bytes is None:
         return None
-    grown: int = database["final_bytes"] - database["initial_bytes"]
-    return grown
+    return database.final_bytes - database.initial_bytes
 
 
-def _parameters(plan: dict[str, Any]) -> Table:
-    instances, workloads = plan["run"]["instances"], plan["run"]["workloads"]
-    caches = [item for item in instances if item["cache_bytes_max"]]
+def _parameters(plan: Plan) -> Table:
+    instances, workloads = plan.run.instances, plan.run.workloads
+    caches = [item for item in instances if item.cache_bytes_max]
     rows = [
         [
             "Load (sessions are the published threads)",
-            "; ".join(f"{item['name']}: {described(item['load'])}" for item in workloads) or "none",
+            "; ".join(f"{item.name}: {described(item.load)}" for item in workloads) or "none",
         ],
-        ["Minimum database cache", same_shown([mib(item["cache_bytes_min"]) for item in caches])],
-        ["Maximum database cache", same_shown([mib(item["cache_bytes_max"]) for item in caches])],
+        ["Minimum database cache", same_shown([mib(item.cache_bytes_min) for item in caches])],
+        ["Maximum database cache", same_shown([mib(item.cache_bytes_max) for item in caches])],
     ]
     for kind in ("insert", "delete", "replace", "read"):
-        shares = [f"{workload['mix'][f'{kind}_percent']} %" for workload in workloads]
+        shares = [f"{getattr(workload.mix, f'{kind}_percent')} %" for workload in workloads]
         rows.append([f"{kind.capitalize()} operations", same_shown(shares)])
     rows += [
-        ["Lazy commits", same_shown([f"{workload['mix']['lazy_commit_percent']} %" for workload in workloads])],
+        ["Lazy commits", same_shown([f"{workload.mix.lazy_commit_percent} %" for workload in workloads])],
         [
             "Think time of a session, as a multiple of its service time",
-            same_shown([item["sluggish"] for item in workloads]),
+            same_shown([item.sluggish for item in workloads]),
         ],
-        ["Background database maintenance", same_shown([_pace(item["maintenance"]) for item in instances])],
-        ["Copies of each database", same_shown([item["copies_count"] for item in instances])],
+        ["Background database maintenance", same_shown([_pace(item.maintenance) for item in instances])],
+        ["Copies of each database", same_shown([item.copies_count for item in instances])],
     ]
     return Table("System parameters", [], rows)
 
 
-def _pace(maintenance: dict[str, Any] | None) -> str:
+def _pace(maintenance: MaintenanceSpec | None) -> str:
     if not maintenance:
         return "off"
-    return f"on: {maintenance['read_bytes'] // 1024} KiB, then {maintenance['throttle_ms']} ms"
+    return f"on: {maintenance.read_bytes // 1024} KiB, then {maintenance.throttle_ms} ms"
 
 
-def _configuration(plan: dict[str, Any]) -> Table:
+def _configuration(plan: Plan) -> Table:
     headings = ["Instance", "Log path", "Databases", "Page", "Log framing"]
     rows = []
-    for instance in plan["run"]["instances"]:
-        paths = [str(Path(instance["directory"]) / item["file_name"]) for item in instance["databases"]]
-        framing = instance["log_framing"].replace("_", " ") if instance["cache_bytes_max"] else "none"
-        page = f"{instance['page_bytes'] // 1024} KiB"
-        rows.append([instance["name"], instance["log_directory"], ", ".join(paths), page, framing])
+    for instance in plan.run.instances:
+        paths = [str(Path(instance.directory) / item.file_name) for item in instance.databases]
+        framing = instance.log_framing.replace("_", " ") if instance.cache_bytes_max else "none"
+        page = f"{instance.page_bytes // 1024} KiB"
+        rows.append([instance.name, instance.log_directory, ", ".join(paths), page, framing])
     return Table("Database configuration", headings, rows)
 
 
-def io_table(summary: dict[str, Any], title: str, database_read: str, log_read: str, note: str) -> Table:
+def io_table(summary: Summary, title: str, database_read: str, log_read: str, note: str) -> Table:
     """The twelve columns, for every database and for all together."""
-    logs = {instance["name"]: instance for instance in summary["instances"]}
+    logs = {instance.name: instance for instance in summary.instances}
     rows: list[list[Any]] = [
         [
-            database["name"],
+            database.name,
             *_twelve(
-                database[database_read],
-                database["database_write"],
-                logs[database["instance"]][log_read],
-                logs[database["instance"]]["log_write"],
+                database.transfers(database_read),
+                database.database_write,
+                logs[database.instance].transfers(log_read),
+                logs[database.instance].log_write,
             ),
         ]
-        for database in summary["databases"]
+        for database in summary.databases
     ]
-    total = summary["total"]
-    rows.append(["All", *_twelve(total[database_read], total["database_write"], total[log_read], total["log_write"])])
+    total = summary.total
+    rows.append(
+        [
+            "All",
+            *_twelve(total.transfers(database_read), total.database_write, total.transfers(log_read), total.log_write),
+        ]
+    )
     return Table(title, ["Database", *IO_COLUMNS], rows, note, decimals=IO_DECIMALS, has_total=True)
 
 
-def _twelve(*metrics: dict[str, Any]) -> list[Any]:
+def _twelve(*metrics: Transfers) -> list[Any]:
     """Latency, rate and bytes of database reads and writes, then of log reads and writes, as the columns have them."""
     found: list[Any] = []
     for pair in (metrics[:2], metrics[2:]):
         for figure in ("latency_ms_mean", "per_s", "bytes_mean"):
-            found += [metric[figure] for metric in pair]
+            found += [metric.number(figure) for metric in pair]
     return found
 
 
-def _maintenance(summary: dict[str, Any]) -> Table:
-    rows = [
-        [place["name"], place["maintenance"]["per_s"], place["maintenance"]["bytes_mean"]]
-        for place in summary["databases"]
-    ]
+def _maintenance(summary: Summary) -> Table:
+    rows = [[place.name, place.maintenance.per_s, place.maintenance.bytes_mean] for place in summary.databases]
     headings = ["Database", "Database maintenance reads/s", "Database maintenance reads average bytes"]
     return Table("Background database maintenance I/O", headings, rows, decimals=(3, 3, 1))
 
 
-def _replication(summary: dict[str, Any]) -> Table:
-    rows = [
-        [place["name"], place["log_replication"]["per_s"], place["log_replication"]["bytes_mean"]]
-        for place in summary["instances"]
-    ]
+def _replication(summary: Summary) -> Table:
+    rows = [[place.name, place.log_replication.per_s, place.log_replication.bytes_mean] for place in summary.instances]
     headings = ["Instance", "Log replication reads/s", "Log replication reads average bytes"]
     return Table("Log replication I/O", headings, rows, decimals=(3, 3, 1))
 
@@ -251,10 +252,13 @@ HOST_COUNTERS = {
 }
 
 
-def host_table(machine: dict[str, Any], stalls: dict[str, float] | None, title: str) -> Table:
+def host_table(machine: Mapping[str, Level], stalls: Level | None, title: str) -> Table:
     """What the host's counters read: average, minimum and maximum over the samples."""
     rows: list[list[Any]] = [
-        [name, *(machine[metric][figure] * factor for figure in ("mean", "min", "max"))]
+        [
+            name,
+            *(value and value * factor for value in (machine[metric].mean, machine[metric].min, machine[metric].max)),
+        ]
         for metric, (name, factor) in HOST_COUNTERS.items()
         if metric in machine
     ]
@@ -265,5 +269,5 @@ def host_table(machine: dict[str, Any], stalls: dict[str, float] | None, title: 
     if not rows:
         note = "This run recorded no counters of the processor and the memory."
     if stalls is not None:
-        rows.append(["Database Page Fault Stalls/s", stalls["mean"], stalls["min"], stalls["max"]])
+        rows.append(["Database Page Fault Stalls/s", stalls.mean, stalls.min, stalls.max])
     return Table(title, ["Counter", "Average", "Minimum", "Maximum"], rows, note, decimals=(3,))

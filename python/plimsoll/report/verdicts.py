@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from plimsoll.documents.latency_split import Split
+from plimsoll.documents.summary import Summary
+from plimsoll.documents.verdict import Check, CheckBottleneck, StallBottleneck, Verdict
 from plimsoll.pages.tables import Table, shown
 
 STATUS = {"pass": "✓ pass", "fail": "✗ FAIL", "not_evaluated": "? not evaluated", "not_applicable": "not applicable"}
@@ -17,31 +21,31 @@ PREDICTED = {
 
 
 @dataclass(frozen=True)
-class Guilt:
+class Bottlenecks:
     """The layers that are to blame in sentences, and where the time went in tables."""
 
     sentences: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
 
 
-def check_table(verdict: dict[str, Any]) -> Table:
+def check_table(verdict: Verdict) -> Table:
     """Every check with its reason, what failed first."""
     order = {"predicted fail": 0, "fail": 0, "too close to call": 1, "not_evaluated": 1}
-    checks = sorted(verdict["checks"], key=lambda check: order.get(check.get("predicted") or check["status"], 2))
+    checks = sorted(verdict.checks, key=lambda check: order.get(check.predicted or check.status, 2))
     rows = [
         [
             _result(check),
             _title(check),
-            check["scope"],
-            _with_unit(check["measured"], check["unit"]),
-            _with_unit(check["limit"], check["unit"]),
+            check.scope,
+            _with_unit(check.measured, check.unit),
+            _with_unit(check.limit, check.unit),
             _used(check),
             _remark(check),
         ]
         for check in checks
     ]
     headings = ["Result", "Check", "Where", "Measured", "Limit", "Used", "Remark"]
-    if verdict.get("prediction"):
+    if verdict.prediction:
         headings[3] = "Modelled"
     # Figures say why a check passed or failed; only what they do not say needs words.
     if not any(row[-1] for row in rows):
@@ -49,37 +53,37 @@ def check_table(verdict: dict[str, Any]) -> Table:
     return Table("Checks", headings, rows)
 
 
-def _result(check: dict[str, Any]) -> str:
+def _result(check: Check) -> str:
     """What became of a check: of a modelled one only what it predicts."""
-    status = str(check["status"])
-    return PREDICTED.get(check.get("predicted") or "", STATUS.get(status, status))
+    status = str(check.status)
+    return PREDICTED.get(check.predicted or "", STATUS.get(status, status))
 
 
-def _remark(check: dict[str, Any]) -> str:
-    if check.get("band_percent"):
-        return f"within {check['band_percent']:.0f} % either way"
-    doubts = "; ".join(doubt["text"] for doubt in check.get("doubts") or [])
-    if check["status"] in ("pass", "fail") and check["measured"] is not None:
+def _remark(check: Check) -> str:
+    if check.band_percent:
+        return f"within {check.band_percent:.0f} % either way"
+    doubts = "; ".join(doubt.text for doubt in check.doubts or [])
+    if check.status in ("pass", "fail") and check.measured is not None:
         return f"in doubt: {doubts}" if doubts else ""
-    reason: str = check["reason"]
+    reason: str = check.reason
     return reason
 
 
-def limit_sources(verdict: dict[str, Any]) -> list[tuple[str, str]]:
+def limit_sources(verdict: Verdict) -> list[tuple[str, str]]:
     """Each kind of check with the source of its limit."""
-    return list(dict.fromkeys((_title(check), check["source"]) for check in verdict["checks"] if check.get("source")))
+    return list(dict.fromkeys((_title(check), check.source) for check in verdict.checks if check.source))
 
 
-def _title(check: dict[str, Any]) -> str:
-    title: str = check.get("title") or check["name"].replace("_", " ").capitalize()
+def _title(check: Check) -> str:
+    title: str = check.title or check.name.replace("_", " ").capitalize()
     return title
 
 
-def _used(check: dict[str, Any]) -> str | None:
+def _used(check: Check) -> str | None:
     """How much of an upper limit is used up. What a plan requires is a lower one."""
-    if check["measured"] is None or not check["limit"] or check["name"] == "required_iops":
+    if check.measured is None or not check.limit or check.name == "required_iops":
         return None
-    return f"{shown(100 * check['measured'] / check['limit'])} %"
+    return f"{shown(100 * check.measured / check.limit)} %"
 
 
 def _with_unit(value: Any, unit: str) -> str:
@@ -88,21 +92,20 @@ def _with_unit(value: Any, unit: str) -> str:
     return f"{shown(value)} {unit}" if unit in ("ms", "s", "%", "pages", "bytes") else shown(value)
 
 
-def guilt_of(summary: dict[str, Any], verdict: dict[str, Any]) -> Guilt:
-    """Who is guilty of what failed, of the longest transactions, and how the latency of every place is made up."""
-    entries = verdict.get("guilty") or []
-    checks = [entry for entry in entries if entry["what"] == "check"]
-    stalls = [entry for entry in entries if entry["what"] == "stall"]
+def bottlenecks_of(summary: Summary, verdict: Verdict) -> Bottlenecks:
+    """The bottlenecks of what failed and of the longest transactions, and how the latency of every place is made up."""
+    checks = [entry for entry in verdict.bottlenecks if isinstance(entry, CheckBottleneck)]
+    stalls = [entry for entry in verdict.bottlenecks if isinstance(entry, StallBottleneck)]
     scopes: dict[tuple[str, str], list[str]] = {}
     for entry in checks:
-        scopes.setdefault((entry["text"], entry["title"]), []).append(entry["scope"])
+        scopes.setdefault((entry.text, entry.title), []).append(entry.scope)
     sentences = [f"{text}. Concerns: {title} ({', '.join(where)})." for (text, title), where in scopes.items()]
-    tables = [_guilty_checks(checks), _time_splits(summary), _guilty_stalls(stalls), _devices(summary)]
-    return Guilt(sentences, [table for table in tables if table.rows])
+    tables = [_failed_checks(checks), _time_splits(summary), _longest_stalls(stalls), _devices(summary)]
+    return Bottlenecks(sentences, [table for table in tables if table.rows])
 
 
-def _guilty_checks(entries: list[dict[str, Any]]) -> Table:
-    rows = [[entry["title"], entry["scope"], entry["text"], "; ".join(entry["evidence"])] for entry in entries]
+def _failed_checks(entries: Sequence[CheckBottleneck]) -> Table:
+    rows = [[entry.title, entry.scope, entry.text, "; ".join(entry.evidence)] for entry in entries]
     return Table("Limiting layer of each failed check", ["Check", "Where", "Limiting layer", "Evidence"], rows)
 
 
@@ -117,15 +120,15 @@ _LAYERS = {
 _METRICS = {"database_read": "database reads", "log_write": "log writes", "database_write": "database writes"}
 
 
-def _time_splits(summary: dict[str, Any]) -> Table:
+def _time_splits(summary: Summary) -> Table:
     """The mean latency of all that is judged and the mean time of a transaction, layer by layer."""
     rows: list[list[Any]] = []
-    for split in summary.get("time_splits") or []:
-        window = "" if split["window"] == "whole" else ", in the worst sample"
-        what = f"{split['scope']}: {_METRICS.get(split['metric'], split['metric'])}{window}"
+    for split in summary.time_splits:
+        window = "" if split.window == "whole" else ", in the worst sample"
+        what = f"{split.scope}: {_METRICS.get(split.metric, split.metric)}{window}"
         rows.append([what, *_parts(split)])
-    for split in summary.get("transaction_splits") or []:
-        rows.append([f"{'all' if split['scope'] == 'run' else split['scope']}: transactions", *_parts(split)])
+    for part in summary.transaction_splits:
+        rows.append([f"{'all' if part.scope == 'run' else part.scope}: transactions", *_parts(part)])
     note = (
         "Milliseconds of the mean. Where the block layer says nothing about a disk, kernel queue and device are one and stand "
         "under device."
@@ -133,19 +136,18 @@ def _time_splits(summary: dict[str, Any]) -> Table:
     return Table("Time by layer", ["What", *_LAYERS.values()], rows, note)
 
 
-def _parts(split: dict[str, Any]) -> list[float | None]:
-    parts = split["split_ms"] or {}
-    return [parts.get(layer) for layer in _LAYERS]
+def _parts(split: Split) -> list[float | None]:
+    return [split.split_ms.layer(layer) for layer in _LAYERS]
 
 
-def _guilty_stalls(entries: list[dict[str, Any]]) -> Table:
+def _longest_stalls(entries: Sequence[StallBottleneck]) -> Table:
     rows = [
         [
-            (entry["begun_utc"] or "–").replace("T", " ").removesuffix("+00:00"),
-            f"{entry['scope']}, {entry['operation']}",
-            entry["length_ms"],
-            entry["text"],
-            "; ".join(entry["evidence"]),
+            (entry.begun_utc or "–").replace("T", " ").removesuffix("+00:00"),
+            f"{entry.scope}, {entry.operation}",
+            entry.length_ms,
+            entry.text,
+            "; ".join(entry.evidence),
         ]
         for entry in entries
     ]
@@ -153,40 +155,40 @@ def _guilty_stalls(entries: list[dict[str, Any]]) -> Table:
     return Table("The longest transactions", headings, rows)
 
 
-def _devices(summary: dict[str, Any]) -> Table:
+def _devices(summary: Summary) -> Table:
     """What the block layer counted of the disk under the databases and under the log of each instance."""
     rows: list[list[Any]] = [
         [
-            f"{device['instance']}, {device['role']}",
-            device["name"],
-            100 * device["busy"],
-            device["queue_mean"],
-            device["read_latency_ms_mean"],
-            device["write_latency_ms_mean"],
-            device["flush_latency_ms_mean"],
-            100 * device["others_share"],
+            f"{device.instance}, {device.role}",
+            device.name,
+            100 * device.busy,
+            device.queue_mean,
+            device.read_latency_ms_mean,
+            device.write_latency_ms_mean,
+            device.flush_latency_ms_mean,
+            100 * device.others_share,
         ]
-        for device in summary.get("devices") or []
+        for device in summary.devices
     ]
     headings = ["Volume", "Disk", "Busy %", "In flight", "Read ms", "Write ms", "Flush ms", "Work of others %"]
     note = "From the block layer, which counts for everybody on this machine; one disk may carry several volumes."
     return Table("Disks under the databases and the logs", headings, rows, note)
 
 
-def not_measured(summary: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
+def not_measured(summary: Summary, verdict: Verdict) -> list[str]:
     """What a reader must not take this report to say."""
     found = [
-        f"{_title(check)} ({check['scope']}): {check['reason']}."
-        for check in verdict["checks"]
-        if check["status"] == "not_evaluated"
+        f"{_title(check)} ({check.scope}): {check.reason}."
+        for check in verdict.checks
+        if check.status == "not_evaluated"
     ]
-    if not summary["checksums"]:
+    if not summary.checksums:
         found.append("Whether pages can be read back undamaged: no checksum pass was completed.")
-    if not any(database["maintenance"]["count"] for database in summary["databases"]):
+    if not any(database.maintenance.count for database in summary.databases):
         found.append("Background database maintenance: none ran beside the load.")
-    if not any(instance["log_replication"]["count"] for instance in summary["instances"]):
+    if not any(instance.log_replication.count for instance in summary.instances):
         found.append("Log replication: no log was read back for further copies.")
-    if not summary["machine"]:
+    if not summary.machine:
         found.append("Processor and memory of the machine: no counters were recorded.")
     return [
         *found,

@@ -7,16 +7,19 @@ MiB per second, because a published count of logs has been seen to disagree with
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
-Query = Callable[[str, dict[str, Any]], list[dict[str, Any]]]
+from plimsoll.documents.outcome import Outcome, RecoveryResult
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import AnySummary, BackupFigures, BackupTotal, RecoveryFigures
+from plimsoll.files.parquet import Query, Row
+
 MIB = 1048576
 
 _SPAN = "(max(end_ns) - min(end_ns - interval_ns)) / 1e9"
 
 
-def backups(query: Query, plan: dict[str, Any], outcome: dict[str, Any]) -> list[dict[str, Any]]:
+def backups(query: Query, plan: Plan, outcome: Outcome) -> list[BackupFigures]:
     """Size, time and rate of the backup of each database."""
     rows = query(
         f"SELECT phase, instance, database, sum(bytes)::BIGINT AS bytes, {_SPAN} AS seconds, sum(count)::BIGINT AS reads_count,"
@@ -24,45 +27,52 @@ def backups(query: Query, plan: dict[str, Any], outcome: dict[str, Any]) -> list
         " WHERE metric = 'backup' AND count > 0 GROUP BY phase, instance, database ORDER BY phase, instance, database",
         {},
     )
-    stated = _stated(outcome, plan, "backups")
+    names = [instance.name for instance in plan.run.instances]
+    stated = {
+        (phase.name, names[item.instance], item.database): item for phase in outcome.phases for item in phase.backups
+    }
     found = []
     for row in rows:
-        exact = stated.get((row["phase"], row["instance"], row["database"]), {})
-        row |= {name: exact[name] for name in ("bytes", "seconds") if name in exact}
-        read_s = row.pop("read_s")
+        exact = stated.get((row["phase"], row["instance"], row["database"]))
+        seconds, size = (exact.seconds, exact.bytes) if exact else (row["seconds"], row["bytes"])
         found.append(
-            {
-                **row,
-                "pages_count": exact.get("pages_count"),
-                "correctable": exact.get("correctable"),
-                "headers_bad": exact.get("headers_bad"),
-                "mib_per_s": row["bytes"] / MIB / row["seconds"],
-                "read_latency_ms_mean": 1000 * read_s / row["reads_count"],
-                "outstanding_mean": read_s / row["seconds"],
-            }
+            BackupFigures(
+                phase=row["phase"],
+                instance=row["instance"],
+                database=row["database"],
+                bytes=size,
+                seconds=seconds,
+                reads_count=row["reads_count"],
+                pages_count=exact.pages_count if exact else None,
+                correctable=exact.correctable if exact else None,
+                headers_bad=exact.headers_bad if exact else None,
+                mib_per_s=size / MIB / seconds,
+                read_latency_ms_mean=1000 * row["read_s"] / row["reads_count"],
+                outstanding_mean=row["read_s"] / seconds,
+            )
         )
     return found
 
 
-def backup_total(found: list[dict[str, Any]]) -> dict[str, Any] | None:
+def backup_total(found: Sequence[BackupFigures]) -> BackupTotal | None:
     """All databases of the server together: they are read at the same time, so their rates add up."""
     if not found:
         return None
-    seconds: dict[str | None, float] = {}
+    seconds: dict[str, float] = {}
     for row in found:
-        seconds[row.get("phase")] = max(seconds.get(row.get("phase"), 0.0), row["seconds"])
-    size = sum(row["bytes"] for row in found)
-    return {
-        "databases_count": len({(row["instance"], row["database"]) for row in found}),
-        "bytes": size,
-        "seconds": sum(seconds.values()),
-        "mib_per_s_sum": sum(row["mib_per_s"] for row in found) / len(seconds),
-        "mib_per_s_mean": sum(row["mib_per_s"] for row in found) / len(found),
-        "mib_per_s_wall": size / MIB / sum(seconds.values()),
-    }
+        seconds[row.phase] = max(seconds.get(row.phase, 0.0), row.seconds)
+    size = sum(row.bytes for row in found)
+    return BackupTotal(
+        databases_count=len({(row.instance, row.database) for row in found}),
+        bytes=size,
+        seconds=sum(seconds.values()),
+        mib_per_s_sum=sum(row.mib_per_s for row in found) / len(seconds),
+        mib_per_s_mean=sum(row.mib_per_s for row in found) / len(found),
+        mib_per_s_wall=size / MIB / sum(seconds.values()),
+    )
 
 
-def recoveries(query: Query, plan: dict[str, Any], outcome: dict[str, Any]) -> list[dict[str, Any]]:
+def recoveries(query: Query, plan: Plan, outcome: Outcome) -> list[RecoveryFigures]:
     """Logs, time, rate, reads and writes of each instance that was recovered."""
     rows = query(
         f"SELECT instance, phase, coalesce(sum(bytes) FILTER (metric = 'log_read'), 0)::BIGINT AS log_read_bytes, {_SPAN} AS seconds,"
@@ -74,97 +84,82 @@ def recoveries(query: Query, plan: dict[str, Any], outcome: dict[str, Any]) -> l
         " WHERE metric IN ('log_read', 'redo', 'redo_write') AND count > 0 GROUP BY instance, phase ORDER BY instance, phase",
         {},
     )
-    stated = _stated(outcome, plan, "recoveries")
+    names = [instance.name for instance in plan.run.instances]
+    stated = {(phase.name, names[item.instance]): item for phase in outcome.phases for item in phase.recoveries}
     generated = _seconds_per_log_generated(plan, outcome)
     found = []
     for row in rows:
-        exact = stated.get((row["phase"], row["instance"], 0), {})
+        exact = stated.get((row["phase"], row["instance"]))
         # Log is also read for other reasons; only what was replayed is a recovery.
         if exact or row["reads_count"]:
             found.append(_recovery(plan, row, exact, generated))
     return found
 
 
-def _recovery(
-    plan: dict[str, Any], row: dict[str, Any], exact: dict[str, Any], generated_s: float | None
-) -> dict[str, Any]:
-    seconds = exact.get("seconds", row["seconds"])
-    log_bytes = exact.get("log_bytes", row["log_read_bytes"])
-    logs = exact.get("logs_count", log_bytes / MIB)
-    page_bytes = next(item["page_bytes"] for item in plan["run"]["instances"] if item["name"] == row["instance"])
+def _recovery(plan: Plan, row: Row, exact: RecoveryResult | None, generated_s: float | None) -> RecoveryFigures:
+    seconds = exact.seconds if exact else row["seconds"]
+    log_bytes = exact.log_bytes if exact else row["log_read_bytes"]
+    logs = exact.logs_count if exact else log_bytes / MIB
+    page_bytes = next(item.page_bytes for item in plan.run.instances if item.name == row["instance"])
     per_log = seconds / logs if logs else None
 
     def each(count: float) -> float | None:
         return count / logs if logs else None
 
-    return {
-        "instance": row["instance"],
-        "phase": row["phase"],
-        "logs_count": logs,
-        "log_bytes": log_bytes,
-        "seconds": seconds,
-        "seconds_per_log": per_log,
-        "mib_per_s": log_bytes / MIB / seconds if seconds else None,
-        "reads_per_log": each(row["reads_count"]),
-        "pages_read_per_log": each(row["read_bytes"] / page_bytes),
-        "writes_per_log": each(row["writes_count"]),
-        "log_reads_per_log": each(row["log_reads_count"]),
-        "reads_count": row["reads_count"],
-        "writes_count": row["writes_count"],
-        "read_bytes_mean": row["read_bytes"] / row["reads_count"] if row["reads_count"] else None,
-        "read_latency_ms_mean": 1000 * row["read_s"] / row["reads_count"] if row["reads_count"] else None,
-        "outstanding_mean": row["read_s"] / seconds if seconds else None,
-        "changes_made": exact.get("changes_made"),
-        "changes_found": exact.get("changes_found"),
-        "rolled_back": exact.get("rolled_back"),
-        "generated_seconds_per_log": generated_s,
-        "faster_than_generated": generated_s / per_log if generated_s and per_log else None,
-    }
+    return RecoveryFigures(
+        instance=row["instance"],
+        phase=row["phase"],
+        logs_count=logs,
+        log_bytes=log_bytes,
+        seconds=seconds,
+        seconds_per_log=per_log,
+        mib_per_s=log_bytes / MIB / seconds if seconds else None,
+        reads_per_log=each(row["reads_count"]),
+        pages_read_per_log=each(row["read_bytes"] / page_bytes),
+        writes_per_log=each(row["writes_count"]),
+        log_reads_per_log=each(row["log_reads_count"]),
+        reads_count=row["reads_count"],
+        writes_count=row["writes_count"],
+        read_bytes_mean=row["read_bytes"] / row["reads_count"] if row["reads_count"] else None,
+        read_latency_ms_mean=1000 * row["read_s"] / row["reads_count"] if row["reads_count"] else None,
+        outstanding_mean=row["read_s"] / seconds if seconds else None,
+        changes_made=exact.changes_made if exact else None,
+        changes_found=exact.changes_found if exact else None,
+        rolled_back=exact.rolled_back if exact else None,
+        generated_seconds_per_log=generated_s,
+        faster_than_generated=generated_s / per_log if generated_s and per_log else None,
+    )
 
 
-def _stated(outcome: dict[str, Any], plan: dict[str, Any], kind: str) -> dict[tuple[str, str, int], dict[str, Any]]:
-    """What the engine itself said of each place, by phase, instance and database."""
-    names = [instance["name"] for instance in plan["run"]["instances"]]
-    return {
-        (phase["name"], names[item["instance"]], item.get("database", 0)): item
-        for phase in outcome["phases"]
-        for item in phase.get(kind, [])
-    }
-
-
-def _seconds_per_log_generated(plan: dict[str, Any], outcome: dict[str, Any]) -> float | None:
+def _seconds_per_log_generated(plan: Plan, outcome: Outcome) -> float | None:
     """How long a log took while it was written under load, in a run that generated a number of them."""
-    wanted = {phase["name"]: phase["action"].get("logs_count") for phase in plan["run"]["phases"]}
+    wanted = {phase.name: getattr(phase.action, "logs_count", 0) for phase in plan.run.phases}
     spans = [
-        (phase["end_ns"] - phase["start_ns"], wanted[phase["name"]])
-        for phase in outcome["phases"]
-        if phase["kind"] == "generate_logs" and phase["complete"] and wanted.get(phase["name"])
+        (phase.end_ns - phase.start_ns, wanted[phase.name])
+        for phase in outcome.phases
+        if phase.kind == "generate_logs" and phase.complete and wanted.get(phase.name)
     ]
     logs = sum(count for _, count in spans)
     return sum(span for span, _ in spans) / 1e9 / logs if logs else None
 
 
-def in_words(summary: dict[str, Any]) -> list[str]:
+def in_words(summary: AnySummary) -> list[str]:
     """One sentence for the backup of all databases and one for each recovery."""
     lines = []
-    total = summary.get("backup_total")
+    total = summary.backup_total
     if total:
-        several = total["databases_count"] > 1
-        each = (
-            f" ({total['mib_per_s_mean']:.1f} MiB/s for each of {total['databases_count']} databases)"
-            if several
-            else ""
-        )
-        lines.append(f"backup: {total['bytes'] / MIB:,.0f} MiB read at {total['mib_per_s_sum']:.1f} MiB/s{each}")
-    for found in summary.get("recoveries", []):
-        if found["seconds_per_log"] is None or found.get("pages_read_per_log") is None:
+        several = total.databases_count > 1
+        each = f" ({total.mib_per_s_mean:.1f} MiB/s for each of {total.databases_count} databases)" if several else ""
+        lines.append(f"backup: {total.bytes / MIB:,.0f} MiB read at {total.mib_per_s_sum:.1f} MiB/s{each}")
+    for found in summary.recoveries:
+        if found.seconds_per_log is None or found.pages_read_per_log is None:
             continue
         line = (
-            f"recovery of {found['instance']}: {found['logs_count']:.0f} logs in {found['seconds']:.1f} s, "
-            f"{found['seconds_per_log']:.3g} s for each ({found['mib_per_s']:.3g} MiB/s); for each log "
-            f"{found['pages_read_per_log']:.0f} pages read, {found['writes_per_log']:.3g} writes"
+            f"recovery of {found.instance}: {found.logs_count:.0f} logs in {found.seconds:.1f} s, "
+            f"{found.seconds_per_log:.3g} s for each ({found.mib_per_s:.3g} MiB/s); for each log "
+            f"{found.pages_read_per_log:.0f} pages read, {found.writes_per_log:.3g} writes"
         )
-        if found["faster_than_generated"]:
-            line += f"; {found['faster_than_generated']:.3g} times as fast as it was generated"
+        if found.faster_than_generated:
+            line += f"; {found.faster_than_generated:.3g} times as fast as it was generated"
         lines.append(line)
     return lines

@@ -11,6 +11,7 @@ Limits: latencies of an interval are means, and a counter of the kernel belongs 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ import duckdb
 import numpy as np
 
 from plimsoll import settings
+from plimsoll.documents.outcome import Outcome
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import CounterAverages
 from plimsoll.files import folder, parquet
 
 NS_PER_S = 1_000_000_000
@@ -34,9 +38,9 @@ _VALUES = {
 }
 
 
-def interval_s(phase_name: str, kind: str, plan: dict[str, Any]) -> float:
+def interval_s(phase_name: str, kind: str, plan: Plan) -> float:
     """The interval of the table in a phase: what the plan states, else what was published for its kind."""
-    stated: dict[str, float] = plan["judgement"].get("counter_interval_s", {})
+    stated = plan.judgement.counter_interval_s
     if phase_name in stated:
         return float(stated[phase_name])
     published = settings.counters()["intervals_s"]
@@ -49,8 +53,7 @@ def write_counters(run_folder: Path) -> Path:
     Raises:
         FolderError: an earlier stage's file is missing.
     """
-    plan = folder.read_json(run_folder / folder.PLAN)
-    outcome = folder.read_json(run_folder / folder.OUTCOME)
+    plan, outcome = Plan.read(run_folder / folder.PLAN), Outcome.read(run_folder / folder.OUTCOME)
     samples = run_folder / folder.SAMPLES
     if not samples.is_file():
         raise folder.FolderError(f"{samples} is missing; the run was cut off before it measured")
@@ -67,7 +70,7 @@ def write_counters(run_folder: Path) -> Path:
     return target
 
 
-def averages(run_folder: Path) -> list[dict[str, Any]]:
+def averages(run_folder: Path) -> list[CounterAverages]:
     """Average, minimum and maximum of every counter in each kind of phase; empty for a run without the table.
 
     The average is the published one: the plain mean of the values of all intervals.
@@ -84,10 +87,11 @@ def averages(run_folder: Path) -> list[dict[str, Any]]:
         names = [column[0] for column in cursor.description or []]
         found = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     about = {(row["object"], row["counter"]): row for row in settings.counters()["counter"]}
+    averages = []
     for item in found:
         row = about.get((item["object"], item["counter"]), {})
-        item["source"], item["nearness"] = row.get("source"), row.get("nearness")
-    return found
+        averages.append(CounterAverages(**item, source=row.get("source"), nearness=row.get("nearness")))
+    return averages
 
 
 def wide_table(run_folder: Path) -> tuple[list[str], list[list[Any]]]:
@@ -114,20 +118,20 @@ def wide_table(run_folder: Path) -> tuple[list[str], list[list[Any]]]:
     return ["end_utc", "phase", *columns], table
 
 
-def _bin(database: duckdb.DuckDBPyConnection, plan: dict[str, Any], outcome: dict[str, Any]) -> None:
+def _bin(database: duckdb.DuckDBPyConnection, plan: Plan, outcome: Outcome) -> None:
     """Put the samples of each phase together by intervals; every phase begins one of its own."""
     database.execute(
         "CREATE TABLE phase (name VARCHAR, kind VARCHAR, start_ns BIGINT, end_ns BIGINT, alone BOOLEAN, width_ns BIGINT,"
         " last BIGINT, utc_ns BIGINT)"
     )
-    names = [phase["name"] for phase in outcome["phases"]]
-    for phase in outcome["phases"]:
-        width_ns = int(interval_s(phase["name"], phase["kind"], plan) * NS_PER_S)
-        whole, rest = divmod(max(phase["end_ns"] - phase["start_ns"], 0), width_ns)
+    names = [phase.name for phase in outcome.phases]
+    for phase in outcome.phases:
+        width_ns = int(interval_s(phase.name, phase.kind, plan) * NS_PER_S)
+        whole, rest = divmod(max(phase.end_ns - phase.start_ns, 0), width_ns)
         last = whole if whole == 0 or 2 * rest >= width_ns else whole - 1
-        alone = names.count(phase["name"]) == 1
-        times = [phase["start_ns"], phase["end_ns"], alone, width_ns, last, _utc_ns(0, outcome)]
-        database.execute("INSERT INTO phase VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [phase["name"], phase["kind"], *times])
+        alone = names.count(phase.name) == 1
+        times = [phase.start_ns, phase.end_ns, alone, width_ns, last, _utc_ns(0, outcome)]
+        database.execute("INSERT INTO phase VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [phase.name, phase.kind, *times])
     database.execute(
         "CREATE TABLE placed AS SELECT s.*, p.kind AS phase_kind, p.utc_ns,"
         " greatest(0, least((s.end_ns::BIGINT - p.start_ns - 1) // p.width_ns, p.last)) AS bin"
@@ -153,12 +157,10 @@ def _create_table(database: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def _fill(
-    database: duckdb.DuckDBPyConnection, row: dict[str, Any], plan: dict[str, Any], outcome: dict[str, Any]
-) -> None:
+def _fill(database: duckdb.DuckDBPyConnection, row: settings.Row, plan: Plan, outcome: Outcome) -> None:
     """One counter of all its places."""
     per = row.get("per")
-    values: dict[str, Any] = {
+    values: parquet.Values = {
         "metrics": [*row["metrics"], *([per] if per else [])],
         **{name: row[name] for name in ("object", "counter", "unit")},
     }
@@ -169,7 +171,10 @@ def _fill(
     places = _places(row["scope"], plan, outcome)
     if not places:
         return
-    columns = {name: np.array([place[name] for place in places], dtype=kind) for name, kind in _PLACE.items()}
+    columns = {
+        name: np.array([getattr(place, name) for place in places], dtype=np.uint32 if name == "database" else object)
+        for name in ("instance", "database", "label", "role")
+    }
     database.register("place", columns)
     database.execute(
         "INSERT INTO counter SELECT b.end_ns, strftime(make_timestamp((b.end_ns + any_value(b.utc_ns)) // 1000),"
@@ -182,47 +187,46 @@ def _fill(
     database.unregister("place")
 
 
-_PLACE: dict[str, Any] = {"instance": object, "database": np.uint32, "label": object, "role": object}
+@dataclass(frozen=True)
+class _Place:
+    """Where samples are, by what name people know the place, and what it is for."""
+
+    instance: str
+    database: int
+    label: str
+    role: str
 
 
-def _places(scope: str, plan: dict[str, Any], outcome: dict[str, Any]) -> list[dict[str, Any]]:
+def _places(scope: str, plan: Plan, outcome: Outcome) -> list[_Place]:
     """Where the samples of a scope are, with the name of each place and what it is for."""
-    instances = plan["run"]["instances"]
+    instances = plan.run.instances
     if scope == "machine":
-        return [{"instance": instances[0]["name"], "database": 0, "label": "_Total", "role": "machine"}]
+        return [_Place(instances[0].name, 0, "_Total", "machine")]
     if scope == "device":
         return _disks(outcome)
     if scope == "log":
-        return [{"instance": item["name"], "database": 0, "label": item["name"], "role": "log"} for item in instances]
+        return [_Place(item.name, 0, item.name, "log") for item in instances]
     return [
-        {
-            "instance": item["name"],
-            "database": number,
-            "label": f"{item['name']}/{Path(item['databases'][number - 1]['file_name']).stem}",
-            "role": "database",
-        }
+        _Place(item.name, number, f"{item.name}/{Path(database.file_name).stem}", "database")
         for item in instances
-        for number in range(1, len(item["databases"]) + 1)
+        for number, database in enumerate(item.databases, 1)
     ]
 
 
-def _disks(outcome: dict[str, Any]) -> list[dict[str, Any]]:
+def _disks(outcome: Outcome) -> list[_Place]:
     """Each disk once, with everything it carries: its counters are the same for all of that."""
     carries: dict[str, list[str]] = {}
     first: dict[str, tuple[str, int]] = {}
-    for device in outcome.get("devices", []):
+    for device in outcome.devices:
         for row, role in ROLES.items():
-            name = device[role]
+            name = device.log if role == "log" else device.databases
             if name:
-                carries.setdefault(name, []).append(f"{role} of {device['instance']}")
-                first.setdefault(name, (device["instance"], row))
-    return [
-        {"instance": first[name][0], "database": first[name][1], "label": name, "role": ", ".join(roles)}
-        for name, roles in carries.items()
-    ]
+                carries.setdefault(name, []).append(f"{role} of {device.instance}")
+                first.setdefault(name, (device.instance, row))
+    return [_Place(*first[name], name, ", ".join(roles)) for name, roles in carries.items()]
 
 
-def _utc_ns(monotonic_ns: int, outcome: dict[str, Any]) -> int:
+def _utc_ns(monotonic_ns: int, outcome: Outcome) -> int:
     """What a moment of the run's clock is in UTC, by the first anchor."""
-    anchor = outcome["anchors"][0]
-    return int(anchor["utc_ns"] + monotonic_ns - anchor["monotonic_ns"])
+    anchor = outcome.anchors[0]
+    return int(anchor.utc_ns + monotonic_ns - anchor.monotonic_ns)

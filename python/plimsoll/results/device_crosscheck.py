@@ -10,12 +10,12 @@ file systems on several devices, in memory or on the network have no counters an
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
 from plimsoll import settings
-
-Query = Callable[[str, dict[str, Any]], list[dict[str, Any]]]
+from plimsoll.documents.outcome import InstanceDevices
+from plimsoll.documents.summary import DeviceView
+from plimsoll.files.parquet import Query
 
 #: What the engine counts, by direction; what has none stands under both.
 READS = ("database_read", "maintenance", "log_read", "log_replication", "backup", "checksum")
@@ -26,13 +26,14 @@ ROLES = ("databases", "log")
 MIB = 1024 * 1024
 
 
-def device_view(query: Query, devices: list[dict[str, Any]], phases: list[str]) -> list[dict[str, Any]]:
+def device_view(query: Query, devices: Sequence[InstanceDevices], phases: list[str]) -> list[DeviceView]:
     """For each disk and direction what both counted, and in words where they disagree."""
     places: dict[str, list[tuple[str, str]]] = {}
     for device in devices:
         for role in ROLES:
-            if device[role]:
-                places.setdefault(device[role], []).append((device["instance"], role))
+            name = device.log if role == "log" else device.databases
+            if name:
+                places.setdefault(name, []).append((device.instance, role))
     if not places:
         return []
     sums = _sums(query, phases)
@@ -55,7 +56,7 @@ def _sums(query: Query, phases: list[str]) -> Sums:
     return {(row.pop("instance"), bool(row.pop("is_log")), row.pop("metric")): row for row in rows}
 
 
-def _disk(sums: Sums, name: str, places: list[tuple[str, str]]) -> list[dict[str, Any]]:
+def _disk(sums: Sums, name: str, places: list[tuple[str, str]]) -> list[DeviceView]:
     instance, role = places[0]
     counted = {
         metric: row["value"]
@@ -75,18 +76,17 @@ def _disk(sums: Sums, name: str, places: list[tuple[str, str]]) -> list[dict[str
         if direction == "write":
             # A durable write of the engine is a write and the flush behind it.
             device["time_ns"] += counted.get("device_flush_time", 0.0)
-        row: dict[str, Any] = {
-            "device": name,
-            "carries": [f"{role} of {instance}" for instance, role in places],
-            "direction": direction,
-            "engine_bytes": engine["bytes"],
-            "engine_bytes_either": either,
-            "device_bytes": device["bytes"],
-            "engine_latency_ms_mean": _mean_ms(engine),
-            "device_latency_ms_mean": _mean_ms(device),
-        }
-        row["disagreements"] = disagreements(row, min(engine["count"], device["count"]))
-        found.append(row)
+        row = DeviceView(
+            device=name,
+            carries=[f"{role} of {instance}" for instance, role in places],
+            direction=direction,
+            engine_bytes=engine["bytes"],
+            engine_bytes_either=either,
+            device_bytes=device["bytes"],
+            engine_latency_ms_mean=_mean_ms(engine),
+            device_latency_ms_mean=_mean_ms(device),
+        )
+        found.append(row.replace(disagreements=disagreements(row, min(engine["count"], device["count"]))))
     return found
 
 
@@ -105,24 +105,24 @@ def _engine(sums: Sums, places: list[tuple[str, str]], metrics: tuple[str, ...])
     return found
 
 
-def disagreements(row: dict[str, Any], transfers: float) -> list[str]:
+def disagreements(row: DeviceView, transfers: float) -> list[str]:
     """Where both views of a direction differ beyond the tolerance, in sentences."""
     limits, found = settings.DEVICE_VIEW, []
-    word, verb = ("reads", "read") if row["direction"] == "read" else ("writes", "wrote")
-    least, most = row["engine_bytes"], row["engine_bytes"] + row["engine_bytes_either"]
-    device = row["device_bytes"]
+    word, verb = ("reads", "read") if row.direction == "read" else ("writes", "wrote")
+    least, most = row.engine_bytes, row.engine_bytes + row.engine_bytes_either
+    device = row.device_bytes
     if max(device, least) >= limits["bytes_min"]:
         if device < least * (1 - limits["bytes_share"]):
             found.append(
-                f"disk {row['device']} {verb} {device / MIB:.0f} MiB of the {least / MIB:.0f} MiB the engine's {word} "
+                f"disk {row.device} {verb} {device / MIB:.0f} MiB of the {least / MIB:.0f} MiB the engine's {word} "
                 "moved: something above the disk, such as a cache, did the rest, and the figures are not the disk's alone"
             )
         elif device > most * (1 + limits["bytes_share"]):
             found.append(
-                f"disk {row['device']} {verb} {device / MIB:.0f} MiB where the engine's {word} moved {most / MIB:.0f} MiB: "
+                f"disk {row.device} {verb} {device / MIB:.0f} MiB where the engine's {word} moved {most / MIB:.0f} MiB: "
                 "others used it, or the file system moves more than it is given"
             )
-    engine_ms, device_ms = row["engine_latency_ms_mean"], row["device_latency_ms_mean"]
+    engine_ms, device_ms = row.engine_latency_ms_mean, row.device_latency_ms_mean
     if engine_ms is not None and device_ms is not None and transfers >= limits["count_min"]:
         difference = engine_ms - device_ms
         if abs(difference) > limits["latency_ms"] and abs(difference) > limits["latency_share"] * max(
@@ -134,7 +134,7 @@ def disagreements(row: dict[str, Any], transfers: float) -> list[str]:
                 else "the I/O of others on the disk is slower, or most of ours never reaches it"
             )
             found.append(
-                f"the engine's {word} on disk {row['device']} took {engine_ms:.3g} ms on average, by the disk's counters "
+                f"the engine's {word} on disk {row.device} took {engine_ms:.3g} ms on average, by the disk's counters "
                 f"{device_ms:.3g} ms: {meaning}"
             )
     return found

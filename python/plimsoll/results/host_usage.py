@@ -7,18 +7,19 @@ once for each role. What the kernel does not say is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
+from plimsoll.documents.figures import Level
+from plimsoll.documents.outcome import InstanceDevices
+from plimsoll.documents.summary import DeviceRates
+from plimsoll.files.parquet import Query, Row
 from plimsoll.plan.limits import MACHINE_LEVELS
-
-Query = Callable[[str, dict[str, Any]], list[dict[str, Any]]]
 
 #: The row of a device's samples: under the databases, or under the log.
 ROLES = {"databases": 1, "log": 0}
 
 
-def machine_levels(query: Query, phases: list[str]) -> dict[str, dict[str, float]]:
+def machine_levels(query: Query, phases: list[str]) -> dict[str, Level]:
     """Mean, smallest and largest sample of each level of the machine in the named phases."""
     rows = query(
         "SELECT metric, sum(value * interval_ns) / sum(interval_ns) AS mean,"
@@ -30,21 +31,22 @@ def machine_levels(query: Query, phases: list[str]) -> dict[str, dict[str, float
         {"levels": list(MACHINE_LEVELS), "phases": phases},
     )
     found = {row.pop("metric"): row for row in rows}
-    return {metric: found[metric] for metric in MACHINE_LEVELS if metric in found}
+    return {metric: Level(**found[metric]) for metric in MACHINE_LEVELS if metric in found}
 
 
-def device_rates(query: Query, devices: list[dict[str, Any]], phases: list[str]) -> list[dict[str, Any]]:
+def device_rates(query: Query, devices: Sequence[InstanceDevices], phases: list[str]) -> list[DeviceRates]:
     """Rates, sizes and times of the disk under each instance's databases and of the one under its log."""
     found = []
     for instance in devices:
         for role, row in ROLES.items():
-            sums = _device_sums(query, instance["instance"], row, phases)
+            sums = _device_sums(query, instance.instance, row, phases)
             if sums:
-                found.append({"instance": instance["instance"], "role": role, "name": instance[role], **sums})
+                name = instance.log if role == "log" else instance.databases
+                found.append(DeviceRates(instance=instance.instance, role=role, name=name, **sums))
     return found
 
 
-def _device_sums(query: Query, instance: str, row: int, phases: list[str]) -> dict[str, Any] | None:
+def _device_sums(query: Query, instance: str, row: int, phases: list[str]) -> Row | None:
     rows = query(
         "SELECT metric, sum(value) AS total, sum(value * interval_ns) / sum(interval_ns) AS mean,"
         " sum(interval_ns) / 1e9 AS seconds FROM sample WHERE starts_with(metric, 'device_')"

@@ -15,10 +15,22 @@ disk. Without block counters (memory, network file systems, simulated time) kern
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
+from plimsoll.documents.latency_split import (
+    DeviceUse,
+    Evidence,
+    LogSplitMs,
+    Split,
+    SplitMs,
+    StallSplit,
+    TimeSplit,
+    TransactionSplit,
+)
+from plimsoll.documents.outcome import InstanceDevices, IoStamps, Stall
+from plimsoll.files.parquet import Query
 from plimsoll.plan.limits import MACHINE_LEVELS, OPERATIONS
 
 NS_PER_MS = 1_000_000
@@ -33,8 +45,6 @@ HANDED_OVER = ("database_read", "log_write")
 WRITES = ("database_write", "log_write", "log_format")
 #: Rows of the block counters.
 LOG_ROW, DATABASE_ROW = 0, 1
-
-Query = Callable[[str, dict[str, Any]], list[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -98,10 +108,10 @@ class Window:
 class Splitter:
     """Splits latencies of one run, given its samples and the devices under its instances."""
 
-    def __init__(self, query: Query, devices: list[dict[str, Any]], waiting_for_writes: frozenset[str]) -> None:
+    def __init__(self, query: Query, devices: Sequence[InstanceDevices], waiting_for_writes: frozenset[str]) -> None:
         """Args: the samples, the devices of the outcome, the instances whose transactions wait for page writes."""
         self._query = query
-        self._devices = {device["instance"]: device for device in devices}
+        self._devices = {device.instance: device for device in devices}
         self._waiting_for_writes = waiting_for_writes
 
     def window(self, start_ns: int, end_ns: int) -> Window:
@@ -119,20 +129,22 @@ class Splitter:
 
     def device_name(self, instance: str, row: int) -> str | None:
         """The disk under the databases or the log of an instance."""
-        found: str | None = self._devices.get(instance, {}).get("log" if row == LOG_ROW else "databases")
-        return found
+        found = self._devices.get(instance)
+        if found is None:
+            return None
+        return found.log if row == LOG_ROW else found.databases
 
     def _our_rows(self, window: Window, name: str, direction: str) -> list[Sums]:
         """Everything all instances did on a disk in one direction."""
         rows: list[Sums] = []
         for instance, device in self._devices.items():
-            if device["databases"] == name:
+            if device.databases == name:
                 rows += window.all(DATABASE_METRICS[direction], instance)
-            if device["log"] == name:
+            if device.log == name:
                 rows += window.all(LOG_METRICS[direction], instance)
         return rows
 
-    def device(self, window: Window, instance: str, row: int) -> dict[str, Any] | None:
+    def device(self, window: Window, instance: str, row: int) -> DeviceUse | None:
         """What the disk under an instance did, and how much of it for others; None without block counters."""
         name = self.device_name(instance, row)
         reads = window.find(instance, row, "device_reads")
@@ -143,17 +155,17 @@ class Splitter:
             for metric in ("read_time", "writes", "write_time", "flushes", "flush_time", "read_bytes", "write_bytes")
         }
         ours = {direction: self._our_rows(window, name, direction) for direction in ("read", "write")}
-        return {
-            "name": name,
-            "busy": window.get(instance, row, "device_busy").level,
-            "queue_mean": window.get(instance, row, "device_queue").level,
-            "read_latency_ms_mean": _ratio(value["read_time"], reads.value),
-            "write_latency_ms_mean": _ratio(value["write_time"], value["writes"]),
-            "flush_latency_ms_mean": _ratio(value["flush_time"], value["flushes"]),
-            "others_share": _others_share(reads.value, value, ours),
-        }
+        return DeviceUse(
+            name=name,
+            busy=window.get(instance, row, "device_busy").level,
+            queue_mean=window.get(instance, row, "device_queue").level,
+            read_latency_ms_mean=_ratio(value["read_time"], reads.value),
+            write_latency_ms_mean=_ratio(value["write_time"], value["writes"]),
+            flush_latency_ms_mean=_ratio(value["flush_time"], value["flushes"]),
+            others_share=_others_share(reads.value, value, ours),
+        )
 
-    def io(self, window: Window, instance: str, database: int, metric: str) -> dict[str, Any] | None:
+    def io(self, window: Window, instance: str, database: int, metric: str) -> Split | None:
         """The mean latency of one kind of I/O of one place, split; None when there was none."""
         own = window.get(instance, database, metric)
         if not own.count:
@@ -166,39 +178,37 @@ class Splitter:
         late_ms = min(window.late_ms(), latency_ms)
         in_kernel_ms = latency_ms - late_ms
         share = self._device_share(window, device, metric, in_kernel_ms, late_ms)
-        return {
-            "split_ms": {
-                "engine": late_ms,
-                "log_flush": 0.0,
-                "submission": submission_ms,
-                "kernel_queue": None if share is None else in_kernel_ms * (1 - share),
-                "device": in_kernel_ms if share is None else in_kernel_ms * share,
-            },
-            **self.evidence(window, device),
-        }
+        split_ms = SplitMs(
+            engine=late_ms,
+            log_flush=0.0,
+            submission=submission_ms,
+            kernel_queue=None if share is None else in_kernel_ms * (1 - share),
+            device=in_kernel_ms if share is None else in_kernel_ms * share,
+        )
+        return Split(split_ms=split_ms, **self.evidence(window, device).given())
 
     def _device_share(
-        self, window: Window, device: dict[str, Any] | None, metric: str, in_kernel_ms: float, late_ms: float
+        self, window: Window, device: DeviceUse | None, metric: str, in_kernel_ms: float, late_ms: float
     ) -> float | None:
         """The device's share of the time an I/O spends in the kernel."""
         if device is None:
             return None
         if metric in WRITES:
-            counted_ms = device["write_latency_ms_mean"]
+            counted_ms = device.write_latency_ms_mean
             if metric != "database_write" and counted_ms is not None:
                 # A durable write is a write and the flush behind it.
-                counted_ms += device["flush_latency_ms_mean"] or 0.0
+                counted_ms += device.flush_latency_ms_mean or 0.0
             ours_ms = in_kernel_ms
         else:
-            counted_ms = device["read_latency_ms_mean"]
-            rows = self._our_rows(window, device["name"], "read")
+            counted_ms = device.read_latency_ms_mean
+            rows = self._our_rows(window, device.name, "read")
             total_ms = _ratio(sum(row.total_ns for row in rows), sum(row.count for row in rows))
             ours_ms = max((total_ms or 0.0) - late_ms, 0.0)
         if counted_ms is None:
             return None
         return min(1.0, counted_ms / ours_ms) if ours_ms > 0 else 1.0
 
-    def transactions(self, window: Window, instance: str | None) -> dict[str, Any] | None:
+    def transactions(self, window: Window, instance: str | None, scope: str) -> TransactionSplit | None:
         """The mean time of a transaction, split, for one instance or for all; None when there was none."""
         operations = window.all(OPERATIONS, instance)
         count = sum(sums.count for sums in operations)
@@ -210,12 +220,12 @@ class Splitter:
         flush_ms = sum(sums.total_ns for sums in window.all(("log_flush_wait",), instance)) / count / NS_PER_MS
         flush_ms = min(flush_ms, total_ms)
         pages: dict[str, float | None] = dict.fromkeys(LAYERS, 0.0)
-        devices: list[dict[str, Any]] = []
+        devices: list[DeviceUse] = []
         for place, database, metric, waits in self._page_waits(window, instance):
             split = self.io(window, place, database, metric)
             assert split is not None, "it was just seen"
-            devices += [split["device"]] if split["device"] else []
-            for layer, value in split["split_ms"].items():
+            devices += [split.device] if split.device else []
+            for layer, value in split.split_ms.given().items():
                 known = pages[layer]
                 pages[layer] = None if value is None or known is None else known + value * waits / count
         waited_ms = sum(value or 0.0 for value in pages.values())
@@ -228,13 +238,14 @@ class Splitter:
         # Who waits for a free session waits for what the sessions wait for.
         with_pool = response_ms / total_ms if total_ms else 1.0
         split_ms = {layer: None if value is None else value * with_pool for layer, value in split_ms.items()}
-        busiest = max(devices, key=lambda device: float(device["busy"]), default=None)
-        return {
-            "split_ms": split_ms,
-            "response_ms_mean": response_ms,
-            "pool_wait_ms_mean": pool_ms,
-            **self.evidence(window, busiest),
-        }
+        busiest = max(devices, key=lambda device: device.busy, default=None)
+        return TransactionSplit(
+            scope=scope,
+            split_ms=SplitMs(**split_ms),
+            response_ms_mean=response_ms,
+            pool_wait_ms_mean=pool_ms,
+            **self.evidence(window, busiest).given(),
+        )
 
     def _page_waits(self, window: Window, instance: str | None) -> list[tuple[str, int, str, int]]:
         """What transactions waited for in every database, with how often."""
@@ -247,60 +258,64 @@ class Splitter:
         ]
 
     @staticmethod
-    def evidence(window: Window, device: dict[str, Any] | None) -> dict[str, Any]:
+    def evidence(window: Window, device: DeviceUse | None) -> Evidence:
         """What speaks for one layer or another in the same window."""
         gaps = window.all(("reap_gap",))
         levels = {metric: window.machine(metric) for metric in ("executor_busy", *MACHINE_LEVELS)}
-        return {
-            "seconds": (window.end_ns - window.start_ns) / NS_PER_S,
-            "device": device,
-            "reap_gap_ms_max": max((gap.longest_ns for gap in gaps), default=0) / NS_PER_MS,
-            "page_fault_stalls_count": sum(sums.count for sums in window.all(("page_fault_stall",))),
+        return Evidence(
+            seconds=(window.end_ns - window.start_ns) / NS_PER_S,
+            device=device,
+            reap_gap_ms_max=max((gap.longest_ns for gap in gaps), default=0) / NS_PER_MS,
+            page_fault_stalls_count=sum(sums.count for sums in window.all(("page_fault_stall",))),
             **{metric: value for metric, value in levels.items() if value is not None and metric != "memory_available"},
-        }
-
-    def stall(self, window: Window, stall: dict[str, Any], instance: str) -> dict[str, Any]:
-        """One long transaction, split by its own stamps and by what the samples it lies in say of kernel and device."""
-        flush_ns = stall["finished_ns"] - stall["commit_begun_ns"]
-        parts, evidence = self._stamped(window, stall, "page_io", instance, stall["begun_ns"], stall["commit_begun_ns"])
-        log_parts, log_evidence = self._stamped(
-            window, stall, "log_io", instance, stall["commit_begun_ns"], stall["finished_ns"]
         )
-        total_ns = stall["finished_ns"] - stall["begun_ns"]
+
+    def stall(self, window: Window, stall: Stall, instance: str, begun_utc: str | None) -> StallSplit:
+        """One long transaction, split by its own stamps and by what the samples it lies in say of kernel and device."""
+        flush_ns = stall.finished_ns - stall.commit_begun_ns
+        parts, evidence = self._stamped(
+            window, stall, stall.page_io, DATABASE_ROW, instance, (stall.begun_ns, stall.commit_begun_ns)
+        )
+        log_parts, log_evidence = self._stamped(
+            window, stall, stall.log_io, LOG_ROW, instance, (stall.commit_begun_ns, stall.finished_ns)
+        )
+        total_ns = stall.finished_ns - stall.begun_ns
         waited_ns = sum(value or 0.0 for value in parts.values())
         split_ns = {**parts, "log_flush": float(flush_ns), "engine": max(total_ns - flush_ns - waited_ns, 0.0)}
-        return {
-            "instance": instance,
-            "database": stall["database"],
-            "operation": stall["operation"],
-            "begun_ns": stall["begun_ns"],
-            "length_ms": total_ns / NS_PER_MS,
-            "split_ms": {layer: _in_ms(split_ns[layer]) for layer in LAYERS},
-            "log_split_ms": {layer: _in_ms(value) for layer, value in log_parts.items()},
-            **(log_evidence if flush_ns > total_ns / 2 else evidence),
-        }
+        return StallSplit(
+            instance=instance,
+            database=stall.database,
+            operation=stall.operation,
+            begun_utc=begun_utc,
+            length_ms=total_ns / NS_PER_MS,
+            split_ms=SplitMs(**{layer: _in_ms(split_ns[layer]) for layer in LAYERS}),
+            log_split_ms=LogSplitMs(**{layer: _in_ms(value) for layer, value in log_parts.items()}),
+            **(log_evidence if flush_ns > total_ns / 2 else evidence).given(),
+        )
 
     def _stamped(
-        self, window: Window, stall: dict[str, Any], which: str, instance: str, start_ns: int, end_ns: int
-    ) -> tuple[dict[str, float | None], dict[str, Any]]:
+        self,
+        window: Window,
+        stall: Stall,
+        io: IoStamps | None,
+        row: int,
+        instance: str,
+        span_ns: tuple[int, int],
+    ) -> tuple[dict[str, float | None], Evidence]:
         """Submission, kernel queue and device of the I/O that covers most of a stretch of time."""
-        row = LOG_ROW if which == "log_io" else DATABASE_ROW
         device = self.device(window, instance, row)
         parts: dict[str, float | None] = {"submission": 0.0, "kernel_queue": 0.0, "device": 0.0}
         evidence = self.evidence(window, device)
-        io = stall[which]
         if io is None:
             return parts, evidence
         begin, handed, done = (
-            min(max(io[stamp], start_ns), end_ns) for stamp in ("asked_ns", "submitted_ns", "completed_ns")
+            min(max(stamp, span_ns[0]), span_ns[1]) for stamp in (io.asked_ns, io.submitted_ns, io.completed_ns)
         )
         in_kernel_ns = float(done - handed)
         # A long gap between two looks can hold all of it: then nobody knows when it completed, and the gap is to blame.
-        if evidence["reap_gap_ms_max"] * NS_PER_MS > in_kernel_ns / 2:
-            in_kernel_ns = max(in_kernel_ns - evidence["reap_gap_ms_max"] * NS_PER_MS, 0.0)
-        share = self._device_share(
-            window, device, io["purpose"], _mean_ms(window, instance, stall, io), window.late_ms()
-        )
+        if evidence.reap_gap_ms_max * NS_PER_MS > in_kernel_ns / 2:
+            in_kernel_ns = max(in_kernel_ns - evidence.reap_gap_ms_max * NS_PER_MS, 0.0)
+        share = self._device_share(window, device, io.purpose, _mean_ms(window, instance, stall, io), window.late_ms())
         parts["submission"] = float(handed - begin)
         parts["kernel_queue"] = None if share is None else in_kernel_ns * (1 - share)
         parts["device"] = in_kernel_ns if share is None else in_kernel_ns * share
@@ -323,45 +338,50 @@ def split_run(
     instances: list[str],
     whole_ns: tuple[int, int],
     worst_sample_ns: Callable[[str, str, int], tuple[int, int]],
-) -> dict[str, Any]:
+) -> tuple[list[DeviceUse], list[TimeSplit], list[TransactionSplit]]:
     """The splits of everything that is judged, over all that was measured and over the worst published interval of each."""
     whole = splitter.window(*whole_ns)
     devices = [
-        {"instance": instance, "role": role, **device}
+        DeviceUse(instance=instance, role=role, **device.given())
         for instance in instances
         for role, row in (("databases", DATABASE_ROW), ("log", LOG_ROW))
         if (device := splitter.device(whole, instance, row))
     ]
-    splits: list[dict[str, Any]] = []
+    splits: list[TimeSplit] = []
     for place in places:
         worst = splitter.window(*worst_sample_ns(place.metric, place.instance, place.database))
-        for name, window in (("whole", whole), ("worst_sample", worst)):
+        windows: list[tuple[Literal["whole", "worst_sample"], Window]] = [("whole", whole), ("worst_sample", worst)]
+        for name, window in windows:
             split = splitter.io(window, place.instance, place.database, place.metric)
             if split:
-                splits.append({"scope": place.scope, "metric": place.metric, "window": name, **split})
+                splits.append(TimeSplit(scope=place.scope, metric=place.metric, window=name, **split.given()))
+    scopes: list[tuple[str, str | None]] = [("run", None), *((name, name) for name in instances)]
     transactions = [
-        {"scope": scope, **split}
-        for scope, instance in [("run", None), *((name, name) for name in instances)]
-        if (split := splitter.transactions(whole, instance))
+        split for scope, instance in scopes if (split := splitter.transactions(whole, instance, scope)) is not None
     ]
-    return {"devices": devices, "time_splits": splits, "transaction_splits": transactions}
+    return devices, splits, transactions
 
 
-def split_stalls(splitter: Splitter, stalls: list[dict[str, Any]], instances: list[str]) -> list[dict[str, Any]]:
-    """The longest transactions, longest first, each split."""
-    longest = sorted(stalls, key=lambda stall: stall["begun_ns"] - stall["finished_ns"])[:STALLS_MAX]
+def split_stalls(
+    splitter: Splitter, stalls: Sequence[Stall], instances: Sequence[str], utc_of: Callable[[int], str | None]
+) -> list[StallSplit]:
+    """The longest transactions, longest first, each split; `utc_of` tells what a moment of the run's clock is in UTC."""
+    longest = sorted(stalls, key=lambda stall: stall.begun_ns - stall.finished_ns)[:STALLS_MAX]
     return [
         splitter.stall(
-            splitter.sample_window(stall["begun_ns"], stall["finished_ns"]), stall, instances[stall["instance"]]
+            splitter.sample_window(stall.begun_ns, stall.finished_ns),
+            stall,
+            instances[stall.instance],
+            utc_of(stall.begun_ns),
         )
         for stall in longest
     ]
 
 
-def _mean_ms(window: Window, instance: str, stall: dict[str, Any], io: dict[str, Any]) -> float:
+def _mean_ms(window: Window, instance: str, stall: Stall, io: IoStamps) -> float:
     """The mean latency of the kind of I/O a stall waited for, in the samples it lies in."""
-    database = 0 if io["purpose"].startswith("log_") else stall["database"]
-    sums = window.get(instance, database, io["purpose"])
+    database = 0 if io.purpose.startswith("log_") else stall.database
+    sums = window.get(instance, database, io.purpose)
     return sums.total_ns / sums.count / NS_PER_MS if sums.count else 0.0
 
 

@@ -7,12 +7,25 @@ an open load's include the wait for a session. *Arrival lag* is the generator's 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from plimsoll import settings
+from plimsoll.documents.outcome import Outcome
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.run_spec import LoadSpec, PhaseSpec, SearchLoad, SessionsLoad, WorkloadSpec
+from plimsoll.documents.summary import (
+    LoadFigures,
+    LoadShown,
+    Outstanding,
+    SearchedLoad,
+    SearchFound,
+    Timing,
+    WorkloadFigures,
+)
 from plimsoll.files import folder, parquet
 
 NS_PER_MS = 1_000_000
@@ -22,57 +35,65 @@ OUTSTANDING = ("database_read", "database_write", "log_write")
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 
 
-def load_figures(run_folder: Path, plan: dict[str, Any], outcome: dict[str, Any]) -> dict[str, Any]:
+def load_figures(run_folder: Path, plan: Plan, outcome: Outcome) -> LoadFigures:
     """The `load` part of a summary, from the distributions of the measured phases."""
-    phases = [phase for phase in outcome["phases"] if phase["kind"] in settings.MEASURED_KINDS]
-    seconds = sum(phase["end_ns"] - phase["start_ns"] for phase in phases) / NS_PER_S
+    phases = [phase for phase in outcome.phases if phase.kind in settings.MEASURED_KINDS]
+    seconds = sum(phase.end_ns - phase.start_ns for phase in phases) / NS_PER_S
     with duckdb.connect() as database:
         rows = parquet.rows_of(run_folder / folder.HISTOGRAMS)
         database.execute(f"CREATE TABLE bucket AS SELECT * FROM {rows}")
-        names = [phase["name"] for phase in phases]
+        names = [phase.name for phase in phases]
         database.execute("CREATE TABLE measured AS SELECT * FROM bucket WHERE list_contains(?, phase)", [names])
         outstanding = {name: _total_ms(database, (name,)) / 1000 / seconds if seconds else None for name in OUTSTANDING}
         workloads = [
-            _workload(database, workload, seconds, outcome, plan["run"]["phases"])
-            for workload in plan["run"]["workloads"]
+            _workload(database, workload, seconds, outcome, plan.run.phases) for workload in plan.run.workloads
         ]
-    return {"outstanding_mean": outstanding, "workloads": workloads, "searches": _searches(outcome)}
+    return LoadFigures(outstanding_mean=Outstanding(**outstanding), workloads=workloads, searches=_searches(outcome))
 
 
 def _workload(
     database: duckdb.DuckDBPyConnection,
-    workload: dict[str, Any],
+    workload: WorkloadSpec,
     seconds: float,
-    outcome: dict[str, Any],
-    phases: list[dict[str, Any]],
-) -> dict[str, Any]:
-    name, load = workload["name"], workload["load"]
+    outcome: Outcome,
+    phases: Sequence[PhaseSpec],
+) -> WorkloadFigures:
+    name, load = workload.name, workload.load
     response = _timing(database, OPERATIONS, name)
-    per_s = response["count"] / seconds if seconds else 0.0
-    arrives = not ("sessions" in load and "search" not in load)
+    per_s = response.count / seconds if seconds else 0.0
+    arrives = not isinstance(load, SessionsLoad)
     calibrations = [
         found
-        for phase in outcome["phases"]
-        for found in phase.get("calibrations", [])
-        if found["workload"] == name and any(name in other["workloads"] for other in phases)
+        for phase in outcome.phases
+        for found in phase.calibrations
+        if found.workload == name and any(name in other.workloads for other in phases)
     ]
-    return {
-        "name": name,
-        "load": {key: value for key, value in load.items() if key != "criteria"},
-        "transactions_per_s": per_s,
-        "batches_per_s": per_s / settings.BATCH_TRANSACTIONS,
-        "response": response,
-        "arrival_lag": _timing(database, ("arrival_lag",), name) if arrives else None,
-        "pool_wait": _timing(database, ("pool_wait",), name) if arrives else None,
-        "calibration": calibrations[-1] if calibrations else None,
-    }
+    return WorkloadFigures(
+        name=name,
+        load=without_criteria(load),
+        transactions_per_s=per_s,
+        batches_per_s=per_s / settings.BATCH_TRANSACTIONS,
+        response=response,
+        arrival_lag=_timing(database, ("arrival_lag",), name) if arrives else None,
+        pool_wait=_timing(database, ("pool_wait",), name) if arrives else None,
+        calibration=calibrations[-1] if calibrations else None,
+    )
 
 
-def _searches(outcome: dict[str, Any]) -> list[dict[str, Any]]:
+def without_criteria(load: LoadSpec) -> LoadShown:
+    """A load as a summary states it: what a search keeps stands in the plan."""
+    if not isinstance(load, SearchLoad):
+        return load
+    return SearchedLoad(**{key: value for key, value in load.given().items() if key != "criteria"})
+
+
+def _searches(outcome: Outcome) -> list[SearchFound]:
     """What searches found; the points themselves are in `points.json`."""
-    found = [phase["search"] for phase in outcome["phases"] if phase.get("search")]
+    found = [phase.search for phase in outcome.phases if phase.search]
     return [
-        {**{key: value for key, value in search.items() if key != "steps"}, "steps_count": len(search["steps"])}
+        SearchFound(
+            **{key: value for key, value in search.given().items() if key != "steps"}, steps_count=len(search.steps)
+        )
         for search in found
     ]
 
@@ -91,7 +112,7 @@ def _total_ms(database: duckdb.DuckDBPyConnection, metrics: tuple[str, ...], wor
     return float(row[0]) / NS_PER_MS
 
 
-def _timing(database: duckdb.DuckDBPyConnection, metrics: tuple[str, ...], workload: str) -> dict[str, Any]:
+def _timing(database: duckdb.DuckDBPyConnection, metrics: tuple[str, ...], workload: str) -> Timing:
     table, values = _distinct(metrics, workload)
     row = database.execute(f"SELECT coalesce(max(latency_ns_max), 0)::BIGINT FROM {table}", values).fetchall()[0]
     buckets = database.execute(
@@ -100,12 +121,12 @@ def _timing(database: duckdb.DuckDBPyConnection, metrics: tuple[str, ...], workl
         values,
     ).fetchall()
     count = sum(count for _, count in buckets)
-    return {
-        "count": count,
-        "ms_mean": _total_ms(database, metrics, workload) / count if count else None,
+    return Timing(
+        count=count,
+        ms_mean=_total_ms(database, metrics, workload) / count if count else None,
         **{f"ms_{name}": _quantile(buckets, count, share) for name, share in QUANTILES.items()},
-        "ms_max": row[0] / NS_PER_MS if count else None,
-    }
+        ms_max=row[0] / NS_PER_MS if count else None,
+    )
 
 
 def _quantile(buckets: list[tuple[int, int]], total: int, share: float) -> float | None:
@@ -117,23 +138,23 @@ def _quantile(buckets: list[tuple[int, int]], total: int, share: float) -> float
     return None
 
 
-def in_words(found: dict[str, Any]) -> list[str]:
+def in_words(found: LoadFigures) -> list[str]:
     """Lines for the printed result: what to give fio for the same load, and how arrivals did."""
     lines = []
-    outstanding = found["outstanding_mean"]
-    if outstanding["database_read"] is not None:
-        reads, writes, log = (outstanding[name] for name in OUTSTANDING)
+    outstanding = found.outstanding_mean
+    reads, writes, log = outstanding.database_read, outstanding.database_write, outstanding.log_write
+    if reads is not None and writes is not None and log is not None:
         lines.append(
             f"mean outstanding I/O: {reads:.2f} database reads, {writes:.2f} database writes, {log:.2f} log writes "
             f"(for fio: an iodepth of {max(1, round(reads + writes))} beside one synchronous log job)"
         )
-    for workload in found["workloads"]:
-        lag, wait, response = workload["arrival_lag"], workload["pool_wait"], workload["response"]
-        if lag is None or not response["count"]:
+    for workload in found.workloads:
+        lag, wait, response = workload.arrival_lag, workload.pool_wait, workload.response
+        if lag is None or wait is None or not response.count:
             continue
         lines.append(
-            f"{workload['name']}: {workload['transactions_per_s']:.1f} transactions/s arrived; response from the intended "
-            f"start {response['ms_mean']:.2f} ms, p99 {response['ms_p99']:.2f} ms"
-            + (f"; {wait['count']} waited for a session" if wait["count"] else "")
+            f"{workload.name}: {workload.transactions_per_s:.1f} transactions/s arrived; response from the intended "
+            f"start {response.ms_mean:.2f} ms, p99 {response.ms_p99:.2f} ms"
+            + (f"; {wait.count} waited for a session" if wait.count else "")
         )
     return lines

@@ -17,12 +17,13 @@ Limits: one step; a run whose rate is fixed from outside shows none while the st
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
-Query = Callable[[str, dict[str, Any]], list[dict[str, Any]]]
+from plimsoll.documents.outcome import PhaseOutcome
+from plimsoll.documents.summary import RateSteps
+from plimsoll.files.parquet import Query
 
 BLOCKS_MAX = 120
 #: Fewer blocks cannot tell a step from chance.
@@ -96,7 +97,7 @@ def _squares_about_a_line(values: list[float]) -> float:
     return sum((value - mean - slope * (place - middle)) ** 2 for place, value in enumerate(values))
 
 
-def plateaus(query: Query, phases: list[dict[str, Any]]) -> dict[str, Any]:
+def plateaus(query: Query, phases: Sequence[PhaseOutcome]) -> RateSteps:
     """What was found for database IOPS and for their bytes over what was measured: kind, levels, when, and a sentence.
 
     `kind` is `burst` where the rate fell, `slow_start` where it rose, `none` where it kept one level.
@@ -110,33 +111,33 @@ def plateaus(query: Query, phases: list[dict[str, Any]]) -> dict[str, Any]:
         rest = sum(block["seconds"] for block in series[step.index :])
         first, second = step.before * scale, step.after * scale
         rates = [block["iops"] for block in series[step.index :]]
-        found = {
-            "kind": "burst" if second < first else "slow_start",
-            "of": name,
-            "unit": unit,
-            "first": first,
-            "first_s": seconds,
-            "then": second,
-            "then_s": rest,
-            "statistic": step.statistic,
-            "sustained_iops": sum(rates) / len(rates),
-        }
-        return {**found, "text": _text(found)}
-    return {"kind": "none", "blocks_count": len(series)}
+        found = RateSteps(
+            kind="burst" if second < first else "slow_start",
+            of=name,
+            unit=unit,
+            first=first,
+            first_s=seconds,
+            then=second,
+            then_s=rest,
+            statistic=step.statistic,
+            sustained_iops=sum(rates) / len(rates),
+        )
+        return found.replace(text=_text(found))
+    return RateSteps(kind="none", blocks_count=len(series))
 
 
-def _text(found: dict[str, Any]) -> str:
+def _text(found: RateSteps) -> str:
     levels = (
-        f"{found['first']:.0f} {found['unit']} for {found['first_s']:.0f} s, then {found['then']:.0f} for the remaining "
-        f"{found['then_s']:.0f} s"
+        f"{found.first:.0f} {found.unit} for {found.first_s:.0f} s, then {found.then:.0f} for the remaining "
+        f"{found.then_s:.0f} s"
     )
-    sustained = f"{found['sustained_iops']:.0f} database IOPS"
-    if found["kind"] == "burst":
+    sustained = f"{found.sustained_iops:.0f} database IOPS"
+    if found.kind == "burst":
         return f"measured while bursting: {levels}; sustained are {sustained}, and nothing says that they are the last level"
     return f"the rate rose while it was measured: {levels}; measure again after a longer warm-up, by then {sustained}"
 
 
-def block_means(query: Query, phases: list[dict[str, Any]]) -> list[dict[str, float]]:
+def block_means(query: Query, phases: Sequence[PhaseOutcome]) -> list[dict[str, float]]:
     """Rates of equal blocks of whole samples over the measured phases, in order; no block for a crumb at the end."""
     blocks: list[dict[str, float]] = []
     for phase in phases:
@@ -146,7 +147,7 @@ def block_means(query: Query, phases: list[dict[str, Any]]) -> list[dict[str, fl
             " FROM sample WHERE metric IN ('database_read', 'database_write') AND phase = $phase"
             " AND end_ns > $start AND end_ns <= $end AND interval_ns > 0"
             " GROUP BY end_ns ORDER BY end_ns",
-            {"phase": phase["name"], "start": phase["start_ns"], "end": phase["end_ns"]},
+            {"phase": phase.name, "start": phase.start_ns, "end": phase.end_ns},
         )
         whole_s = sum(row["seconds"] for row in rows)
         width_s = whole_s / BLOCKS_MAX

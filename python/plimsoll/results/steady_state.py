@@ -6,14 +6,14 @@ figures are in the outcome. A run that preconditioned and did not become steady 
 
 from __future__ import annotations
 
-from typing import Any
+from plimsoll.documents.outcome import Outcome, PhaseOutcome, PreconditionResult
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import Conditioning, HotSet
 
 NS_PER_S = 1_000_000_000
 
 
-def conditioning(
-    plan: dict[str, Any], outcome: dict[str, Any], hot_operations: dict[str, dict[str, int]]
-) -> dict[str, Any]:
+def conditioning(plan: Plan, outcome: Outcome, hot_operations: dict[str, dict[str, int]]) -> Conditioning:
     """Soaking, preconditioning and hot sets of a run.
 
     Args:
@@ -21,42 +21,42 @@ def conditioning(
         outcome: as the run left it.
         hot_operations: for each workload its `operations` on records and how many of them were `hot`.
     """
-    before = [phase for phase in outcome["phases"] if phase["kind"] in ("soak", "precondition")]
-    found = next((phase for phase in reversed(before) if phase.get("precondition")), None)
-    return {
-        "soaked_s": sum(_seconds(phase) for phase in before if phase["kind"] == "soak"),
-        "preconditioned_s": sum(_seconds(phase) for phase in before if phase["kind"] == "precondition"),
-        "precondition": None if found is None else found["precondition"],
-        "text": None if found is None else _text(found["precondition"]),
-        "hot_sets": [
-            {
-                "workload": workload["name"],
-                "hot_percent": workload["locality"]["hot_percent"],
-                "asked_access_percent": workload["locality"]["hot_access_percent"],
-                "access_percent": _share(hot_operations.get(workload["name"])),
-            }
-            for workload in plan["run"]["workloads"]
-            if (workload.get("locality") or {}).get("hot_percent")
+    before = [phase for phase in outcome.phases if phase.kind in ("soak", "precondition")]
+    found = next((phase.precondition for phase in reversed(before) if phase.precondition), None)
+    return Conditioning(
+        soaked_s=sum(_seconds(phase) for phase in before if phase.kind == "soak"),
+        preconditioned_s=sum(_seconds(phase) for phase in before if phase.kind == "precondition"),
+        precondition=found,
+        text=None if found is None else _text(found),
+        hot_sets=[
+            HotSet(
+                workload=workload.name,
+                hot_percent=workload.locality.hot_percent,
+                asked_access_percent=workload.locality.hot_access_percent or 0,
+                access_percent=_share(hot_operations.get(workload.name)),
+            )
+            for workload in plan.run.workloads
+            if workload.locality and workload.locality.hot_percent
         ],
-    }
+    )
 
 
-def _seconds(phase: dict[str, Any]) -> float:
-    return float(phase["end_ns"] - phase["start_ns"]) / NS_PER_S
+def _seconds(phase: PhaseOutcome) -> float:
+    return float(phase.end_ns - phase.start_ns) / NS_PER_S
 
 
 def _share(counted: dict[str, int] | None) -> float | None:
     return 100 * counted["hot"] / counted["operations"] if counted and counted["operations"] else None
 
 
-def _text(found: dict[str, Any]) -> str:
-    rounds, window = len(found["rounds_iops"]), found["last_window"]
-    word = "steady" if found["is_steady"] else "not steady"
+def _text(found: PreconditionResult) -> str:
+    rounds, window = len(found.rounds_iops), found.last_window
+    word = "steady" if found.is_steady else "not steady"
     how = (
-        f"the last {found['window_rounds']} of {rounds} rounds of {found['round_s']:g} s lie within "
-        f"{window['range_percent']:.1f} % (limit {found['range_percent_max']:g} %), slope {window['slope_percent']:.1f} % "
-        f"(limit {found['slope_percent_max']:g} %)"
+        f"the last {found.window_rounds} of {rounds} rounds of {found.round_s:g} s lie within "
+        f"{window.range_percent:.1f} % (limit {found.range_percent_max:g} %), slope {window.slope_percent:.1f} % "
+        f"(limit {found.slope_percent_max:g} %)"
         if window
-        else f"{rounds} rounds of {found['round_s']:g} s are less than a window of {found['window_rounds']}"
+        else f"{rounds} rounds of {found.round_s:g} s are less than a window of {found.window_rounds}"
     )
     return f"preconditioned and {word}: {how}"

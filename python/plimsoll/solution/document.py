@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from plimsoll import __version__
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import Summary
+from plimsoll.documents.verdict import verdict_of
 from plimsoll.files import folder
 from plimsoll.imports.report_model import sections_of
 from plimsoll.pages.tables import Table
@@ -263,13 +266,14 @@ def _own(run: Run) -> list[Block]:
     """The report of a run of our own, in the order of the published sections."""
     name = run.path.absolute().name
     found: list[Table] = []
-    if run.summary["window"]["seconds"]:
-        found += published_sections(run.plan, run.summary, run.environment, name)
+    summary = Summary.from_plain(run.summary, f"the summary of {name}")
+    if summary.window.seconds:
+        found += published_sections(Plan.from_plain(run.plan, f"the plan of {name}"), summary, run.environment, name)
     found += [
-        *checksum_sections(run.summary),
-        *backup_sections(run.summary),
-        *recovery_sections(run.summary),
-        check_table(run.verdict),
+        *checksum_sections(summary),
+        *backup_sections(summary),
+        *recovery_sections(summary),
+        check_table(verdict_of(run.verdict)),
     ]
     blocks: list[Block] = [Paragraph(f"{run.verdict['headline']}. {' '.join(run.verdict['reasons'])}")]
     for table in found:

@@ -130,7 +130,7 @@ def _state(study: Study, home: Path, variant: Variant) -> dict[str, Any]:
     if not runs:
         return state | {"problem": "; ".join(problems) or "not carried out yet", "modelled": not variant.is_real}
     side = Side(variant.name, home, runs)
-    results = [run.verdict.get("result") for run in runs]
+    results = [run.verdict.result if run.verdict else None for run in runs]
     worst = next((result for result in ("fail", "inconclusive", "pass") if result in results), None)
     return state | {
         "estimates": {figure.name: estimate_of(figure, side) for figure in FIGURES},

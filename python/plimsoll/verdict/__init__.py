@@ -1,4 +1,4 @@
-"""From a summary to a verdict: pass, fail or inconclusive, with one reason for every check, and who is guilty.
+"""From a summary to a verdict: pass, fail or inconclusive, with one reason for every check, and the bottleneck of each failed one.
 
 Limits are data (`data/limits.toml`), each with its source. A check that could not be evaluated makes the result
 inconclusive, never a pass. A failed check counts as inconclusive only where the load generator itself could have caused it
@@ -8,25 +8,29 @@ listed when they are not met (`qualifying`).
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from plimsoll import settings
+from plimsoll.documents.document import ABSENT
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import Summary
+from plimsoll.documents.verdict import SCHEMA_VERSION, Bottleneck, Check, Result, UserEquivalent, Verdict
 from plimsoll.results import backup_recovery
-from plimsoll.verdict.bottleneck import guilty_of_check, guilty_of_stall
+from plimsoll.verdict.bottleneck import bottleneck_of_check, bottleneck_of_stall
 from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks
 from plimsoll.verdict.confounders import doubts_of, generator_limited
-from plimsoll.verdict.prediction import PREDICTED_FAIL, PREDICTED_PASS, TOO_CLOSE, predict
+from plimsoll.verdict.prediction import PREDICTED_FAIL, PREDICTED_PASS, TOO_CLOSE, predict, predicted_checks
 from plimsoll.verdict.qualification import obstacles, warnings_of
 from plimsoll.verdict.users import in_words, user_equivalents
 
 __all__ = ["FAIL", "INCONCLUSIVE", "NOT_EVALUATED", "PASS", "judge"]
 
-SCHEMA_VERSION = 1
-INCONCLUSIVE = "inconclusive"
-RESULTS_BY_PREDICTION = {PREDICTED_PASS: PASS, PREDICTED_FAIL: FAIL, TOO_CLOSE: INCONCLUSIVE}
+INCONCLUSIVE: Literal["inconclusive"] = "inconclusive"
+RESULTS_BY_PREDICTION: dict[str, Result] = {PREDICTED_PASS: PASS, PREDICTED_FAIL: FAIL, TOO_CLOSE: INCONCLUSIVE}
 
 
-def judge(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, Any]) -> dict[str, Any]:
+def judge(plan: Plan, summary: Summary, environment: dict[str, Any]) -> Verdict:
     """Judge a run.
 
     Args:
@@ -37,54 +41,57 @@ def judge(plan: dict[str, Any], summary: dict[str, Any], environment: dict[str, 
     Returns:
         The content of `verdict.json`; `docs/reference/verdict.md` says what each key means.
     """
-    checks = all_checks(plan, summary)
-    for check in checks:
-        check["doubts"] = doubts_of(check, summary) if check["status"] == FAIL else []
-    achieved = summary["total"]["database_iops"]
+    checks = [
+        check.replace(doubts=doubts_of(check, summary) if check.status == FAIL else ())
+        for check in all_checks(plan, summary)
+    ]
+    achieved = summary.total.database_iops
     equivalents = user_equivalents(plan, achieved)
     throughput = _throughput(plan, summary, equivalents)
     result, reasons = _result(checks, summary, throughput)
     hindrances = obstacles(plan, summary, environment)
     headline = _headline(result, hindrances)
     prediction = None
-    if plan["judgement"].get("modelled"):
+    if plan.judgement.modelled:
+        checks = predicted_checks(plan, checks)
         prediction = predict(plan, checks, summary)
-        if summary["ending"] == "complete":
-            result = RESULTS_BY_PREDICTION[prediction["result"]]
-            reasons = prediction["reasons"] or [f"within limits, the error band included, at {throughput}"]
-        headline = f"{prediction['result'].capitalize()} (MODELLED, not measured)"
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "result": result,
-        "headline": headline,
-        "limits": plan["judgement"]["limits"],
-        "limits_meaning": settings.limits()["sets"][plan["judgement"]["limits"]],
-        "reasons": reasons,
-        "throughput": throughput,
-        "checks": checks,
-        "guilty": _guilty(checks, summary),
-        "qualifying": not hindrances,
-        "not_qualifying_because": hindrances,
-        "warnings": warnings_of(summary),
-        "doubts": _doubts(checks),
-        "generator_limited": generator_limited(summary),
-        "required_iops": plan["judgement"]["required_iops"],
-        "achieved_iops": achieved,
-        "headroom": achieved / plan["judgement"]["required_iops"] if plan["judgement"]["required_iops"] else None,
-        "user_equivalents": equivalents,
-        **({"prediction": prediction} if prediction else {}),
-    }
+        if summary.ending == "complete":
+            result = RESULTS_BY_PREDICTION[prediction.result]
+            reasons = list(prediction.reasons) or [f"within limits, the error band included, at {throughput}"]
+        headline = f"{prediction.result.capitalize()} (MODELLED, not measured)"
+    required = plan.judgement.required_iops
+    return Verdict(
+        schema_version=SCHEMA_VERSION,
+        result=result,
+        headline=headline,
+        limits=plan.judgement.limits,
+        limits_meaning=settings.limits()["sets"][plan.judgement.limits],
+        reasons=reasons,
+        throughput=throughput,
+        checks=checks,
+        bottlenecks=_bottlenecks(checks, summary),
+        qualifying=not hindrances,
+        not_qualifying_because=hindrances,
+        warnings=warnings_of(summary),
+        doubts=_doubts(checks),
+        generator_limited=generator_limited(summary),
+        required_iops=required,
+        achieved_iops=achieved,
+        headroom=achieved / required if required else None,
+        user_equivalents=equivalents,
+        prediction=prediction or ABSENT,
+    )
 
 
-def _headline(result: str, hindrances: list[str]) -> str:
+def _headline(result: Result, hindrances: list[str]) -> str:
     word = result.capitalize()
     return f"{word} (rehearsal, not a qualification)" if hindrances else word
 
 
-def _throughput(plan: dict[str, Any], summary: dict[str, Any], equivalents: list[dict[str, Any]]) -> str:
+def _throughput(plan: Plan, summary: Summary, equivalents: Sequence[UserEquivalent]) -> str:
     """The rate in a sentence: against what was required, or that nothing was, and what it is worth in users."""
-    achieved, required = summary["total"]["database_iops"], plan["judgement"]["required_iops"]
-    if not summary["window"]["seconds"] and not required:
+    achieved, required = summary.total.database_iops, plan.judgement.required_iops
+    if not summary.window.seconds and not required:
         return _throughput_without_load(summary)
     worth = in_words(equivalents)
     worth = f"; {worth}" if worth else ""
@@ -93,50 +100,50 @@ def _throughput(plan: dict[str, Any], summary: dict[str, Any], equivalents: list
     return f"{achieved:.0f} database IOPS, no requirement stated{worth}"
 
 
-def _throughput_without_load(summary: dict[str, Any]) -> str:
+def _throughput_without_load(summary: Summary) -> str:
     """What a test without a load has found: a backup, a recovery, or pages read and verified."""
     found = backup_recovery.in_words(summary)
-    if not found and summary["checksums"]:
-        pages = sum(item["pages_seen"] for item in summary["checksums"])
-        rate = sum(item["mib_per_s"] for item in summary["checksums"])
+    if not found and summary.checksums:
+        pages = sum(item.pages_seen for item in summary.checksums)
+        rate = sum(item.mib_per_s for item in summary.checksums)
         found = [f"{pages:,} pages verified at {rate:.0f} MiB/s"]
     return "; ".join(found) or "nothing was measured"
 
 
-def _result(checks: list[dict[str, Any]], summary: dict[str, Any], throughput: str) -> tuple[str, list[str]]:
-    failed = [check for check in checks if check["status"] == FAIL]
-    certain = [check for check in failed if not check["doubts"]]
-    missing = [check for check in checks if check["status"] == NOT_EVALUATED]
-    error = summary["error"]
-    ended_by = [error["text"]] if error else []
-    if certain or (error and error["family"] in ("disk", "corruption")):
+def _result(checks: Sequence[Check], summary: Summary, throughput: str) -> tuple[Result, list[str]]:
+    failed = [check for check in checks if check.status == FAIL]
+    certain = [check for check in failed if not check.doubts]
+    missing = [check for check in checks if check.status == NOT_EVALUATED]
+    error = summary.error
+    ended_by = [error.text] if error else []
+    if certain or (error and error.family in ("disk", "corruption")):
         return FAIL, [*ended_by, *_reasons(failed)]
     if failed:
         return INCONCLUSIVE, [*ended_by, *_doubts(failed), *_reasons(failed)]
-    if summary["ending"] != "complete":
+    if summary.ending != "complete":
         return INCONCLUSIVE, [*(ended_by or ["the run did not come to its end"]), *_reasons(missing)]
     if missing:
-        lost = any(gap["measured_lost"] for gap in summary.get("gaps", []))
+        lost = any(gap.measured_lost for gap in summary.gaps)
         why = "what was measured before the run was cut off cannot be judged; `plimsoll resume --again` measures anew"
         return INCONCLUSIVE, [*([why] if lost else []), *_reasons(missing)]
-    at = "within limits at" if summary["window"]["seconds"] else "no damage, no errors:"
+    at = "within limits at" if summary.window.seconds else "no damage, no errors:"
     return PASS, [f"{at} {throughput}"]
 
 
-def _doubts(checks: list[dict[str, Any]]) -> list[str]:
+def _doubts(checks: Sequence[Check]) -> list[str]:
     """Each kind of doubt once, with the figures of the first check it concerns."""
     first: dict[str, str] = {}
     for check in checks:
-        for doubt in check["doubts"]:
-            first.setdefault(doubt["name"], doubt["text"])
+        for doubt in check.doubts:
+            first.setdefault(doubt.name, doubt.text)
     return list(first.values())
 
 
-def _reasons(checks: list[dict[str, Any]]) -> list[str]:
-    return [f"{check['title']} ({check['scope']}): {check['reason']}" for check in checks]
+def _reasons(checks: Sequence[Check]) -> list[str]:
+    return [f"{check.title} ({check.scope}): {check.reason}" for check in checks]
 
 
-def _guilty(checks: list[dict[str, Any]], summary: dict[str, Any]) -> list[dict[str, Any]]:
+def _bottlenecks(checks: Sequence[Check], summary: Summary) -> list[Bottleneck]:
     """One entry for each failed check, then one for each of the longest stalls."""
-    of_checks = [guilty_of_check(check, summary) for check in checks if check["status"] == FAIL]
-    return [entry for entry in of_checks if entry] + [guilty_of_stall(stall) for stall in summary.get("stalls", [])]
+    of_checks = [bottleneck_of_check(check, summary) for check in checks if check.status == FAIL]
+    return [*(entry for entry in of_checks if entry), *(bottleneck_of_stall(stall) for stall in summary.stalls)]

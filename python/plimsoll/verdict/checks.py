@@ -6,52 +6,59 @@ that cannot apply (stalls of a cache that raw files do not have, a kernel log th
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal
 
 from plimsoll import settings
+from plimsoll.documents.figures import DatabaseFigures, InstanceFigures
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import BackupFigures, Summary
+from plimsoll.documents.verdict import Check, Status
 from plimsoll.plan.limits import Limit, parse_limit, unit_of
 from plimsoll.verdict.summary_fields import values_of
 
-PASS, FAIL, NOT_EVALUATED = "pass", "fail", "not_evaluated"
+PASS: Literal["pass"] = "pass"
+FAIL: Literal["fail"] = "fail"
+NOT_EVALUATED: Literal["not_evaluated"] = "not_evaluated"
 NOTHING = "nothing of the kind was measured"
 #: Of what the kernel or a device said, so much stands in the reason; all of it is in the run folder.
 LINES_SHOWN_MAX = 3
 
 
-def all_checks(plan: dict[str, Any], summary: dict[str, Any]) -> list[dict[str, Any]]:
+def all_checks(plan: Plan, summary: Summary) -> list[Check]:
     """Every check of a run, the published ones first."""
-    limit_set = plan["judgement"]["limits"]
+    limit_set = plan.judgement.limits
     rules = [rule for rule in settings.limits()["check"] if not _means_nothing(rule, plan, summary)]
     checks = [check for rule in rules for check in _checks_of_rule(rule, rule["limit"][limit_set], plan, summary)]
-    if plan["judgement"]["required_iops"] is not None:
-        checks.append(required_iops(plan["judgement"]["required_iops"], summary))
-    for text in plan["judgement"].get("stated_limits", []):
+    if plan.judgement.required_iops is not None:
+        checks.append(required_iops(plan.judgement.required_iops, summary))
+    for text in plan.judgement.stated_limits:
         checks += _stated(parse_limit(text), summary)
     return checks
 
 
-def _means_nothing(rule: dict[str, Any], plan: dict[str, Any], summary: dict[str, Any]) -> bool:
+def _means_nothing(rule: settings.Row, plan: Plan, summary: Summary) -> bool:
     """What says nothing of this run.
 
     Latencies are judged under the load that a plan measures: a backup alone, or a recovery, has limits only where they are stated. A
     modelled array has no kernel that could complain, and its pages need no checksum pass unless the plan wants one.
     """
-    loaded = any(phase["action"]["kind"] in settings.MEASURED_KINDS for phase in plan["run"]["phases"])
+    loaded = any(phase.action.kind in settings.MEASURED_KINDS for phase in plan.run.phases)
     # A load that was measured before a crash and not again is not judged, which must show.
-    loaded = loaded or any(gap["measured_lost"] for gap in summary.get("gaps", []))
+    loaded = loaded or any(gap.measured_lost for gap in summary.gaps)
     if not loaded and not rule.get("fault", False):
         return True
-    if not plan["judgement"].get("modelled"):
+    if not plan.judgement.modelled:
         return False
     return rule["statistic"] in ("kernel_log", "device_errors") or (
-        rule["statistic"] == "bad_pages" and not summary["checksums"]
+        rule["statistic"] == "bad_pages" and not summary.checksums
     )
 
 
-def is_fault(check: dict[str, Any]) -> bool:
+def is_fault(check: Check) -> bool:
     """Whether a failure is a fault of the storage, which no time explains and no late load generator excuses."""
     rules = settings.limits()["check"]
-    return any(rule["name"] == check["name"] and rule.get("fault", False) for rule in rules)
+    return any(rule["name"] == check.name and rule.get("fault", False) for rule in rules)
 
 
 def shown(value: float, unit: str) -> str:
@@ -69,150 +76,153 @@ def shown(value: float, unit: str) -> str:
     return number + words.get(unit, f" {unit}")
 
 
-def _check(rule: dict[str, Any], scope: str, measured: float | None, limit: float, lacking: str) -> dict[str, Any]:
+def _check(rule: settings.Row, scope: str, measured: float | None, limit: float, lacking: str) -> Check:
     unit = rule["unit"]
+    status: Status
     if measured is None:
         status, reason = NOT_EVALUATED, lacking
     elif measured <= limit:
         status, reason = PASS, f"{shown(measured, unit)} is within the limit of {shown(limit, unit)}"
     else:
         status, reason = FAIL, f"{shown(measured, unit)} is above the limit of {shown(limit, unit)}"
-    return {
-        "name": rule["name"],
-        "title": rule["title"],
-        "scope": scope,
-        "metric": rule["metric"],
-        "statistic": rule["statistic"],
-        "measured": measured,
-        "limit": limit,
-        "unit": unit,
-        "status": status,
-        "reason": reason,
-        "source": rule["source"],
-    }
+    return Check(
+        name=rule["name"],
+        title=rule["title"],
+        scope=scope,
+        metric=rule["metric"],
+        statistic=rule["statistic"],
+        measured=measured,
+        limit=limit,
+        unit=unit,
+        status=status,
+        reason=reason,
+        source=rule["source"],
+    )
 
 
-def _checks_of_rule(
-    rule: dict[str, Any], limit: float, plan: dict[str, Any], summary: dict[str, Any]
-) -> list[dict[str, Any]]:
+def _checks_of_rule(rule: settings.Row, limit: float, plan: Plan, summary: Summary) -> list[Check]:
     match rule["scope"], rule["statistic"]:
         case "run", "errors":
-            return [_check(rule, "run", summary["total"]["errors_in_run"], limit, NOTHING)]
+            return [_check(rule, "run", summary.total.errors_in_run, limit, NOTHING)]
         case "run", "kernel_log":
-            log = summary.get("kernel_log")
-            return [_of_lines(rule, log["lines"], limit)] if log and log["readable"] else []
+            log = summary.kernel_log
+            return [_of_lines(rule, log.lines, limit)] if log and log.readable else []
         case "run", "device_errors":
-            counted = summary.get("device_errors")
-            return [_of_lines(rule, counted["lines"], limit)] if counted and counted["readable"] else []
+            counted = summary.device_errors
+            return [_of_lines(rule, counted.lines, limit)] if counted and counted.readable else []
         case "run", _:
-            return [_check(rule, "run", summary["total"]["hung_in_run"], limit, NOTHING)]
+            return [_check(rule, "run", summary.total.hung_in_run, limit, NOTHING)]
         case "database", "bad_pages":
-            return [_bad_pages(rule, database["name"], limit, summary) for database in summary["databases"]]
+            return [_bad_pages(rule, database.name, limit, summary) for database in summary.databases]
         case "instance", "per_s":
-            backends = {item["name"]: item["backend"] for item in plan["run"]["instances"]}
+            backends = {item.name: item.backend for item in plan.run.instances}
             return [
-                _check(rule, instance["name"], instance["page_fault_stalls_per_s"], limit, NOTHING)
-                for instance in summary["instances"]
-                if backends[instance["name"]] == rule["backend"]
+                _check(rule, instance.name, instance.page_fault_stalls_per_s, limit, NOTHING)
+                for instance in summary.instances
+                if backends[instance.name] == rule["backend"]
             ]
         case scope, statistic:
-            places = summary["databases"] if scope == "database" else summary["instances"]
-            figure = f"latency_ms_{statistic}"
-            return [_check(rule, place["name"], place[rule["metric"]][figure], limit, NOTHING) for place in places]
+            places: Sequence[DatabaseFigures | InstanceFigures] = (
+                summary.databases if scope == "database" else summary.instances
+            )
+            metric, figure = rule["metric"], f"latency_ms_{statistic}"
+            return [
+                _check(rule, place.name, place.transfers(metric).number(figure), limit, NOTHING) for place in places
+            ]
 
 
-def _of_lines(rule: dict[str, Any], lines: list[str], limit: float) -> dict[str, Any]:
+def _of_lines(rule: settings.Row, lines: Sequence[str], limit: float) -> Check:
     """A count of things that were said: the reason repeats the first of them, because a count alone sends nobody anywhere."""
     check = _check(rule, "run", len(lines), limit, NOTHING)
-    if check["status"] == FAIL:
+    if check.status == FAIL:
         rest = f"; and {len(lines) - LINES_SHOWN_MAX} more" if len(lines) > LINES_SHOWN_MAX else ""
-        check["reason"] += f": {'; '.join(lines[:LINES_SHOWN_MAX])}{rest}"
+        return check.replace(reason=f"{check.reason}: {'; '.join(lines[:LINES_SHOWN_MAX])}{rest}")
     return check
 
 
-def _bad_pages(rule: dict[str, Any], name: str, limit: float, summary: dict[str, Any]) -> dict[str, Any]:
+def _bad_pages(rule: settings.Row, name: str, limit: float, summary: Summary) -> Check:
     """What the last checksum pass found, or without one what a backup did: it verifies every page that it reads."""
-    passes = [checksum for checksum in summary["checksums"] if checksum["name"] == name]
-    measured, reasons = None, []
+    passes = [checksum for checksum in summary.checksums if checksum.name == name]
+    measured: float | None = None
+    reasons: Sequence[str] = ()
     if passes:
         last = passes[-1]
-        measured = last["bad"] + last["correctable"] + last["wrong_page_number"]
-        reasons = last.get("reasons", [])
+        measured = last.bad + last.correctable + last.wrong_page_number
+        reasons = last.reasons
     elif read := _backups_of(name, summary):
         # A page that cannot be put right ends the backup and the run.
-        measured = sum((item.get("correctable") or 0) + (item.get("headers_bad") or 0) for item in read)
+        measured = sum((item.correctable or 0) + (item.headers_bad or 0) for item in read)
     check = _check(rule, name, measured, limit, "no checksum pass was completed")
-    if check["status"] == FAIL and reasons:
-        check["reason"] += f": {'; '.join(reasons[:LINES_SHOWN_MAX])}"
+    if check.status == FAIL and reasons:
+        return check.replace(reason=f"{check.reason}: {'; '.join(reasons[:LINES_SHOWN_MAX])}")
     return check
 
 
-def _backups_of(name: str, summary: dict[str, Any]) -> list[dict[str, Any]]:
+def _backups_of(name: str, summary: Summary) -> list[BackupFigures]:
     """The backups of a database that came to their end."""
-    place: dict[str, Any] = next((item for item in summary["databases"] if item["name"] == name), {})
+    places = [(item.instance, item.database) for item in summary.databases if item.name == name]
     return [
-        item
-        for item in summary.get("backups", [])
-        if (item["instance"], item["database"]) == (place.get("instance"), place.get("database"))
-        and item["pages_count"] is not None
+        item for item in summary.backups if (item.instance, item.database) in places and item.pages_count is not None
     ]
 
 
-def required_iops(required: float, summary: dict[str, Any]) -> dict[str, Any]:
+def required_iops(required: float, summary: Summary) -> Check:
     """The check of the rate that a plan requires; also of several hosts together."""
     rule = settings.limits()["required_iops"]
-    achieved = summary["total"]["database_iops"] if summary["window"]["seconds"] else None
-    step = summary.get("plateaus") or {"kind": "none"}
+    achieved = summary.total.database_iops if summary.window.seconds else None
+    step = summary.plateaus
     bursting = ""
-    if achieved is not None and step["kind"] == "burst":
+    if achieved is not None and step.kind == "burst":
         # What ends during the test does not carry the load that it is required for.
-        achieved, bursting = step["sustained_iops"], " sustained after a burst"
-    reason, status = "nothing was measured", NOT_EVALUATED
+        achieved, bursting = step.sustained_iops, " sustained after a burst"
+    status: Status = NOT_EVALUATED
+    reason = "nothing was measured"
     if achieved is not None:
         margin = rule["margin"]
         enough = achieved >= required * (1 - margin)
         status = PASS if enough else FAIL
         headroom = f", headroom {achieved / required:.2f}" if required else ""
         reason = f"{achieved:.0f} of {required:.0f} required per second{bursting} ({margin:.0%} margin){headroom}"
-    return {
-        "name": "required_iops",
-        "title": rule["title"],
-        "scope": "run",
-        "metric": "database_iops",
-        "statistic": "mean",
-        "measured": achieved,
-        "limit": required,
-        "unit": "1/s",
-        "status": status,
-        "reason": reason,
-        "source": rule["source"],
-    }
+    return Check(
+        name="required_iops",
+        title=rule["title"],
+        scope="run",
+        metric="database_iops",
+        statistic="mean",
+        measured=achieved,
+        limit=required,
+        unit="1/s",
+        status=status,
+        reason=reason,
+        source=rule["source"],
+    )
 
 
-def _stated(limit: Limit, summary: dict[str, Any]) -> list[dict[str, Any]]:
+def _stated(limit: Limit, summary: Summary) -> list[Check]:
     """One check for each place at which the field occurs; a field that occurs nowhere is a check not evaluated."""
     rule = settings.limits()["stated_limit"]
     unit = unit_of(limit.field)
     checks = []
     for scope, measured in values_of(summary, limit.field) or [("run", None)]:
+        status: Status
         if measured is None:
             status, reason = NOT_EVALUATED, NOTHING
         else:
             status = PASS if limit.holds(measured) else FAIL
             reason = f"{shown(measured, unit)}; stated: {limit.comparison} {shown(limit.limit, unit)}"
         checks.append(
-            {
-                "name": limit.text,
-                "title": f"Stated limit {limit.text}",
-                "scope": scope,
-                "metric": limit.field,
-                "statistic": "stated",
-                "measured": measured,
-                "limit": limit.limit,
-                "unit": unit,
-                "status": status,
-                "reason": reason,
-                "source": rule["source"],
-            }
+            Check(
+                name=limit.text,
+                title=f"Stated limit {limit.text}",
+                scope=scope,
+                metric=limit.field,
+                statistic="stated",
+                measured=measured,
+                limit=limit.limit,
+                unit=unit,
+                status=status,
+                reason=reason,
+                source=rule["source"],
+            )
         )
     return checks

@@ -7,9 +7,11 @@ more than the limit, no delay of the generator can have made the difference. The
 
 from __future__ import annotations
 
-from typing import Any
-
 from plimsoll import settings
+from plimsoll.documents.figures import DatabaseFigures, InstanceFigures
+from plimsoll.documents.latency_split import TimeSplit
+from plimsoll.documents.summary import Summary
+from plimsoll.documents.verdict import Check, Doubt
 
 #: Where others use the device too, the block layer's mean is not ours.
 OTHERS_SHARE_MAX = 0.1
@@ -17,31 +19,32 @@ OTHERS_SHARE_MAX = 0.1
 SLOW_GENERATOR = ("executor_busy", "executor_wait", "cpu_throttled", "cpu_stolen")
 
 
-def doubts_of(check: dict[str, Any], summary: dict[str, Any]) -> list[dict[str, str]]:
+def doubts_of(check: Check, summary: Summary) -> list[Doubt]:
     """Why a failed check may be the generator's fault: name and text of each doubt; empty when it cannot be."""
     kind = _kind(check)
     if kind is None:
         return []
     if kind == "stalls":
         return _idle_device(check, summary)
-    figures = _figures(check, summary)
-    if kind == "latency" and _device_alone_fails(check, figures):
+    split = split_of(check, summary)
+    figures = _figures(split, summary)
+    if kind == "latency" and _device_alone_fails(check, split):
         return []
     found = [_named(name, figures[name]) for name in SLOW_GENERATOR if figures.get(name, 0.0) > rule(name)["limit"]]
     judged_ms = _judged_ms(check, summary)
     # Disk latency does not count from the intended start, so arrivals do not belong to it. What arrives late lowers a rate
     # by its share of the time that was measured.
-    arrivals_judged_ms = {"response": judged_ms, "rate": 1000 * summary["window"]["seconds"]}.get(kind)
+    arrivals_judged_ms = {"response": judged_ms, "rate": 1000 * summary.window.seconds}.get(kind)
     for name, judged in (("reap_gap", judged_ms), ("arrival_lag", arrivals_judged_ms)):
-        delay_ms = summary["generator"].get(f"{name}_ms_p99")
+        delay_ms: float | None = getattr(summary.generator, f"{name}_ms_p99")
         if judged and delay_ms is not None and delay_ms > rule(name)["limit"] * judged:
             found.append(_named(name, delay_ms, judged))
     return found
 
 
-def rule(name: str) -> dict[str, Any]:
+def rule(name: str) -> settings.Row:
     """One row of the data."""
-    found: dict[str, Any] = next(row for row in settings.doubts()["doubt"] if row["name"] == name)
+    found: settings.Row = next(row for row in settings.doubts()["doubt"] if row["name"] == name)
     return found
 
 
@@ -52,89 +55,88 @@ def doubt(name: str, value: float, judged_ms: float = 0.0) -> str:
     return text
 
 
-def generator_limited(summary: dict[str, Any]) -> list[str]:
+def generator_limited(summary: Summary) -> list[str]:
     """Why the rate of a run may be the generator's limit and not the storage's; for a rate that is quoted as a maximum."""
     figures = _machine_means(summary)
     return [doubt(name, figures[name]) for name in SLOW_GENERATOR if figures.get(name, 0.0) > rule(name)["limit"]]
 
 
-def _kind(check: dict[str, Any]) -> str | None:
+def _kind(check: Check) -> str | None:
     """What a delay of the generator would do to a figure: lengthen a latency or a response, or lower a rate."""
-    if check["name"] == "page_fault_stalls":
+    if check.name == "page_fault_stalls":
         return "stalls"
-    metric = check["metric"]
+    metric = check.metric
     if "response_ms" in metric:
         return "response"
-    if check["unit"] == "ms" and not metric.startswith(("reap_gap", "arrival_lag")):
+    if check.unit == "ms" and not metric.startswith(("reap_gap", "arrival_lag")):
         return "latency"
     throughput = metric in ("database_iops", "transactions_per_s", "iops") or metric.endswith("_per_s")
     return "rate" if throughput and not metric.startswith("page_fault_stalls") else None
 
 
-def split_of(check: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any] | None:
+def split_of(check: Check, summary: Summary) -> TimeSplit | None:
     """Where the time of a judged latency went, over the time it was judged over."""
-    window = "worst_sample" if check["statistic"] == "sample_mean_max" else "whole"
-    metric = check["metric"].split("_latency_ms")[0]
-    for split in summary.get("time_splits", []):
-        if (split["scope"], split["metric"], split["window"]) == (check["scope"], metric, window):
-            found: dict[str, Any] = split
-            return found
+    window = "worst_sample" if check.statistic == "sample_mean_max" else "whole"
+    metric = check.metric.split("_latency_ms")[0]
+    for split in summary.time_splits:
+        if (split.scope, split.metric, split.window) == (check.scope, metric, window):
+            return split
     return None
 
 
-def _machine_means(summary: dict[str, Any]) -> dict[str, float]:
-    machine = {name: levels["mean"] for name, levels in summary.get("machine", {}).items()}
-    busy = summary["generator"]["executor_busy_mean"]
+def _machine_means(summary: Summary) -> dict[str, float]:
+    machine = {name: levels.mean for name, levels in summary.machine.items()}
+    busy = summary.generator.executor_busy_mean
     return machine | ({} if busy is None else {"executor_busy": busy})
 
 
-def _figures(check: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any]:
-    """What the generator and its machine did while the check was measured."""
-    return {**_machine_means(summary), **(split_of(check, summary) or {})}
+def _figures(split: TimeSplit | None, summary: Summary) -> dict[str, float]:
+    """What the generator and its machine did while a check was measured, by name."""
+    found = _machine_means(summary)
+    for name in SLOW_GENERATOR:
+        value = split.level(name) if split else None
+        if value is not None:
+            found[name] = value
+    return found
 
 
-def _judged_ms(check: dict[str, Any], summary: dict[str, Any]) -> float | None:
+def _judged_ms(check: Check, summary: Summary) -> float | None:
     """The mean latency that a delay is compared with."""
-    if check["statistic"] in ("mean", "sample_mean_max") and check["unit"] == "ms":
-        return float(check["measured"])
-    metric = check["metric"]
+    if check.statistic in ("mean", "sample_mean_max") and check.unit == "ms":
+        return check.measured
+    metric = check.metric
     if "response_ms" in metric:
         operation = metric.split("_response_ms")[0]
-        means = [row["response_ms_mean"] for row in summary["operations"] if row["operation"] == operation]
+        means = [row.response_ms_mean for row in summary.operations if row.operation == operation]
         return means[0] if means else None
-    places = [*summary["databases"], *summary["instances"]]
+    places: list[DatabaseFigures | InstanceFigures] = [*summary.databases, *summary.instances]
     for name in ("database_read", "database_write", "maintenance", "log_write", "log_read", "log_replication"):
         if metric.startswith(f"{name}_latency"):
-            found = [item[name] for item in places if item["name"] == check["scope"] and name in item]
-            return _mean(found[0]) if found else None
+            found = [item.transfers(name) for item in places if item.name == check.scope and hasattr(item, name)]
+            return found[0].latency_ms_mean if found else None
         if metric.startswith(f"total_{name}_latency"):
-            return _mean(summary["total"][name])
+            return summary.total.transfers(name).latency_ms_mean
     # A rate: the mean read, which is what closed sessions wait for most.
-    return _mean(summary["total"].get("database_read", {}))
+    return summary.total.database_read.latency_ms_mean
 
 
-def _mean(figures: dict[str, Any]) -> float | None:
-    mean: float | None = figures.get("latency_ms_mean")
-    return mean
-
-
-def _device_alone_fails(check: dict[str, Any], figures: dict[str, Any]) -> bool:
+def _device_alone_fails(check: Check, split: TimeSplit | None) -> bool:
     """Whether the block layer counted more than the limit, of I/O that was ours."""
-    device = figures.get("device")
-    if not device or device["others_share"] > OTHERS_SHARE_MAX or check["statistic"] not in ("mean", "sample_mean_max"):
+    device = split.device if split else None
+    if not device or device.others_share > OTHERS_SHARE_MAX or check.statistic not in ("mean", "sample_mean_max"):
         return False
-    counted = device["read_latency_ms_mean"] if check["metric"] == "database_read" else device["write_latency_ms_mean"]
-    return counted is not None and counted > check["limit"]
+    counted = device.read_latency_ms_mean if check.metric == "database_read" else device.write_latency_ms_mean
+    return counted is not None and counted > check.limit
 
 
-def _named(name: str, value: float, judged_ms: float = 0.0) -> dict[str, str]:
-    return {"name": name, "text": doubt(name, value, judged_ms)}
+def _named(name: str, value: float, judged_ms: float = 0.0) -> Doubt:
+    return Doubt(name=name, text=doubt(name, value, judged_ms))
 
 
-def _idle_device(check: dict[str, Any], summary: dict[str, Any]) -> list[dict[str, str]]:
+def _idle_device(check: Check, summary: Summary) -> list[Doubt]:
     """Stalls while the device under the databases had time to spare are the cache's."""
-    for device in summary.get("devices", []):
-        if (device["instance"], device["role"]) == (check["scope"], "databases"):
+    for device in summary.devices:
+        if (device.instance, device.role) == (check.scope, "databases"):
             limit = rule("page_fault_stalls")["limit"]
-            return [_named("page_fault_stalls", device["busy"])] if device["busy"] < limit else []
+            return [_named("page_fault_stalls", device.busy)] if device.busy < limit else []
     return []

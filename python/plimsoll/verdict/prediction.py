@@ -7,77 +7,94 @@ Nothing modelled is ever a plain pass.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plimsoll import settings
 from plimsoll.arrays.burst_credits import lived_on_credits
 from plimsoll.arrays.papers.error_band import PAPER_METRICS, array_band, nearest_point
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import Summary
+from plimsoll.documents.verdict import Check, NearestPoint, Prediction
 from plimsoll.plan.limits import parse_limit
 from plimsoll.verdict.checks import NOT_EVALUATED, PASS
 
 PREDICTED_PASS, PREDICTED_FAIL, TOO_CLOSE = "predicted pass", "predicted fail", "too close to call"
 
 
-def predict(
-    plan: dict[str, Any], checks: list[dict[str, Any]], summary: dict[str, Any] | None = None
-) -> dict[str, Any]:
+def predicted_checks(plan: Plan, checks: Sequence[Check]) -> list[Check]:
+    """The checks of a modelled run, each with `predicted` and `band_percent`."""
+    array = _array_of(plan)
+    found = []
+    for check in checks:
+        predicted, band = _predicted(check, array)
+        found.append(check.replace(predicted=predicted, band_percent=band))
+    return found
+
+
+def _array_of(plan: Plan) -> Mapping[str, Any]:
+    array = plan.judgement.modelled
+    assert array is not None, "only a modelled run predicts"
+    return array
+
+
+def predict(plan: Plan, checks: Sequence[Check], summary: Summary | None = None) -> Prediction:
     """What the checks of a modelled run predict.
 
     Args:
         plan: the completed plan; its `judgement.modelled` is the array.
-        checks: as in the verdict; each gets `predicted` and `band_percent`.
+        checks: as from `predicted_checks`.
         summary: for what the array counted: a rate paid for with burst credits predicts no pass.
 
     Returns:
         `result`, `reasons`, and the nearest validated point.
     """
-    array = plan["judgement"]["modelled"]
-    for check in checks:
-        check["predicted"], check["band_percent"] = _predicted(check, array)
-    worst = [check for check in checks if check["predicted"] == PREDICTED_FAIL]
-    close = [check for check in checks if check["predicted"] == TOO_CLOSE]
-    borrowed = lived_on_credits((summary or {}).get("array"))
+    array = _array_of(plan)
+    worst = [check for check in checks if check.predicted == PREDICTED_FAIL]
+    close = [check for check in checks if check.predicted == TOO_CLOSE]
+    report = summary.array if summary else None
+    borrowed = lived_on_credits(report.plain() if report else None)
     result = PREDICTED_FAIL if worst else TOO_CLOSE if close or borrowed else PREDICTED_PASS
-    return {
-        "result": result,
-        "reasons": [_sentence(check) for check in worst + close] + ([borrowed] if borrowed else []),
-        "band_percent": {
+    return Prediction(
+        result=result,
+        reasons=[_sentence(check) for check in worst + close] + ([borrowed] if borrowed else []),
+        band_percent={
             name: array_band(array, name) for name in ("database_iops", "database_read", "database_write", "log_write")
         },
-        "nearest_validated_point": nearest_point(array),
-    }
+        nearest_validated_point=NearestPoint.from_plain(nearest_point(array)),
+    )
 
 
-def _predicted(check: dict[str, Any], array: dict[str, Any]) -> tuple[str | None, float | None]:
-    if check["status"] == NOT_EVALUATED:
+def _predicted(check: Check, array: Mapping[str, Any]) -> tuple[str | None, float | None]:
+    if check.status == NOT_EVALUATED or check.measured is None:
         return None, None
-    if check["unit"] not in ("ms", "1/s") or check["statistic"] == "per_s":
+    if check.unit not in ("ms", "1/s") or check.statistic == "per_s":
         # Counted, or not there at all: a model has no error to be off by.
-        return (PREDICTED_PASS if check["status"] == PASS else PREDICTED_FAIL), None
+        return (PREDICTED_PASS if check.status == PASS else PREDICTED_FAIL), None
     band = _band_of(check, array)
-    ends = check["measured"] / (1 + band / 100), check["measured"] / max(1 - band / 100, 0.01)
+    ends = check.measured / (1 + band / 100), check.measured / max(1 - band / 100, 0.01)
     held = [_holds(check, end) for end in ends]
     if held[0] != held[1]:
         return TOO_CLOSE, band
     return (PREDICTED_PASS if held[0] else PREDICTED_FAIL), band
 
 
-def _band_of(check: dict[str, Any], array: dict[str, Any]) -> float:
-    if check["statistic"] != "stated":
-        return array_band(array, check["metric"], check["statistic"])
-    field = check["metric"]
+def _band_of(check: Check, array: Mapping[str, Any]) -> float:
+    if check.statistic != "stated":
+        return array_band(array, check.metric, check.statistic)
+    field = check.metric
     metric = next((name for name in PAPER_METRICS if field.startswith(name)), field)
     return array_band(array, metric, "mean" if field in PAPER_METRICS or field.endswith("_mean") else "other")
 
 
-def _holds(check: dict[str, Any], value: float) -> bool:
-    if check["statistic"] == "stated":
-        return parse_limit(check["name"]).holds(value)
-    if check["name"] == "required_iops":
-        return bool(value >= check["limit"] * (1 - settings.limits()["required_iops"]["margin"]))
-    return bool(value <= check["limit"])
+def _holds(check: Check, value: float) -> bool:
+    if check.statistic == "stated":
+        return parse_limit(check.name).holds(value)
+    if check.name == "required_iops":
+        return bool(value >= check.limit * (1 - settings.limits()["required_iops"]["margin"]))
+    return bool(value <= check.limit)
 
 
-def _sentence(check: dict[str, Any]) -> str:
-    band = f", with a band of {check['band_percent']:.0f} %" if check["band_percent"] else ""
-    return f"{check['title']} ({check['scope']}): {check['predicted']}: {check['reason']}{band}"
+def _sentence(check: Check) -> str:
+    band = f", with a band of {check.band_percent:.0f} %" if check.band_percent else ""
+    return f"{check.title} ({check.scope}): {check.predicted}: {check.reason}{band}"

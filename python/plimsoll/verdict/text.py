@@ -1,55 +1,55 @@
-"""A verdict as lines of text: result and reasons first, then every check, who is guilty, and what keeps it from qualifying."""
+"""A verdict as lines of text: result and reasons first, then every check, the bottlenecks, and what keeps it from qualifying."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+
+from plimsoll.documents.verdict import Bottleneck, CheckBottleneck, StallBottleneck, Verdict
 
 WORDS = {"pass": "pass", "fail": "FAIL", "not_evaluated": "not evaluated"}
 STALLS_SHOWN_MAX = 3
 
 
-def lines_of(found: dict[str, Any]) -> list[str]:
+def lines_of(found: Verdict) -> list[str]:
     """What is printed of a verdict."""
-    lines = [found["headline"], *(f"  {reason}" for reason in found["reasons"])]
-    if found["throughput"] not in " ".join(found["reasons"]):
-        lines.append(f"  {found['throughput']}")
+    lines = [found.headline, *(f"  {reason}" for reason in found.reasons)]
+    if found.throughput not in " ".join(found.reasons):
+        lines.append(f"  {found.throughput}")
     lines.append("")
-    for check in found["checks"]:
-        doubted = " (in doubt)" if check["doubts"] else ""
-        word = check.get("predicted") or WORDS[check["status"]]
-        band = f", band {check['band_percent']:.0f} %" if check.get("band_percent") else ""
-        lines.append(f"  {word:<15}{check['title']} ({check['scope']}): {check['reason']}{band}{doubted}")
-    lines += _guilty(found["guilty"])
-    if found["generator_limited"]:
+    for check in found.checks:
+        doubted = " (in doubt)" if check.doubts else ""
+        word = check.predicted or WORDS[check.status]
+        band = f", band {check.band_percent:.0f} %" if check.band_percent else ""
+        lines.append(f"  {word:<15}{check.title} ({check.scope}): {check.reason}{band}{doubted}")
+    lines += _bottlenecks(found.bottlenecks)
+    if found.generator_limited:
         lines += [
             "",
             "the rate may be the load generator's limit:",
-            *(f"  - {reason}" for reason in found["generator_limited"]),
+            *(f"  - {reason}" for reason in found.generator_limited),
         ]
-    if found.get("warnings"):
-        lines += ["", "warnings", *(f"  - {text}" for text in found["warnings"])]
-    if found["not_qualifying_because"]:
+    if found.warnings:
+        lines += ["", "warnings", *(f"  - {text}" for text in found.warnings)]
+    if found.not_qualifying_because:
         lines += ["", "not a qualification, because"]
-        lines += [f"  - {obstacle}" for obstacle in found["not_qualifying_because"]]
+        lines += [f"  - {obstacle}" for obstacle in found.not_qualifying_because]
     return lines
 
 
-def _guilty(entries: list[dict[str, Any]]) -> list[str]:
-    """The accused, failed checks first; of the stalls only the longest."""
+def _bottlenecks(entries: Sequence[Bottleneck]) -> list[str]:
+    """The bottlenecks, failed checks first; of the stalls only the longest."""
     lines: list[str] = []
-    checks = [entry for entry in entries if entry["what"] == "check"]
+    checks = [entry for entry in entries if isinstance(entry, CheckBottleneck)]
     if checks:
-        lines += ["", "who is guilty"]
-        lines += [f"  {entry['title']} ({entry['scope']}): {entry['text']}" for entry in checks]
-        lines += [
-            f"    {sentence}" for sentence in dict.fromkeys(line for entry in checks for line in entry["evidence"])
-        ]
-    stalls = [entry for entry in entries if entry["what"] == "stall"]
+        lines += ["", "bottlenecks"]
+        lines += [f"  {entry.title} ({entry.scope}): {entry.text}" for entry in checks]
+        lines += [f"    {sentence}" for sentence in dict.fromkeys(line for entry in checks for line in entry.evidence)]
+    stalls = [entry for entry in entries if isinstance(entry, StallBottleneck)]
     if stalls:
         lines += ["", f"the longest transactions ({len(stalls)} in verdict.json)"]
         for entry in stalls[:STALLS_SHOWN_MAX]:
             lines.append(
-                f"  {entry['length_ms']:.3g} ms {entry['operation']} ({entry['scope']}, {entry['begun_utc']}): "
-                f"{entry['text']}; {entry['evidence'][0]}"
+                f"  {entry.length_ms:.3g} ms {entry.operation} ({entry.scope}, {entry.begun_utc}): "
+                f"{entry.text}; {entry.evidence[0]}"
             )
     return lines

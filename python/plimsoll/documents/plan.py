@@ -1,0 +1,59 @@
+"""The completed plan, `plan.json`: what is run, and what the verdict needs that Rust never sees.
+
+A plan is never changed once it is complete. Plans of version 0.1 may lack the keys that have a default here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from plimsoll.documents.document import Document
+from plimsoll.documents.run_spec import RunSpec
+
+
+class Source(Document):
+    """Where databases come from: any, new, existing or restored, these from a saved set."""
+
+    kind: str
+    from_: str | None
+
+
+class HostsOfPlan(Document):
+    """The hosts of a common plan, and what is required of all of them together."""
+
+    all: Sequence[str]
+    required_iops: float | None
+
+
+class Judgement(Document):
+    """What the verdict needs.
+
+    `modelled` is the described array in the vocabulary of its presets (`plimsoll.arrays.presets`).
+    """
+
+    limits: str
+    test: str
+    required_iops: float | None
+    stated_limits: Sequence[str] = ()
+    modelled: Mapping[str, Any] | None = None
+    hosts: HostsOfPlan | None = None
+    rated_endurance_tb: Mapping[str, float] = {}
+    counter_interval_s: Mapping[str, float] = {}
+    design_used_percent: Mapping[str, float] = {}
+    duplicate_percent: float = 0
+    editions: Sequence[str] = ()
+
+
+class Plan(Document):
+    """A completed plan."""
+
+    kind: Literal["plan"]
+    schema_version: Literal[1]
+    name: str
+    description: str | None
+    combined: bool = False
+    stop_if: Sequence[str] = ()
+    source: Source | None = None
+    run: RunSpec
+    judgement: Judgement

@@ -1,0 +1,526 @@
+"""The summary of a run, `summary.json`: every figure per database and in total. `docs/reference/verdict.md` explains them.
+
+The summary of several hosts has the same shape; what it lacks, and what summaries of version 0.1 lack, has a default
+here. A figure is null where nothing of the kind was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from plimsoll.documents.document import Document
+from plimsoll.documents.figures import (
+    DatabaseFigures,
+    InstanceFigures,
+    Level,
+    OperationResponses,
+    Origin,
+    ReportedDatabaseFigures,
+    ReportedInstanceFigures,
+    ReportedTotals,
+    ReportedWindow,
+    Totals,
+    Window,
+)
+from plimsoll.documents.latency_split import DeviceUse, StallSplit, TimeSplit, TransactionSplit
+from plimsoll.documents.outcome import (
+    ArrayReport,
+    Calibration,
+    Ending,
+    ErrorReport,
+    PreconditionResult,
+)
+from plimsoll.documents.run_spec import RateLoad, SessionsLoad, Spacing, TargetIopsLoad
+from plimsoll.files import folder
+
+
+class Generator(Document):
+    """How the load generator itself did."""
+
+    executor_busy_mean: float | None
+    executor_busy_max: float | None
+    reap_gap_ms_p99: float | None
+    arrival_lag_ms_p99: float | None
+
+
+class Outstanding(Document):
+    """The mean I/O outstanding."""
+
+    database_read: float | None
+    database_write: float | None
+    log_write: float | None
+
+
+class Timing(Document):
+    """Times of one kind of event of a workload."""
+
+    count: int
+    ms_mean: float | None
+    ms_p50: float | None
+    ms_p99: float | None
+    ms_p999: float | None
+    ms_max: float | None
+
+
+class SearchedLoad(Document):
+    """Arrivals at the highest rate; the criteria stand in the plan."""
+
+    search: Literal["max"]
+    sessions: int
+    shared: bool
+    spacing: Spacing
+    sessions_max: int
+    step_s: float
+    settle_s: float
+    tolerance_percent: float
+    throughput_percent: float | None = None
+
+
+LoadShown = SessionsLoad | RateLoad | TargetIopsLoad | SearchedLoad
+
+
+class WorkloadFigures(Document):
+    """What the load of one workload was, and what its users felt."""
+
+    name: str
+    load: LoadShown
+    transactions_per_s: float
+    batches_per_s: float
+    response: Timing
+    arrival_lag: Timing | None
+    pool_wait: Timing | None
+    calibration: Calibration | None
+
+
+class SearchFound(Document):
+    """What a search found; its steps stand in `points.json`."""
+
+    workload: str
+    end: str
+    passed_per_s: float | None
+    passed_iops: float | None
+    confirmed: bool
+    failed_per_s: float | None
+    limited_by: str | None
+    confidence_percent: int
+    tolerance_percent: float
+    steps_count: int
+
+
+class LoadFigures(Document):
+    """What the load of a run was."""
+
+    outstanding_mean: Outstanding
+    workloads: Sequence[WorkloadFigures]
+    searches: Sequence[SearchFound]
+
+
+class CounterAverages(Document):
+    """One counter in one kind of phase."""
+
+    phase_kind: str
+    object: str
+    counter: str
+    instance: str
+    role: str
+    unit: str
+    average: float
+    minimum: float
+    maximum: float
+    intervals_count: int
+    source: str | None = None
+    nearness: str | None = None
+
+
+class DeviceView(Document):
+    """What the engine and a disk below it counted of the same I/O."""
+
+    device: str
+    carries: Sequence[str]
+    direction: str
+    engine_bytes: float
+    engine_bytes_either: float
+    device_bytes: float
+    engine_latency_ms_mean: float | None
+    device_latency_ms_mean: float | None
+    disagreements: Sequence[str] = ()
+
+
+class RateSteps(Document):
+    """Whether the rate stood on two levels; without a step only how many blocks were looked at."""
+
+    kind: Literal["none", "burst", "slow_start"]
+    blocks_count: int | None = None
+    of: str = ""
+    unit: str = ""
+    first: float = 0.0
+    first_s: float = 0.0
+    then: float = 0.0
+    then_s: float = 0.0
+    statistic: float = 0.0
+    sustained_iops: float = 0.0
+    text: str = ""
+
+
+class HotSet(Document):
+    """The hot set of a workload: asked for and met."""
+
+    workload: str
+    hot_percent: float
+    asked_access_percent: float
+    access_percent: float | None
+
+
+class Conditioning(Document):
+    """What was done to the storage before it was measured."""
+
+    soaked_s: float
+    preconditioned_s: float
+    precondition: PreconditionResult | None
+    text: str | None
+    hot_sets: Sequence[HotSet]
+
+
+class SampledFile(Document):
+    """What a sample of one file showed, or why it could not be read."""
+
+    path: str
+    asked_compressible_percent: float
+    reason: str | None = None
+    sampled_bytes: int | None = None
+    file_bytes: int | None = None
+    compressible_percent: float | None = None
+    zero_percent: float | None = None
+
+
+class Content(Document):
+    """`content.json`: how compressible and repetitive the written pages are."""
+
+    schema_version: Literal[1]
+    algorithm: str
+    duplicate_block_bytes: int
+    databases: Sequence[SampledFile]
+    asked_duplicate_percent: float = 0
+    duplicate_percent: float | None
+
+
+class DeviceRates(Document):
+    """Rates, sizes and times of a disk under an instance."""
+
+    instance: str
+    role: str
+    name: str | None
+    read_latency_ms_mean: float | None
+    write_latency_ms_mean: float | None
+    reads_per_s: float
+    writes_per_s: float
+    read_bytes_mean: float | None
+    write_bytes_mean: float | None
+    busy: float | None
+    queue_mean: float | None
+
+
+class ReportedChecksum(Document):
+    """A checksum pass over one database, as far as it was reported."""
+
+    instance: str | None
+    database: int
+    path: str
+    pages_seen: int | None
+    bad: int | None
+    correctable: int | None
+    wrong_page_number: int | None
+    uninitialized: int | None
+    reasons: Sequence[str] = ()
+    seconds: float | None
+    mib_per_s: float | None
+    name: str
+    host: str | None = None
+
+
+class ChecksumFigures(ReportedChecksum):
+    """A checksum pass over one database."""
+
+    instance: str
+    pages_seen: int
+    bad: int
+    correctable: int
+    wrong_page_number: int
+    uninitialized: int
+    seconds: float
+    mib_per_s: float
+
+
+class ChecksumReads(Document):
+    """The reads of all checksum passes together."""
+
+    read_latency_ms_mean: float
+    reads_per_s: float
+    read_bytes_mean: float
+
+
+class ReportedBackup(Document):
+    """The backup of one database, as far as it was reported."""
+
+    phase: str = ""
+    instance: str
+    database: int
+    bytes: int | None
+    seconds: float | None
+    reads_count: int | None
+    pages_count: int | None = None
+    correctable: int | None = None
+    headers_bad: int | None = None
+    mib_per_s: float | None
+    read_latency_ms_mean: float | None
+    outstanding_mean: float | None = None
+
+
+class BackupFigures(ReportedBackup):
+    """The backup of one database."""
+
+    bytes: int
+    seconds: float
+    reads_count: int
+    mib_per_s: float
+    read_latency_ms_mean: float
+
+
+class BackupTotal(Document):
+    """The backups of all databases together."""
+
+    databases_count: int
+    bytes: int
+    seconds: float
+    mib_per_s_sum: float
+    mib_per_s_mean: float
+    mib_per_s_wall: float
+
+
+class ReportedRecovery(Document):
+    """The recovery of one instance, as far as it was reported."""
+
+    instance: str
+    phase: str
+    pages_count: int | None = None
+    logs_count: float | None
+    log_bytes: int | None
+    seconds: float | None
+    seconds_per_log: float | None
+    mib_per_s: float | None
+    reads_per_log: float | None = None
+    pages_read_per_log: float | None = None
+    writes_per_log: float | None = None
+    log_reads_per_log: float | None = None
+    reads_count: int | None = None
+    writes_count: int | None = None
+    read_bytes_mean: float | None = None
+    read_latency_ms_mean: float | None = None
+    outstanding_mean: float | None = None
+    changes_made: int | None = None
+    changes_found: int | None = None
+    rolled_back: int | None = None
+    generated_seconds_per_log: float | None = None
+    faster_than_generated: float | None = None
+
+
+class RecoveryFigures(ReportedRecovery):
+    """The recovery of one instance."""
+
+    logs_count: float
+    log_bytes: int
+    seconds: float
+
+
+class KernelLog(Document):
+    """What the kernel said of the disks under test."""
+
+    readable: bool
+    reason: str | None
+    lines: Sequence[str]
+
+
+class DeviceErrors(Document):
+    """What devices and file systems counted as errors."""
+
+    readable: bool
+    counters: Sequence[Any]
+    lines: Sequence[str]
+
+
+class KernelLogFile(Document):
+    """`kernel-log.json`."""
+
+    schema_version: Literal[1] = 1
+    readable: bool
+    reason: str | None
+    disks: Sequence[str] = ()
+    lines: Sequence[str]
+
+    def figures(self) -> KernelLog:
+        """What a summary repeats of it."""
+        return KernelLog(readable=self.readable, reason=self.reason, lines=self.lines)
+
+
+class DeviceErrorsFile(Document):
+    """`device-errors.json`."""
+
+    schema_version: Literal[1] = 1
+    readable: bool
+    counters: Sequence[Any]
+    lines: Sequence[str]
+
+    def figures(self) -> DeviceErrors:
+        """What a summary repeats of it."""
+        return DeviceErrors(readable=self.readable, counters=self.counters, lines=self.lines)
+
+
+class Gap(Document):
+    """A time in which a run was cut off."""
+
+    phase: str | None
+    completed: Sequence[str]
+    cut_off_utc: str
+    resumed_utc: str
+    seconds: float
+    phase_seconds_before: float
+    errors_before: int
+    measured_lost: bool = False
+    kept_in: str = ""
+
+
+class Gaps(Document):
+    """`gaps.json`: every time in which a run was cut off."""
+
+    schema_version: Literal[1]
+    gaps: Sequence[Gap]
+
+
+class PhaseFigures(Document):
+    """A phase and how long it took."""
+
+    name: str
+    kind: str
+    start_utc: str | None
+    seconds: float
+    complete: bool
+
+
+class ReportedIo(Document):
+    """How I/O was done, where it is known."""
+
+    method: str | None
+    remarks: Sequence[str]
+    choices: Sequence[str] = ()
+
+
+class IoFigures(ReportedIo):
+    """How I/O was done."""
+
+    method: str
+
+
+class HostInOverlap(Document):
+    """What a host contributed to the time all of them measured in common."""
+
+    host: str
+    start_utc: str | None
+    end_utc: str | None
+    share: float
+    seconds_counted: float
+    clock: Mapping[str, Any] | None
+
+
+class Overlap(Document):
+    """The time that several hosts measured in common."""
+
+    seconds: float
+    share: float
+    hosts: Sequence[HostInOverlap]
+
+
+NO_LOAD = LoadFigures(
+    outstanding_mean=Outstanding(database_read=None, database_write=None, log_write=None), workloads=(), searches=()
+)
+
+
+class AnySummary(Document):
+    """Every figure of a run of our own, of several hosts together, or of a run that another tool reported."""
+
+    schema_version: Literal[1]
+    combined: bool = False
+    imported: Origin | None = None
+    name: str
+    ending: Ending
+    error: ErrorReport | None
+    window: ReportedWindow
+    overlap: Overlap | None = None
+    total: ReportedTotals
+    hosts: Sequence[Totals] = ()
+    databases: Sequence[ReportedDatabaseFigures]
+    instances: Sequence[ReportedInstanceFigures]
+    operations: Sequence[OperationResponses]
+    generator: Generator
+    page_fault_stalls: Level | None = None
+    load: LoadFigures = NO_LOAD
+    machine: Mapping[str, Level]
+    backup_machine: Mapping[str, Level] = {}
+    recovery_machine: Mapping[str, Level] = {}
+    counters: Sequence[CounterAverages] = ()
+    device_view: Sequence[DeviceView] = ()
+    plateaus: RateSteps = RateSteps(kind="none")
+    conditioning: Conditioning | None = None
+    content: Content | None = None
+    devices: Sequence[DeviceUse] = ()
+    time_splits: Sequence[TimeSplit] = ()
+    transaction_splits: Sequence[TransactionSplit] = ()
+    stalls: Sequence[StallSplit] = ()
+    checksums: Sequence[ReportedChecksum]
+    checksum_reads: ChecksumReads | None = None
+    checksum_machine: Mapping[str, Level] = {}
+    checksum_devices: Sequence[DeviceRates] = ()
+    backups: Sequence[ReportedBackup] = ()
+    backup_total: BackupTotal | None = None
+    recoveries: Sequence[ReportedRecovery] = ()
+    kernel_log: KernelLog | None = None
+    device_errors: DeviceErrors | None = None
+    gaps: Sequence[Gap] = ()
+    phases: Sequence[PhaseFigures] = ()
+    io: ReportedIo = IoFigures(method="", remarks=())
+    debug_build: bool
+    virtual_time: bool
+    array: ArrayReport | None = None
+
+
+class Summary(AnySummary):
+    """Every figure of a run, or of several hosts together."""
+
+    window: Window
+    total: Totals
+    databases: Sequence[DatabaseFigures]
+    instances: Sequence[InstanceFigures]
+    checksums: Sequence[ChecksumFigures]
+    backups: Sequence[BackupFigures] = ()
+    recoveries: Sequence[RecoveryFigures] = ()
+    io: IoFigures = IoFigures(method="", remarks=())
+
+
+def summary_of(content: Any, name: str = "summary") -> AnySummary:
+    """A summary from plain data: that of an imported run may have gaps, any other is a `Summary`.
+
+    Raises:
+        DocumentError: it is neither; with every mistake.
+    """
+    kind = AnySummary if isinstance(content, dict) and "imported" in content else Summary
+    return kind.from_plain(content, name)
+
+
+def read_summary(path: Path) -> AnySummary:
+    """A summary from its file.
+
+    Raises:
+        FolderError: it is missing, damaged, or something else.
+    """
+    return summary_of(folder.read_json(path), str(path))
