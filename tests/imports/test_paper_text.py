@@ -7,10 +7,21 @@ from hypothesis import strategies as st
 from plimsoll.imports.papers.row_repair import Block, cells_of
 from plimsoll.imports.papers.text import read_paper
 from plimsoll.inputs.mistakes import InputError
-from tests.support.paper_shape import BELOW, BLANKS, SEQUENCE, SPACE, WHOLE, paper, report_lines
+from tests.support.paper_shape import (
+    BELOW,
+    BLANKS,
+    FAULTS,
+    SEQUENCE,
+    SPACE,
+    TAILS,
+    WHOLE,
+    paper,
+    printed_with,
+    report_lines,
+)
 from tests.support.published import REPORTS, differences
 
-WAYS = (WHOLE, BELOW, SEQUENCE, BLANKS, SPACE)
+WAYS = (WHOLE, BELOW, SEQUENCE, BLANKS, SPACE, TAILS)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -68,24 +79,51 @@ def test_cells_cut_anywhere_come_together(values: list[tuple[int, int]], way: st
 
 
 @pytest.mark.parametrize(
-    ("old", "word"),
+    ("name", "old", "word"),
     [
-        ("102.641", "12 numbers with three decimals were expected"),
-        ("04:41:38", "rows of Database Size"),
-        ("1.689", "average, minimum and maximum"),
+        ("appendix_c", "102.641", "12 numbers with three decimals were expected"),
+        ("appendix_e", "04:41:38", "rows of Database Size"),
+        ("appendix_c", "1.689", "average, minimum and maximum"),
     ],
 )
-def test_a_table_that_cannot_be_mended_is_refused_with_its_line(old: str, word: str) -> None:
-    """Guessing a digit is worse than asking for it."""
-    name = "appendix_e" if ":" in old else "appendix_c"
+def test_a_table_that_cannot_be_put_together_is_lost_by_name_and_the_rest_is_kept(
+    name: str, old: str, word: str
+) -> None:
+    """Guessing a digit is worse than asking for it, and one broken table is no reason to lose a report."""
     lines = "\n".join(report_lines(REPORTS[name]())).split("\n")
     place = next(number for number, line in enumerate(lines) if old in line)
     lines[place] = lines[place].replace(old, "", 1)
+    (found,) = read_paper("paper.txt", "\n".join(lines))
+    (loss,) = found["losses"]
+    assert word in loss and "cannot be put together" in loss
+    assert f"line {place + 1}," in loss or ":" in old
+    lost = {"appendix_e": "database_backup_statistics"}.get(name, "host" if word.startswith("average") else "")
+    whole = {key for key in REPORTS[name]() if key in found}
+    assert whole >= {"test_log_events", "database_configuration"} - {lost}
+
+
+def test_a_report_without_any_result_is_refused_with_the_lines_of_what_broke() -> None:
+    """A report that keeps nothing but its headings would look imported."""
+    report = REPORTS["appendix_c"]()
+    lines = "\n".join(report_lines({key: report[key] for key in ("test_summary", "transactional_io")})).split("\n")
+    row = next(number for number, line in enumerate(lines) if "102.641" in line)
+    lines = [line.replace("102.641", "").replace("101.639", "") for line in lines]
     with pytest.raises(InputError) as found:
         read_paper("paper.txt", "\n".join(lines))
-    mistake = found.value.mistakes[0]
-    assert word in mistake.hint
-    assert mistake.line == place + 1 or ":" in old
+    assert found.value.mistakes[0].line == row + 1
+    assert "12 numbers with three decimals" in found.value.mistakes[0].hint
+
+
+@pytest.mark.parametrize("way", FAULTS)
+@pytest.mark.parametrize("name", REPORTS)
+def test_RPT_26_the_faults_of_the_printed_text_lose_no_figure(name: str, way: str) -> None:
+    """A paper that was really printed has these, alone and together; it was refused whole for any of them."""
+    expected = REPORTS[name]()
+    for table_way in (WHOLE, TAILS):
+        text = printed_with(way, report_lines(expected, table_way, seed=11))
+        (found,) = read_paper("paper.txt", "\n".join(text))
+        assert differences(expected, found) == []
+        assert found["losses"] == []
 
 
 def test_a_text_that_is_no_paper_says_what_was_expected() -> None:

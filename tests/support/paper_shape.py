@@ -7,6 +7,7 @@ below each other, one after the other, with a blank line between, or side by sid
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 from plimsoll.imports.jetstress import report_labels
@@ -16,6 +17,11 @@ from plimsoll.imports.report_model import Section, sections_of
 PARTS_BY_TITLE = {part.title: part for part in PARTS}
 #: How the cells of wide tables are broken: not at all, halves below, after each other, with blank lines, side by side.
 WHOLE, BELOW, SEQUENCE, BLANKS, SPACE = "whole", "below", "sequence", "blanks", "space"
+#: Cut in two lines where some cells were not cut: the line of the ends has gaps.
+TAILS = "tails"
+#: What a printed page does to a text beside its tables.
+TITLE_WITH_ENTRY, BLANK_IN_NAME, STRAY_HEADINGS, ALL = "title with entry", "blank in name", "stray headings", "all"
+FAULTS = (TITLE_WITH_ENTRY, BLANK_IN_NAME, STRAY_HEADINGS, ALL)
 WIDE = ("Transactional I/O Performance", "Total I/O Performance")
 
 
@@ -32,6 +38,12 @@ def _broken_row(cells: list[str], way: str, chance: random.Random) -> list[str]:
     pairs = [(f"{name}.", end), *(_halves(cell, chance) for cell in cells[1:])]
     if way == BELOW:
         return ["  ".join(f"{pair[half]:<12}" for pair in pairs).rstrip() for half in (0, 1)]
+    if way == TAILS:
+        pairs = [
+            pair if index == 0 or chance.random() < 0.6 else (cells[index], "") for index, pair in enumerate(pairs)
+        ]
+        # The columns of the ends do not stand exactly below those of the heads.
+        return ["  ".join(f"{head:<12}" for head, _ in pairs).rstrip(), "   ".join(tail for _, tail in pairs if tail)]
     if way == SPACE:
         return [" ".join([cells[0], *(f"{head} {tail}" for head, tail in pairs[1:])])]
     lines = [piece for pair in pairs for piece in pair]
@@ -91,6 +103,23 @@ def report_lines(report: dict[str, Any], way: str = WHOLE, seed: int = 1) -> lis
             lines += ["", "  ".join(section.rows[0].cells)]
         lines += [*_section_lines(section, way, chance), ""]
     return lines
+
+
+def printed_with(fault: str, lines: list[str]) -> list[str]:
+    """Lines of a report with a fault of printing."""
+    found: list[str] = []
+    title = ""
+    for line in lines:
+        title = line if line in PARTS_BY_TITLE else title
+        if fault in (BLANK_IN_NAME, ALL):
+            line = re.sub(r"^Instance(?=\d)", "Instance ", line)
+        if fault in (TITLE_WITH_ENTRY, ALL) and found and found[-1] == "Test Log" and line:
+            found[-1] = f"Test Log {line}"
+            continue
+        found.append(line)
+        if fault in (STRAY_HEADINGS, ALL) and title == "Total I/O Performance" and re.match(r"Instance ?\d+\.", line):
+            found += ["I/O Database", "Reads Average", "Latency (msec)", "MSExchange Database ==> Instances"]
+    return found
 
 
 def paper(reports: list[tuple[str, dict[str, Any], str]], tables: list[str] | None = None) -> str:

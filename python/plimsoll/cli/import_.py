@@ -143,7 +143,9 @@ def keep_report(report: dict[str, Any], parent: Path) -> Path:
         mark = "!" if finding["kind"] == CONTRADICTION else " "
         print(f"  {mark} {finding['kind']}, {finding['where']}: {finding['text']}")
     for repair in report.get("repairs") or []:
-        print(f"    mended: {repair}")
+        print(f"    repaired: {repair}")
+    for loss in report.get("losses") or []:
+        print(f"  ! lost: {loss}")
     print(f"  run folder: {target}")
     return target
 

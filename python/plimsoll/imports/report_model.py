@@ -8,6 +8,7 @@ here is kept under its own label in `other`. Every cell that is not what its col
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,18 +116,19 @@ def part_of(title: str) -> Part | None:
     return PART_OF.get(bare(title)) or PART_OF.get(bare(title.partition("(")[0]))
 
 
-def reported_of(name: str, sections: list[Section]) -> dict[str, Any]:
+def reported_of(name: str, sections: list[Section], lost: Sequence[Mistake] = ()) -> dict[str, Any]:
     """The dictionary of a report's sections.
 
     Args:
         name: the file as the user named it.
         sections: in the order of the file.
+        lost: what is wrong with parts that could not be read at all; kept under `losses`.
 
     Raises:
         InputError: with every cell that is not what its column promises, or when this is no report of the tool.
     """
     reader = _Reader(name, decimal_comma=_has_decimal_comma(sections))
-    found: dict[str, Any] = {"other": {}, "repairs": []}
+    found: dict[str, Any] = {"other": {}, "repairs": [], "losses": [_loss(mistake) for mistake in lost]}
     for section in sections:
         part = part_of(section.title)
         if part is None:
@@ -145,6 +147,10 @@ def reported_of(name: str, sections: list[Section]) -> dict[str, Any]:
         raise InputError(name, [Mistake(0, "", "holds no results of the test tool", hint)])
     found["test_type"] = test_type(found)
     return found
+
+
+def _loss(mistake: Mistake) -> str:
+    return f"line {mistake.line}, {mistake.where}: {mistake.message}; {mistake.hint}"
 
 
 def _has_decimal_comma(sections: list[Section]) -> bool:

@@ -79,6 +79,7 @@ def origin_of(report: dict[str, Any]) -> dict[str, Any]:
         "format": source.get("format"),
         "test_type": report["test_type"],
         "repairs": report.get("repairs") or [],
+        "losses": report.get("losses") or [],
     }
 
 

@@ -120,14 +120,13 @@ def findings(consistency: dict[str, Any]) -> list[str]:
 
 
 def consistency_tables(report: dict[str, Any], consistency: dict[str, Any]) -> list[Table]:
-    """What does not add up, and what was mended to read the original."""
+    """What does not add up, and what could not be read, and what was repaired."""
     rows = [[MARKS.get(item["kind"], item["kind"]), item["where"], item["text"]] for item in consistency["findings"]]
     found = [Table("What does not add up", ["This", "Where", "Finding"], rows)] if rows else []
-    repairs = report.get("repairs") or []
-    if repairs:
-        found.append(
-            Table("What was mended to read it", [], [[str(number), text] for number, text in enumerate(repairs, 1)])
-        )
+    for title, key in (("What could not be read", "losses"), ("What was repaired to read it", "repairs")):
+        texts = report.get(key) or []
+        if texts:
+            found.append(Table(title, [], [[str(number), text] for number, text in enumerate(texts, 1)]))
     return found
 
 

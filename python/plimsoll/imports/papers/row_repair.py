@@ -101,12 +101,20 @@ def _in_sequence(rows: list[list[Piece]], count: int, whole: re.Pattern[str]) ->
 
 
 def _by_columns(rows: list[list[Piece]], count: int, whole: re.Pattern[str]) -> list[str] | None:
-    """Pieces below each other: every further line's pieces belong to the nearest column above."""
+    """Pieces below each other: every further line's pieces belong to the nearest column above.
+
+    A cell that was not cut has no piece below it. Where a line has just as many pieces as cells are open, they follow in order.
+    """
     heads = rows[0]
     if len(heads) != count:
         return None
     cells = [piece.text for piece in heads]
     for row in rows[1:]:
+        still_open = [index for index in range(count) if not whole.fullmatch(cells[index])]
+        if len(row) == len(still_open):
+            for index, piece in zip(still_open, row, strict=True):
+                cells[index] += piece.text
+            continue
         for piece in row:
             place = min(range(count), key=lambda index: abs(heads[index].column - piece.column))
             if whole.fullmatch(cells[place]):

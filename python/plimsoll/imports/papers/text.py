@@ -3,7 +3,7 @@
 The text is what `pdftotext -layout` prints of a paper, or any other way that keeps the cells of a row together. Parts are found by their titles, labels by their
 words, rows by the names of instances; everything between them (page headings, repeated column titles, prose) is passed
 over. Reports follow each other: a new one begins where a part appears a second time. A test log that is printed twice is
-taken once. Limit: English labels of the published template; figures in pictures are not in the text.
+taken once. A table that cannot be put together is left out of its report and named among what was lost. Limit: English labels of the published template; figures in pictures are not in the text.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from plimsoll.imports.report_model import Row, Section, part_of, reported_of
 from plimsoll.inputs.mistakes import InputError, Mistake
 
 LINES_MAX = 400_000
-INSTANCE = re.compile(r"Instance\d+\.\d*|Instance\d+$|\((?:Sum|Avg)\)")
+#: Printing sometimes puts a blank into the name of an instance.
+INSTANCE = re.compile(r"Instance ?\d+\.\d*|Instance ?\d+$|\((?:Sum|Avg)\)")
 DRIVE = re.compile(r"[A-Z]:(?=\s|$)")
 APPENDIX = re.compile(r"\s*Appendix\s+([A-Z])\b[\s:.–—-]*(.*)", re.I)
 #: Decimals of each table: the tool prints rates, sizes and latencies alike.
 DECIMALS = 3
 _FILE = r"(?<!\S)(\S{1,300}\.edb|\(Sum\))"
 _CHECKSUM = re.compile(_FILE + r"\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s*MB(?:ytes)?\s*/\s*(\d+)\s*sec", re.I)
-_BACKUP = re.compile(r"((?:Instance\d+\.\d+|\((?:Sum|Avg)\)))\s+(\d+(?:\.\d+)?)\s+(\d+:\d{2}:\d{2})\s+(\d+(?:\.\d+)?)")
-_RECOVERY = re.compile(r"((?:Instance\d+\.\d+|\((?:Sum|Avg)\)))\s+(\d+)\s+(\d+\.\d+)")
+_BACKUP = re.compile(
+    r"((?:Instance ?\d+\.\d+|\((?:Sum|Avg)\)))\s+(\d+(?:\.\d+)?)\s+(\d+:\d{2}:\d{2})\s+(\d+(?:\.\d+)?)"
+)
+_RECOVERY = re.compile(r"((?:Instance ?\d+\.\d+|\((?:Sum|Avg)\)))\s+(\d+)\s+(\d+\.\d+)")
 
 Lines = list[tuple[int, str]]
 
@@ -40,7 +43,7 @@ def read_paper(name: str, text: str) -> list[dict[str, Any]]:
         text: its content.
 
     Raises:
-        InputError: it holds no report, or a table cannot be put together; with the line and what was expected.
+        InputError: it holds no report, or no result of a report can be put together; with the line and what was expected.
     """
     lines = content_lines(text)
     if len(lines) > LINES_MAX:
@@ -48,11 +51,11 @@ def read_paper(name: str, text: str) -> list[dict[str, Any]]:
     reports: list[dict[str, Any]] = []
     mistakes: list[Mistake] = []
     for appendix, parts in _split(lines):
+        sections, lost = _sections(name, parts)
         try:
-            sections = _sections(name, parts)
-            report = reported_of(name, sections)
+            report = reported_of(name, sections, lost)
         except InputError as error:
-            mistakes += list(error.mistakes)
+            mistakes += lost or list(error.mistakes)
             continue
         reports.append(
             report
@@ -125,17 +128,27 @@ def _split(lines: Lines) -> list[tuple[str, list[tuple[Part, Lines]]]]:
             appendix, taking = match.group(1), False
             reports.append((appendix, []))
             continue
-        part = part_of(line) if len(line) < 200 and line.strip() else None
+        part, rest = _begun(line)
         if part is not None:
             if not reports or _begins_another(part, [known.name for known, _ in reports[-1][1]]):
                 reports.append((appendix, []))
-            reports[-1][1].append((part, [(number, "")]))
+            reports[-1][1].append((part, [(number, rest)]))
             taking = True
         elif taking:
             reports[-1][1][-1][1].append((number, line))
     return [
         (appendix, parts) for appendix, parts in reports if any(part.shape == report_labels.ROWS for part, _ in parts)
     ]
+
+
+def _begun(line: str) -> tuple[Part | None, str]:
+    """The part that a line begins, and what stands behind its title: the log's first entry may follow it in the same line."""
+    if len(line) >= 200 or not line.strip():
+        return None, ""
+    time = TIME.search(line)
+    if time and (part := part_of(line[: time.start()])) is not None and part.shape == report_labels.LOG:
+        return part, line[time.start() :]
+    return part_of(line), ""
 
 
 def _begins_another(part: Part, names: list[str]) -> bool:
@@ -147,8 +160,8 @@ def _begins_another(part: Part, names: list[str]) -> bool:
     return part.name in names
 
 
-def _sections(name: str, parts: list[tuple[Part, Lines]]) -> list[Section]:
-    """Sections with whole cells."""
+def _sections(name: str, parts: list[tuple[Part, Lines]]) -> tuple[list[Section], list[Mistake]]:
+    """Sections with whole cells, and what is wrong with those that could not be put together."""
     known: list[str] = []
     for part, lines in parts:
         if part.name == "configuration":
@@ -159,9 +172,7 @@ def _sections(name: str, parts: list[tuple[Part, Lines]]) -> list[Section]:
             sections.append(_section(name, part, lines, known))
         except InputError as error:
             mistakes += list(error.mistakes)
-    if mistakes:
-        raise InputError(name, mistakes)
-    return _one_log(sections)
+    return _one_log(sections), mistakes
 
 
 def _one_log(sections: list[Section]) -> list[Section]:
@@ -221,12 +232,17 @@ def _pairs(part: Part, lines: Lines) -> Section:
 def _places(part: Part, lines: Lines) -> Section:
     section = Section(part.title, lines[0][0])
     text = "\n".join(line for _, line in lines)
-    for match in re.finditer(r"(Instance\d+\.\d+)\s+Log path:\s*(\S+)((?:\s+Database:\s*\S+)+)", text):
+    for match in re.finditer(r"(Instance ?\d+\.\d+)\s+Log path:\s*(\S+)((?:\s+Database:\s*\S+)+)", text):
         databases = re.findall(r"Database:\s*(\S+)", match.group(3))
         number = lines[0][0] + text.count("\n", 0, match.start())
         cells = [f"Log path: {match.group(2)}", *(f"Database: {path}" for path in databases)]
-        section.rows.append(Row(number, [match.group(1), "\n".join(cells)]))
+        section.rows.append(Row(number, [_joined(match.group(1)), "\n".join(cells)]))
     return section
+
+
+def _joined(name: str) -> str:
+    """The name of a place without the blanks that printing put into it."""
+    return re.sub(r"^Instance (?=\d)", "Instance", name)
 
 
 def _levels(name: str, part: Part, lines: Lines) -> Section:
@@ -272,11 +288,11 @@ def _by_pattern(name: str, part: Part, lines: Lines) -> Section:
     text = "\n".join(line for _, line in lines)
     pattern = {"checksum": _CHECKSUM, "backup": _BACKUP, "recovery": _RECOVERY}[part.name]
     for match in pattern.finditer(text):
-        cells = list(match.groups())
+        cells = [_joined(match.group(1)), *match.groups()[1:]]
         if part.name == "checksum":
             cells = [*cells[:5], f"{cells[5]} MBytes/{cells[6]} sec"]
         section.rows.append(Row(lines[0][0] + text.count("\n", 0, match.start()), cells))
-    starts = len(re.findall(_FILE if part.name == "checksum" else r"Instance\d+\.\d+", text))
+    starts = len(re.findall(_FILE if part.name == "checksum" else r"Instance ?\d+\.\d+", text))
     if starts > len(section.rows):
         columns = ", ".join(label.label for label in part.labels)
         raise InputError(name, [_broken(lines[0][0], part.title, f"{starts} rows of {columns}")])
@@ -287,6 +303,7 @@ def _rows(name: str, part: Part, lines: Lines, first: re.Pattern[str], known: li
     section = Section(part.title, lines[0][0])
     mistakes, cut, seen = [], 0, []
     for block in blocks_of(lines, first):
+        block.name = _joined(block.name)
         place = whole_name(block, known)
         cells = cells_of(block, len(part.labels), DECIMALS)
         if cells is None:
