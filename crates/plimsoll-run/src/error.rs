@@ -24,6 +24,12 @@ pub enum RunError {
          them once the storage answers again"
     )]
     Stuck,
+    /// An I/O under way does not return, and there is nothing left to wait for.
+    #[error(
+        "hung I/O: an I/O that was under way has not returned, and the run was ended without it; the databases were left open, and the \
+         next run recovers them once the storage answers again"
+    )]
+    HungIo,
     /// The cache did not fill.
     #[error(
         "after {waited_s:.0} s the cache of instance {instance} holds {used_percent} % of its limit and not {wanted_percent} %; \
@@ -108,6 +114,7 @@ impl RunError {
             | RunError::NotCalibrated { .. }
             | RunError::Unable { .. } => "config",
             RunError::Disk(error) => error.kind.family(),
+            RunError::HungIo => "disk",
             RunError::Corruption(_) => "corruption",
             RunError::Stopped | RunError::Stuck => "stopped",
             RunError::NothingArrives { .. } | RunError::NoDatabaseIo { .. } => "other",

@@ -7,6 +7,7 @@ mod pair;
 mod sessions;
 mod shared;
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use plimsoll_io::{JoinHandle, Permits, Random};
@@ -74,8 +75,9 @@ pub trait RunningLoad {
     /// The error that ended a session, if one did.
     fn failure(&self) -> Option<RunError>;
 
-    /// Stops all sessions after their current tasks; the first error that one of them met is returned.
-    fn stop(self: Box<Self>) -> Work<'static, Result<(), RunError>>;
+    /// Stops all sessions after their current tasks; the first error that one of them met is returned. Whoever gives up waiting
+    /// may ask again: sessions that have ended are known.
+    fn stop(&mut self) -> Work<'_, Result<(), RunError>>;
 }
 
 /// A load that is to be started.
@@ -122,7 +124,8 @@ impl LoadStart<'_> {
         let load = Load {
             workload: self.number,
             shared,
-            tasks,
+            tasks: tasks.into(),
+            first_error: None,
             gate: None::<Rc<Gate<P::Demand, P::Service>>>,
         };
         (Box::new(load), how)
@@ -149,7 +152,8 @@ impl LoadStart<'_> {
         let load = Load {
             workload: self.number,
             shared,
-            tasks,
+            tasks: tasks.into(),
+            first_error: None,
             gate: Some(gate),
         };
         (Box::new(load), how)
@@ -159,7 +163,9 @@ impl LoadStart<'_> {
 struct Load<D, S> {
     workload: usize,
     shared: Rc<Shared<S>>,
-    tasks: Vec<JoinHandle<Result<(), RunError>>>,
+    tasks: VecDeque<JoinHandle<Result<(), RunError>>>,
+    /// The first error of the tasks that have ended.
+    first_error: Option<RunError>,
     gate: Option<Rc<Gate<D, S>>>,
 }
 
@@ -194,16 +200,16 @@ where
         self.shared.failure()
     }
 
-    fn stop(self: Box<Self>) -> Work<'static, Result<(), RunError>> {
+    fn stop(&mut self) -> Work<'_, Result<(), RunError>> {
         Box::pin(async move {
             self.shared.stop();
-            let mut first_error = None;
-            for task in self.tasks {
+            while let Some(task) = self.tasks.front_mut() {
                 if let Err(error) = task.await {
-                    first_error.get_or_insert(error);
+                    self.first_error.get_or_insert(error);
                 }
+                self.tasks.pop_front();
             }
-            first_error.map_or(Ok(()), Err)
+            self.first_error.take().map_or(Ok(()), Err)
         })
     }
 }

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Clock, CompletedIo, Disk, Executor, Files, NANOS_PER_MILLISECOND, Observer, Recorded, StopSignal,
-    ThrottleLimits, Throttled,
+    Clock, CompletedIo, Disk, Executor, Files, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, Observer,
+    Recorded, StopSignal, ThrottleLimits, Throttled,
 };
 
 use crate::RunError;
@@ -25,7 +25,7 @@ use crate::spec::{PhaseAction, PhaseSpec, RunSpec};
 use crate::stalls::{Stall, StallLog};
 use crate::state::RunState;
 use crate::storage::{PhaseWatch, Storage};
-use crate::timeout::{Waits, is_stuck, unless_stuck};
+use crate::timeout::{Waits, is_stuck, unless_stuck, why_given_up};
 
 /// Carries out a run on a disk and returns when it is over. Whatever goes wrong is part of the outcome.
 pub fn execute(
@@ -189,6 +189,14 @@ impl RunProgress {
         }
     }
 
+    /// The time of a phase is over: what its sessions still finish counts for no phase, as its time does not either. Rows of it bear
+    /// the second number after those of the plan.
+    fn end_phase(&mut self, state: &RunState) {
+        if !state.loads.is_empty() {
+            self.begin_phase(state, state.spec.phases.len() as u32 + 1);
+        }
+    }
+
     /// Takes the figures of the phase before; from now on they belong to `phase`.
     fn begin_phase(&mut self, state: &RunState, phase: u32) {
         self.figures.extend(state.run.recorder.begin_phase(phase));
@@ -225,7 +233,8 @@ async fn follow_plan(
             Level::Error
         };
         state.run.report(level, "run_ended_early", error.to_string());
-        close_after_failure(&mut state, &sampler, &mut progress).await;
+        let given_up = matches!(error, RunError::HungIo | RunError::Stuck);
+        close_after_failure(&mut state, &sampler, &mut progress, given_up).await;
     }
     let last = spec.phases.len() as u32;
     progress.begin_phase(&state, last);
@@ -241,17 +250,8 @@ async fn follow_phase(
 ) -> Result<(), RunError> {
     let outside = state.run.clone();
     let kind = phase.action.name();
-    let hung_after_ms = state.spec.hung_after_ms;
-    let acting = async {
-        // Sessions that this phase does not want finish in the phase before, where they belong.
-        state.set_load(&phase.name, &stay(state, phase)).await?;
-        enter_phase(state, sampler, progress, number, phase);
-        state.note_idle_loads();
-        state.set_load(&phase.name, &phase.workloads).await?;
-        phase::act(state, sampler, &phase.name, phase.action).await
-    };
-    let acted = unless_stuck(&outside, hung_after_ms, Waits::UntilStopped, acting).await;
-    let result = acted.unwrap_or(Err(RunError::Stuck));
+    let acted = enter_and_act(state, sampler, progress, number, phase).await;
+    let result = acted.unwrap_or_else(|| Err(why_given_up(&outside)));
     sampler.close_sample();
     let complete = result.is_ok();
     let (found, ended) = match result {
@@ -264,6 +264,32 @@ async fn follow_phase(
         .report(Level::Info, "phase_ended", format!("{kind} ended"));
     state.run = outside;
     ended
+}
+
+/// Lets sessions finish that the phase does not want, then enters it and does what it is for; `None` when that was given up.
+async fn enter_and_act(
+    state: &mut RunState,
+    sampler: &Sampler,
+    progress: &mut RunProgress,
+    number: usize,
+    phase: &PhaseSpec,
+) -> Option<Result<PhaseResult, RunError>> {
+    let (outside, hung_after_ms) = (state.run.clone(), state.spec.hung_after_ms);
+    progress.end_phase(state);
+    let staying = stay(state, phase);
+    let leaving = state.set_load(&phase.name, &staying);
+    if let Err(error) = unless_stuck(&outside, hung_after_ms, Waits::HopefullyUntil(0), leaving).await? {
+        return Some(Err(error));
+    }
+    enter_phase(state, sampler, progress, number, phase);
+    let lasts_ns = (phase.action.lasts_s() * NANOS_PER_SECOND as f64) as Nanos;
+    let waits = Waits::HopefullyUntil(outside.handle.now().saturating_add(lasts_ns));
+    let acting = async {
+        state.note_idle_loads();
+        state.set_load(&phase.name, &phase.workloads).await?;
+        phase::act(state, sampler, &phase.name, phase.action).await
+    };
+    unless_stuck(&outside, hung_after_ms, waits, acting).await
 }
 
 /// The workloads that run now and that the next phase wants too.
@@ -325,8 +351,14 @@ fn finish_phase(
 }
 
 /// Stops all sessions and closes what is open, as far as the disk allows; the first error stays the one reported.
-async fn close_after_failure(state: &mut RunState, sampler: &Sampler, progress: &mut RunProgress) {
+async fn close_after_failure(
+    state: &mut RunState,
+    sampler: &Sampler,
+    progress: &mut RunProgress,
+    given_up: bool,
+) {
     let (run, hung_after_ms) = (state.run.clone(), state.spec.hung_after_ms);
+    progress.end_phase(state);
     let leaving = state.set_load("stop", &[]);
     match unless_stuck(&run, hung_after_ms, Waits::WhileAnswered, leaving).await {
         Some(Ok(())) => {}
@@ -334,6 +366,9 @@ async fn close_after_failure(state: &mut RunState, sampler: &Sampler, progress: 
         None => return report_left_open(&run),
     }
     if state.backends.borrow().is_empty() {
+        if given_up {
+            report_left_open(&run);
+        }
         return;
     }
     let databases = state.databases();

@@ -31,8 +31,8 @@ struct Before {
     page_fault_stalls: Vec<u64>,
     /// Zero for every database and log: the levels of a sample in which nothing was handed over.
     handing_over_rows: BTreeMap<(u32, u32), Nanos>,
-    /// Operations up to here were looked at for hanging.
-    hung_until: Nanos,
+    /// Operations that began by then were looked at for hanging; `None` before the first look.
+    hung_until: Option<Nanos>,
 }
 
 impl Sampler {
@@ -47,7 +47,7 @@ impl Sampler {
             time: run.handle.now(),
             page_fault_stalls: vec![0; spec.instances.len()],
             handing_over_rows: rows_of(&spec),
-            hung_until: 0,
+            hung_until: None,
         };
         Sampler {
             spec,
@@ -146,10 +146,12 @@ impl Sampler {
     /// Reports operations that have been at the disk for too long, each once.
     fn report_hung(&self) {
         let timeout_ns = self.spec.hung_after_ms * NANOS_PER_MILLISECOND;
-        let deadline = self.run.handle.now().saturating_sub(timeout_ns);
-        let looked_until = std::mem::replace(&mut self.before.borrow_mut().hung_until, deadline);
+        let Some(deadline) = self.run.handle.now().checked_sub(timeout_ns) else {
+            return;
+        };
+        let looked_until = self.before.borrow_mut().hung_until.replace(deadline);
         for io in self.run.disk.in_flight_longer_than(timeout_ns) {
-            if io.submitted < looked_until {
+            if looked_until.is_some_and(|until| io.submitted <= until) {
                 continue;
             }
             self.run.recorder.count(

@@ -283,6 +283,22 @@ impl PhaseAction {
         }
     }
 
+    /// How long it may last by its own time; nothing for what is done when it is done.
+    pub fn lasts_s(&self) -> f64 {
+        match self {
+            PhaseAction::WarmUp { timeout_s, .. } | PhaseAction::GenerateLogs { timeout_s, .. } => *timeout_s,
+            PhaseAction::Measure { duration_s } | PhaseAction::Search { duration_s } => *duration_s,
+            PhaseAction::Precondition(spec) => spec.round_s * f64::from(spec.rounds_max),
+            // It looks at nothing but the time, which may be one of the calendar.
+            PhaseAction::Soak { .. } => f64::INFINITY,
+            PhaseAction::Prepare {}
+            | PhaseAction::Backup { .. }
+            | PhaseAction::Recover {}
+            | PhaseAction::Stop {}
+            | PhaseAction::Checksum { .. } => 0.0,
+        }
+    }
+
     /// Whether it is one of those a test is made for, and not only leads up to them or ends them.
     pub fn is_measured(&self) -> bool {
         matches!(

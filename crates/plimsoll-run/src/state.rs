@@ -81,19 +81,8 @@ impl RunState {
     /// # Errors
     /// What a session met.
     pub async fn set_load(&mut self, phase: &str, wanted: &[String]) -> Result<(), RunError> {
-        let (stay, leave): (Vec<_>, Vec<_>) = std::mem::take(&mut self.loads)
-            .into_iter()
-            .partition(|load| wanted.contains(&self.spec.workloads[load.workload()].name));
-        self.loads = stay;
-        let mut first_error = None;
-        for load in leave {
-            if let Err(error) = load.stop().await {
-                first_error.get_or_insert(error);
-            }
-        }
-        if let Some(error) = first_error {
-            return Err(error);
-        }
+        self.stop_loads(|spec, workload| !wanted.contains(&spec.workloads[workload].name))
+            .await?;
         let spec = self.spec.clone();
         for (number, workload) in spec.workloads.iter().enumerate() {
             let running = self.loads.iter().any(|load| load.workload() == number);
@@ -104,6 +93,24 @@ impl RunState {
             self.start_load(number)?;
         }
         Ok(())
+    }
+
+    /// Stops workloads one after the other. A load stays in the list until its last session is done: whoever gives up waiting
+    /// finds it there.
+    async fn stop_loads(&mut self, leaves: impl Fn(&RunSpec, usize) -> bool) -> Result<(), RunError> {
+        let mut first_error = None;
+        let mut position = 0;
+        while let Some(load) = self.loads.get_mut(position) {
+            if !leaves(&self.spec, load.workload()) {
+                position += 1;
+                continue;
+            }
+            if let Err(error) = load.stop().await {
+                first_error.get_or_insert(error);
+            }
+            self.loads.remove(position);
+        }
+        first_error.map_or(Ok(()), Err)
     }
 
     /// Says of the workloads that do not run that nothing comes of them.
@@ -152,10 +159,10 @@ impl RunState {
     /// What a session met.
     pub async fn drive_by(&mut self, number: usize, drive: Drive) -> Result<(), RunError> {
         self.drives.insert(number, drive);
-        let Some(position) = self.loads.iter().position(|load| load.workload() == number) else {
+        if !self.loads.iter().any(|load| load.workload() == number) {
             return Ok(());
-        };
-        self.loads.remove(position).stop().await?;
+        }
+        self.stop_loads(|_, workload| workload == number).await?;
         self.start_load(number)
     }
 

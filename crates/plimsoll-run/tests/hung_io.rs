@@ -22,11 +22,21 @@ const HUNG_AFTER_MS: u64 = 300;
 const MEASURED: [usize; 3] = [0, 2, 3];
 
 /// A run of some phases, a minute of measuring among them, on a disk with these faults; it is asked to stop when an event of kind `stops_at` is told.
+fn run_with(
+    faults: &[FaultRule],
+    stops_at: &'static str,
+    phases: &[usize],
+) -> (RunOutcome, Vec<Event>, Duration) {
+    run_for(60.0, faults, stops_at, phases)
+}
+
+/// The same with so many seconds of measuring.
 #[expect(
     clippy::disallowed_methods,
     reason = "somebody listens beside the run, which must end in real time"
 )]
-fn run_with(
+fn run_for(
+    measured_s: f64,
     faults: &[FaultRule],
     stops_at: &'static str,
     phases: &[usize],
@@ -40,7 +50,7 @@ fn run_with(
     let disk = MemoryDisk::new(clock.clone(), Random::from_seed(1), options);
     disk.create_directory("/data/one");
     faults.iter().for_each(|fault| disk.inject(fault.clone()));
-    let mut spec = support::spec("engine", json!({"sessions": 3, "shared": false}), 60.0);
+    let mut spec = support::spec("engine", json!({"sessions": 3, "shared": false}), measured_s);
     spec["hung_after_ms"] = json!(HUNG_AFTER_MS);
     spec["sample_interval_ms"] = json!(100);
     spec["phases"] = phases
@@ -54,12 +64,14 @@ fn run_with(
     let listener = std::thread::spawn(move || {
         let mut heard: Vec<Event> = Vec::new();
         // A run that was given up may leave its end of the channel open.
-        while let Ok(event) = told.recv_timeout(Duration::from_secs(3)) {
+        while let Ok(event) = told.recv_timeout(Duration::from_secs(6)) {
             if event.kind == stops_at {
                 stopping.stop();
             }
             heard.push(event);
         }
+        // Nothing more is told for long: a run that has not ended by itself is stopped, and its ending shows that.
+        stopping.stop();
         heard
     });
     let started = Instant::now();
@@ -142,4 +154,59 @@ fn a_run_that_failed_does_not_wait_for_what_hangs() {
     assert_eq!(outcome.ending, Ending::Failed, "{:?}", outcome.error);
     assert!(took < Duration::from_secs(20), "it took {took:?}");
     assert!(kinds(&events).contains(&"left_open"), "{:?}", kinds(&events));
+}
+
+/// Why: a run with a hung I/O stood at "100 %, 0 s left" for ever. It ends by itself some time after its time, and has failed.
+#[test]
+fn a_run_with_a_hung_io_ends_by_itself_and_has_failed() {
+    for purpose in [Purpose::LogWrite, Purpose::DatabaseRead, Purpose::DatabaseWrite] {
+        let hung = FaultRule::new(Effect::Hang).with_purpose(purpose).nth(20);
+        let (outcome, events, took) = run_for(1.0, &[hung], "nothing", &MEASURED);
+        assert_eq!(outcome.ending, Ending::Failed, "{purpose:?}: {:?}", outcome.error);
+        let error = outcome.error.expect("a reason");
+        assert_eq!(error.family, "disk", "{purpose:?}: {}", error.text);
+        assert!(error.text.contains("hung"), "{purpose:?}: {}", error.text);
+        assert!(took < Duration::from_secs(20), "{purpose:?} took {took:?}");
+        let hung = outcome.figures.iter().filter(|figures| figures.metric == "hung");
+        assert_eq!(hung.map(|figures| figures.count).sum::<u64>(), 1, "{purpose:?}");
+        let measured = outcome.phases.iter().find(|phase| phase.kind == "measure");
+        assert!(
+            measured.expect("its phase is there").complete,
+            "its time was over"
+        );
+        assert!(kinds(&events).contains(&"left_open"), "{:?}", kinds(&events));
+    }
+}
+
+/// Why: a stop after the measured time, while sessions wait for what hangs, ended in a panic and without an outcome.
+#[test]
+fn a_stop_after_the_time_of_a_phase_is_no_panic() {
+    let hung = FaultRule::new(Effect::Hang)
+        .with_purpose(Purpose::LogWrite)
+        .nth(20);
+    let (outcome, events, took) = run_for(0.2, &[hung], "hung_io", &MEASURED);
+    assert_eq!(outcome.ending, Ending::Interrupted, "{:?}", outcome.error);
+    assert!(took < Duration::from_secs(20), "it took {took:?}");
+    assert!(kinds(&events).contains(&"left_open"), "{:?}", kinds(&events));
+}
+
+/// An operation that began exactly when a look's deadline was is hung once. The first operations of a run begin at its very start.
+#[test]
+fn whatever_hangs_is_counted_once() {
+    let hung = FaultRule::new(Effect::Hang)
+        .with_purpose(Purpose::DatabaseRead)
+        .nth(3);
+    let options = MemoryOptions {
+        latency: LatencyPlan::of(Latency::Constant(100_000_000)),
+        tracking: Tracking::Nothing,
+        ..MemoryOptions::default()
+    };
+    let disk = MemoryDisk::new(Rc::new(Clock::simulated()), Random::from_seed(1), options);
+    disk.create_directory("/data/one");
+    disk.inject(hung);
+    let mut spec = support::spec("raw_files", json!({"sessions": 3, "shared": false}), 10.0);
+    spec["hung_after_ms"] = json!(HUNG_AFTER_MS);
+    spec["sample_interval_ms"] = json!(100);
+    let ran = support::run_on(&disk, &spec);
+    assert_eq!(ran.told("hung_io").len(), 1, "{:?}", ran.told("hung_io"));
 }

@@ -250,9 +250,11 @@ class SampleStore:
 
 
 def _names(run: dict[str, Any]) -> dict[str, list[str]]:
-    """What the codes of a sample stand for. A phase beyond the plan is the closing of an unfinished run."""
+    """What the codes of a sample stand for. Phases beyond the plan: the closing of an unfinished run, and what sessions finish after
+    the time of their phase.
+    """
     return {
-        "phase": [phase["name"] for phase in run["phases"]] + ["stop after early end"],
+        "phase": [phase["name"] for phase in run["phases"]] + ["stop after early end", "between phases"],
         "host": [host["name"] for host in run["hosts"]],
         "instance": [instance["name"] for instance in run["instances"]],
         "workload": ["", *(workload["name"] for workload in run["workloads"])],
