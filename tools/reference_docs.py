@@ -7,6 +7,13 @@ import sys
 from pathlib import Path
 
 from plimsoll import _native
+from plimsoll.documents.document import Document
+from plimsoll.documents.json_schema import schema_of
+from plimsoll.documents.outcome import Outcome, Points
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.run_spec import RunSpec
+from plimsoll.documents.summary import Content, Gaps, Summary
+from plimsoll.documents.verdict import Verdict
 from plimsoll.inputs.schema import Field, ListOf, Number, Text
 from plimsoll.plan import complete
 from plimsoll.plan.json_schema import plan_schema
@@ -80,12 +87,34 @@ def _value(field: Field) -> str:
             return type(field.kind).__name__.lower()
 
 
+#: The documents whose schemas are written, by the name of their file.
+DOCUMENTS: dict[str, type[Document]] = {
+    "content": Content,
+    "gaps": Gaps,
+    "outcome": Outcome,
+    "plan": Plan,
+    "points": Points,
+    "run-spec": RunSpec,
+    "summary": Summary,
+    "verdict": Verdict,
+}
+
+
+def schema_text(kind: type[Document]) -> str:
+    """The JSON Schema of a document as its file holds it."""
+    return json.dumps(schema_of(kind), indent=2) + "\n"
+
+
 def main() -> None:
     """Write the pages into the folder named on the command line."""
     target = Path(sys.argv[1])
     target.mkdir(parents=True, exist_ok=True)
     (target / "samples.md").write_text(samples_page(), encoding="utf-8")
     (target / "plan.schema.json").write_text(json.dumps(plan_schema(), indent=2) + "\n", encoding="utf-8")
+    schemas = target / "schemas"
+    schemas.mkdir(exist_ok=True)
+    for name, kind in DOCUMENTS.items():
+        (schemas / f"{name}.schema.json").write_text(schema_text(kind), encoding="utf-8")
     (target / "solution.md").write_text(solution_page(), encoding="utf-8")
     (target / "plan.md").write_text(plan_page(), encoding="utf-8")
 

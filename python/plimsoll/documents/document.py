@@ -96,11 +96,16 @@ class Document:
 
     def plain(self) -> dict[str, Any]:
         """The document as plain data, with the keys that it was given, in their order."""
-        return {_key(name): plain(value) for name, value in self.__dict__.items()}
+        return {key_of(name): plain(value) for name, value in self.__dict__.items()}
 
     def given(self) -> Mapping[str, Any]:
         """What was given, by key, with documents in it as they are."""
         return dict(self.__dict__)
+
+    @classmethod
+    def required(cls) -> frozenset[str]:
+        """The attributes that must be given."""
+        return cls._required
 
     @classmethod
     def from_plain(cls, value: object, name: str = "") -> Self:
@@ -276,7 +281,7 @@ def _likeness(cls: type[Document], value: Mapping[str, Any]) -> tuple[bool, int]
     return named, 2 * shared - len(value) - len(cls._required - value.keys())
 
 
-def _key(name: str) -> str:
+def key_of(name: str) -> str:
     """The key of an attribute: words that Python keeps for itself stand with an underscore behind them."""
     return name.removesuffix("_")
 
