@@ -250,8 +250,9 @@ class SampleStore:
 
 
 def _names(run: dict[str, Any]) -> dict[str, list[str]]:
-    """What the codes of a sample stand for. Phases beyond the plan: the closing of an unfinished run, and what sessions finish after
-    the time of their phase.
+    """What the codes of a sample stand for.
+
+    Two phases beyond the plan: the closing of an unfinished run, and what sessions finish after the time of their phase.
     """
     return {
         "phase": [phase["name"] for phase in run["phases"]] + ["stop after early end", "between phases"],
