@@ -6,10 +6,10 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use plimsoll_io::{AfterLook, Effect, FaultRule, Loss, MemoryDisk, OperationKind, Random};
+use plimsoll_io::{AfterLook, Loss, MemoryDisk, Random};
 
 use crate::coverage::under_way;
-use crate::world::{Ground, aimed};
+use crate::world::{Ground, aimed, growth};
 
 /// What had been promised when the power failed.
 #[derive(Clone)]
@@ -82,8 +82,7 @@ impl Watch {
             disk.inject(aimed(random));
         }
         // Databases seldom grow, so whenever one does is a moment to look at.
-        let growth = FaultRule::new(Effect::CutPowerWhenSubmitted).with_kind(OperationKind::Extend);
-        disk.inject(growth.with_path_part(".edb").nth(1));
+        disk.inject(growth());
         if random.chance(0.5) {
             disk.power_cut_at_event(disk.events() + 1 + random.below(self.pace.events));
         } else {

@@ -98,6 +98,17 @@ pub fn aimed(random: &mut Random) -> FaultRule {
     }
 }
 
+/// Databases seldom grow, and ten thousand random cuts may miss it: in some worlds of every kind, whenever one does is a moment to cut.
+fn watches_growth(seed: u64) -> bool {
+    seed % 9 == 4
+}
+
+/// A cut when a database grows next.
+pub fn growth() -> FaultRule {
+    let rule = FaultRule::new(Effect::CutPowerWhenSubmitted).with_kind(OperationKind::Extend);
+    rule.with_path_part(".edb").nth(1)
+}
+
 /// A world before its first round, and what decides about it from here on.
 pub fn begin(seed: u64, scale: Scale) -> (World, Random) {
     let mut random = Random::from_seed(seed).child("world");
@@ -140,6 +151,9 @@ pub fn run(seed: u64, rounds: u64, tally: &mut Tally) {
     for round in 0..rounds {
         if random.chance(if kind == Kind::Deep { 0.25 } else { 0.5 }) {
             world.disk.inject(aimed(&mut random));
+        }
+        if watches_growth(seed) {
+            world.disk.inject(growth());
         }
         // By events as well as by time: fast disks are done with the work of a round in no time.
         if random.chance(0.5) {
