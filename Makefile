@@ -18,7 +18,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check audit structure release slow simulate crash damage powercuts fuzz soak planted bench wheel golden papers docs lock clean
+.PHONY: help setup demo test test-rust test-python check audit structure release slow simulate isolation crash damage powercuts fuzz soak planted bench wheel golden papers docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -80,6 +80,7 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 	trust::torn_pages::without_images_every_torn_page_is_named_and_no_sound_one_accused
 FOR_HOURS := power_cut::power_cuts_for_as_long_as_told hard_times::hard_times_for_as_long_as_told
 CRASHES := trust::killed::many_kills_lose_nothing_acknowledged
+HISTORIES_JUDGED := histories::histories_for_as_many_as_told_are_isolated
 DAMAGES := damage::pages::a_hundred_thousand_damages_are_mended_or_refused \
 	damage::files::thousands_of_damages_to_flush_maps_headers_and_checkpoints damage::logs::thousands_of_damaged_logs_have_no_hole \
 	corruption::thousands_of_damages_to_files_that_are_read
@@ -87,6 +88,10 @@ DAMAGES := damage::pages::a_hundred_thousand_damages_are_mended_or_refused \
 simulate: ## 10,000 power cuts and the other simulations: make simulate SEED=7; HOURS=h of power cuts and hard times, or CUTS=n power cuts, JOBS=n at once
 	PLIMSOLL_SEED=$(SEED) PLIMSOLL_HOURS=$(HOURS) PLIMSOLL_CUTS=$(CUTS) PLIMSOLL_JOBS=$(JOBS) \
 		$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(if $(HOURS),$(FOR_HOURS),$(if $(CUTS),$(firstword $(FOR_HOURS)),$(SIMULATIONS)))
+
+isolation: ## judge the isolation of simulated histories by an independent checker: HISTORIES=n (10,000), SEED=n, JOBS=n at once
+	PLIMSOLL_SEED=$(SEED) PLIMSOLL_HISTORIES=$(HISTORIES) PLIMSOLL_JOBS=$(JOBS) \
+		$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(HISTORIES_JUDGED)
 
 crash: ## kill a real process under load and recover, over and over: KILLS=n (20)
 	$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(CRASHES)
