@@ -18,10 +18,10 @@ import sys
 import time
 from pathlib import Path
 
-from tests.planted import engine_bugs, file_bugs, log_bugs, row_bugs, tree_bugs
+from tests.planted import engine_bugs, file_bugs, log_bugs, operation_bugs, row_bugs, tree_bugs
 from tests.planted.bug import Bug
 
-BUGS = (*engine_bugs.BUGS, *log_bugs.BUGS, *row_bugs.BUGS, *tree_bugs.BUGS, *file_bugs.BUGS)
+BUGS = (*engine_bugs.BUGS, *log_bugs.BUGS, *row_bugs.BUGS, *tree_bugs.BUGS, *file_bugs.BUGS, *operation_bugs.BUGS)
 ROOT = Path(__file__).resolve().parents[2]
 COPY = ROOT / "target" / "planted"
 CRATES = ("plimsoll-engine", "plimsoll-prepare")
@@ -35,6 +35,7 @@ PROGRAMS = (
     "long_value_pieces",
     "cache_habits",
     "small_trees",
+    "long_operation",
     "recovery_steps",
     "log_stream",
     "write_order",
@@ -54,6 +55,7 @@ PROGRAMS = (
     "corruption",
     "prepare_delta",
     "prepare_engine",
+    "histories",
     "every_io_fails",
     "power_cut",
     "trust",

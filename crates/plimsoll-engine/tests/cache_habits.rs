@@ -15,7 +15,7 @@ use plimsoll_engine::instance::{Instance, InstanceOptions};
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
     Clock, Files, Handle, Latency, LatencyPlan, MemoryOptions, NANOS_PER_MILLISECOND, NANOS_PER_SECOND,
-    Random,
+    Purpose, Random,
 };
 use support::*;
 
@@ -185,6 +185,27 @@ fn writing_becomes_urgent_when_the_checkpoint_lags() {
                 lag_max <= 2 * depth_generations + 1,
                 "the oldest change not written was {lag_max} generations old"
             );
+        },
+    );
+}
+
+/// Who holds a page may be about to change it. Were it dropped and read again meanwhile, there would be two of it, and one of the changes would be lost.
+#[test]
+fn a_page_that_somebody_holds_is_not_dropped() {
+    with_instance(
+        |_| {},
+        NANOS_PER_MILLISECOND,
+        |instance, tree, _| async move {
+            let (cache, database) = (instance.store().cache.clone(), instance.database(1).unwrap());
+            let page = tree.root + 40;
+            let held = cache.load(&database, page, Purpose::DatabaseRead).await.unwrap();
+            let before = statistics(&instance).evictions;
+            read(&instance, tree, (0..ROWS).step_by(2)).await;
+            read(&instance, tree, (0..ROWS).step_by(2)).await;
+            let dropped = statistics(&instance).evictions - before;
+            assert!(dropped > 2 * FRAMES, "only {dropped} pages were dropped");
+            let still = cache.peek(held.key()).expect("the page is still there");
+            assert!(Rc::ptr_eq(&held, &still), "another page has taken its place");
         },
     );
 }
