@@ -56,6 +56,39 @@ def test_a_warning_about_a_storage_is_said_once(tmp_path: Path, monkeypatch: pyt
     assert preflight.inspect(run).warnings == ["it is slow"]
 
 
+def test_a_storage_is_looked_at_once_however_many_databases_lie_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand databases took a minute, and a hundred thousand for ever: each asked the same device again."""
+    looked_at: list[Path] = []
+    describe = preflight.describe
+    monkeypatch.setattr(
+        preflight, "describe", lambda path: looked_at.append(path) or replace(describe(path), free_bytes=1 << 50)
+    )
+    run = run_of(tmp_path / "new", databases=200)
+    one = run["instances"][0]
+    run["instances"] = [
+        one
+        | {
+            "name": f"i{number}",
+            "directory": str(tmp_path / f"i{number}"),
+            "log_directory": str(tmp_path / f"i{number}"),
+        }
+        for number in range(5)
+    ]
+    assert preflight.inspect(run).bytes_to_prepare == 1000 * (64 << 20)
+    assert looked_at == [tmp_path]
+
+
+def test_more_files_than_may_be_open_are_told_before_any_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts come first: what is looked at one by one must be few enough to be looked at."""
+    monkeypatch.setattr(preflight.open_file_limit, "too_few", lambda run: ["take fewer databases"])
+    monkeypatch.setattr(preflight, "describe", lambda path: pytest.fail(f"{path} was looked at"))
+    assert problems(run_of(tmp_path / "new")) == "take fewer databases"
+
+
 def test_databases_that_fit_are_used_again(tmp_path: Path) -> None:
     """Preparing a terabyte takes hours; doing it twice for nothing is not acceptable."""
     closed(run_of(tmp_path), 4711)

@@ -23,7 +23,7 @@ from plimsoll.databases.ownership import CLOSED, IN_USE, MARKER, Marker
 from plimsoll.errors import RefusedError
 from plimsoll.files.folder import FolderError
 from plimsoll.host import block_devices, open_file_limit
-from plimsoll.host.probe import StorageError, describe, nearest_existing
+from plimsoll.host.probe import Storage, StorageError, describe, nearest_existing
 
 #: What an instance consists of beside its databases: flush maps, logs, checkpoint, marks of `plimsoll powercut`, files not yet whole.
 OUR_FILES = re.compile(
@@ -83,6 +83,15 @@ class Preflight:
     restored: list[str] = field(default_factory=list)
     bytes_to_restore: int = 0
     warnings: list[str] = field(default_factory=list)
+    #: What was found below each directory, looked at once.
+    storages: dict[Path, Storage] = field(default_factory=dict, repr=False)
+
+    def storage_of(self, path: Path) -> Storage:
+        """What is known about the storage under a path; a plan names the same place for every one of its databases."""
+        place = nearest_existing(path)
+        if place not in self.storages:
+            self.storages[place] = describe(place)
+        return self.storages[place]
 
 
 def inspect(
@@ -99,19 +108,19 @@ def inspect(
     Raises:
         PreflightError: with everything that stands in the way.
     """
-    problems: list[str] = []
     run = copy.deepcopy(run) | {"destroy_serials": list(destroy_serials)}
     forecast = Preflight(run)
     if run.get("modelled"):
         return forecast  # nothing of it is real
-    problems += open_file_limit.too_few(run)
+    if problems := open_file_limit.too_few(run):
+        raise PreflightError(problems)  # so many files are not looked at one by one
     for target in run["targets"]:
         if block_devices.is_device(Path(target["path"])):
             problems += block_devices.settle(target, run)
     for instance in run["instances"]:
-        problems += _unfit(Path(instance["directory"]))
+        problems += _unfit(Path(instance["directory"]), forecast)
         if instance["log_directory"] != instance["directory"]:
-            problems += _unfit(Path(instance["log_directory"]))
+            problems += _unfit(Path(instance["log_directory"]), forecast)
         try:
             _look_at(instance, forecast, source or {"kind": "any", "from": None})
         except FolderError as error:
@@ -281,7 +290,7 @@ def _count_logs(run: dict[str, Any], forecast: Preflight) -> None:
 
 
 def _need(forecast: Preflight, directory: Path, size: int) -> None:
-    storage = describe(directory)
+    storage = forecast.storage_of(directory)
     mount = storage.mount_point
     forecast.bytes_needed[mount] = forecast.bytes_needed.get(mount, 0) + size
     forecast.bytes_free[mount] = storage.free_bytes
@@ -290,7 +299,7 @@ def _need(forecast: Preflight, directory: Path, size: int) -> None:
 def _too_little_space(run: dict[str, Any], forecast: Preflight) -> list[str]:
     for path in [target["path"] for target in run["targets"]] + [item["log_directory"] for item in run["instances"]]:
         try:
-            forecast.warnings += describe(Path(path)).warnings
+            forecast.warnings += forecast.storage_of(Path(path)).warnings
         except StorageError as error:
             return [str(error)]
     return [
@@ -423,14 +432,14 @@ def _is_held(path: Path) -> bool:
             return False
 
 
-def _unfit(directory: Path) -> list[str]:
+def _unfit(directory: Path, forecast: Preflight) -> list[str]:
     try:
         if directory.is_symlink():
             return [
                 f"{directory} is a symbolic link; name the directory it leads to, links are not followed when writing"
             ]
         existing = nearest_existing(directory)
-        storage = describe(existing)
+        storage = forecast.storage_of(existing)
     except PermissionError as error:
         return [f"{error.filename} may not be looked into by this user; change its permissions or name another path"]
     if not existing.is_dir():
