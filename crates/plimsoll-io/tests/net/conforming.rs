@@ -15,7 +15,7 @@ use plimsoll_io::{
 };
 
 /// Connecting to silence takes so long.
-const CONNECT_TIMEOUT_NS: u64 = 1000 * NANOS_PER_MILLISECOND;
+const CONNECT_TIMEOUT_NS: u64 = 300 * NANOS_PER_MILLISECOND;
 
 pub fn simulated() -> Subject {
     let clock = Rc::new(Clock::simulated());
@@ -24,6 +24,7 @@ pub fn simulated() -> Subject {
     let network = SimulatedNetwork::new(executor.handle(), Random::from_seed(1), WireOptions::default());
     let subject = Subject {
         client: Rc::new(network.host("client")),
+        impatient: Rc::new(network.host("client")),
         server: Rc::new(network.host("server")),
         address: "server:0".to_owned(),
         closed: "server:9".to_owned(),
@@ -44,16 +45,22 @@ pub fn simulated() -> Subject {
 fn real(disk: Rc<dyn Disk>, real_disk: Option<&RealDisk>, clock: Rc<Clock>, without_ring: bool) -> Subject {
     let executor = Executor::new(clock, disk);
     let options = RealNetworkOptions {
-        connect_timeout_ns: CONNECT_TIMEOUT_NS,
         without_ring,
         ..RealNetworkOptions::default()
     };
-    let network = RealNetwork::open(&executor.handle(), real_disk, options).expect("this is real time");
-    let network: Rc<dyn Network> = Rc::new(network);
+    let impatient = RealNetworkOptions {
+        connect_timeout_ns: CONNECT_TIMEOUT_NS,
+        ..options.clone()
+    };
+    let [network, impatient] = [options, impatient].map(|options| {
+        let network = RealNetwork::open(&executor.handle(), real_disk, options).expect("this is real time");
+        Rc::new(network) as Rc<dyn Network>
+    });
     let (silent, kept) = silence();
     Subject {
         executor,
         client: network.clone(),
+        impatient,
         server: network,
         address: "127.0.0.1:0".to_owned(),
         closed: closed_port(),

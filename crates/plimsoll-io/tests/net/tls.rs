@@ -71,6 +71,7 @@ fn secured(subject: Subject) -> Subject {
     };
     Subject {
         client: on(subject.client),
+        impatient: on(subject.impatient),
         server: on(subject.server),
         ..subject
     }

@@ -14,7 +14,7 @@ pub(super) fn connecting_where_nobody_listens_is_refused(subject: &Subject) {
 }
 
 pub(super) fn connecting_to_silence_times_out(subject: &Subject) {
-    let (client, silent) = (subject.client.clone(), subject.silent.clone());
+    let (client, silent) = (subject.impatient.clone(), subject.silent.clone());
     subject.run(async move {
         let silence = check_error(client.connect(&silent).await, &silent);
         assert_eq!(silence, StreamError::TimedOut(silent));

@@ -29,6 +29,8 @@ pub struct Subject {
     pub executor: Executor,
     /// The host that connects.
     pub client: Rc<dyn Network>,
+    /// The same host with a short time-out for connecting.
+    pub impatient: Rc<dyn Network>,
     /// The host that listens.
     pub server: Rc<dyn Network>,
     /// Where the server listens, with port 0.
