@@ -55,6 +55,50 @@ class Powercut:
     def outcome(self) -> str:
         """How the work ended, as JSON; waits for the end. To be asked once."""
 
+@final
+class Witness:
+    """A witness that listens; it hears one connection each time it is told to. OSError when it cannot listen there."""
+
+    def __new__(cls, address: str, silence_s: float) -> Witness: ...
+    @property
+    def place(self) -> str:
+        """Where it listens, with the port that was found."""
+
+    def hear(self) -> None:
+        """Hear one connection; what comes of it is among the events, until it has ended."""
+
+    def next_event(self) -> tuple[str, str, bytes, int]:
+        """Of kind "begin" (host, first line) or "append" (lines), to be answered, or "ended" (host, why, how many lines)."""
+
+    def logged(self, failure: str | None, is_ours: bool) -> None:
+        """Answer a beginning or an append: why it failed, and otherwise whether it was one of ours."""
+
+    def close(self) -> None:
+        """Listen no more."""
+
+@final
+class WitnessLink:
+    """A machine under test's connection to its witness. TimeoutError, ConnectionError or ValueError with a wrong answer."""
+
+    def __new__(cls, address: str, greeting: str, patience_s: float) -> WitnessLink: ...
+    @property
+    def is_local(self) -> bool:
+        """Whether the witness is on this machine."""
+
+    @property
+    def confirmed(self) -> int:
+        """How many acknowledgements lie on the witness's disk."""
+
+    @property
+    def lost(self) -> str | None:
+        """Why the witness is gone, or None."""
+
+    def tell(self, lines: str) -> None:
+        """Send whole lines; returns at once."""
+
+    def end(self) -> None:
+        """Leave of one's own will; returns when the witness knows, or a few seconds later."""
+
 def survey(spec_json: str) -> str:
     """Recover the databases of such work and list what is there, as JSON. Recovery writes to them."""
 

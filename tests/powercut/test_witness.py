@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll.powercut.client import Link
 from plimsoll.powercut.witness import DEFAULT_ADDRESS, Listener, WitnessError, WitnessLog, is_loopback
 from plimsoll.powercut.witness_log import Statement, read_statement
 
@@ -145,6 +146,67 @@ def test_a_log_that_was_cut_off_itself_is_read_to_its_last_whole_line(tmp_path: 
 def test_only_this_machine_reaches_it_unless_told_otherwise() -> None:
     """Nothing listens to a network by default."""
     assert is_loopback(DEFAULT_ADDRESS.rpartition(":")[0])
+
+
+def test_an_address_that_cannot_be_had_is_named(tmp_path: Path) -> None:
+    """The error says which address, why, and what to do about it."""
+    log = WitnessLog(tmp_path / "log")
+    first = Listener("127.0.0.1:0", log)
+    with pytest.raises(WitnessError, match=f"--listen: another process listens at {first.place}; name another"):
+        Listener(first.place, log)
+    with pytest.raises(WitnessError, match=r"not an address of this machine; name another"):
+        Listener("192.0.2.1:17613", log)
+    first.close()
+    log.close()
+
+
+def test_whoever_is_no_witness_is_told_apart() -> None:
+    """Nobody, somebody else, and somebody who says nothing want different things done."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(WitnessError, match=f"no process listens at {address}; start `plimsoll witness` there"):
+            Link(address, RUN, patience_s=5)
+        other.listen()
+        with pytest.raises(WitnessError, match=f"{address} does not answer; is it a witness"):
+            Link(address, RUN, patience_s=0.3)
+        answers = threading.Thread(target=lambda: _answer(other, b"220 mail.example ESMTP\r\n"))
+        answers.start()
+        with pytest.raises(WitnessError, match=r"answered '220 mail\.example ESMTP'; is it"):
+            Link(address, RUN, patience_s=5)
+        answers.join()
+
+
+def _answer(listening: socket.socket, text: bytes) -> None:
+    """Answer to whoever comes; the first has given up already."""
+    for _ in range(2):
+        link, _ = listening.accept()
+        with link:
+            link.sendall(text)
+            link.settimeout(5)
+            while link.recv(4096):
+                pass
+
+
+def test_a_run_is_told_to_its_witness_and_says_goodbye(tmp_path: Path) -> None:
+    """Both sides as the commands use them, over the loopback."""
+    log = WitnessLog(tmp_path / "log")
+    listener = Listener("127.0.0.1:0", log)
+    endings: list[dict[str, object]] = []
+    thread = threading.Thread(target=lambda: endings.append(listener.hear_one()))
+    thread.start()
+    link = Link(listener.place, RUN)
+    assert link.is_here
+    for number in range(1, 101):
+        link.tell([("commit", 0, number, number, number - 1)])
+    link.tell([])
+    link.end()
+    assert link.confirmed == 100
+    thread.join(timeout=20)
+    listener.close()
+    log.close()
+    assert (endings[0]["why"], endings[0]["lines"]) == ("stopped", 100)
+    assert known_of(tmp_path / "log").last_number == 100
 
 
 def test_the_log_of_another_run_is_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 //! One executor hosts any number of engine instances. Nothing here is shared between threads but the ready queue: what another
 //! thread wakes ends the executor's sleep.
 
+mod inbox;
 mod ready;
 mod reply;
 
@@ -21,6 +22,7 @@ use std::task::{Context, Poll, Waker};
 
 use plimsoll_measure::Histogram;
 
+pub use self::inbox::{Inbox, InboxSender, inbox};
 pub(crate) use self::ready::{Awaited, Outside};
 use self::ready::{ReadyQueue, TaskId, TaskWaker};
 pub(crate) use self::reply::reply;

@@ -44,7 +44,7 @@ pub use disk::{
     Opened, Operation, Outcome, Purpose,
 };
 pub use error::{DiskError, DiskErrorKind};
-pub use executor::{Executor, ExecutorStatistics, Handle, JoinHandle, Stalled};
+pub use executor::{Executor, ExecutorStatistics, Handle, Inbox, InboxSender, JoinHandle, Stalled, inbox};
 pub use file::{File, Files};
 pub use host::{
     BlockDevice, CpuTicks, DeviceTotals, HostFiles, HostTotals, MemoryState, NetworkTotals, PagingTotals,

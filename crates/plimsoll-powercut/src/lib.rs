@@ -18,6 +18,7 @@ mod rehearsal;
 mod rows;
 mod spec;
 mod survey;
+mod wire;
 mod witness;
 mod work;
 
@@ -26,5 +27,9 @@ pub use live::{powercut_live, survey_live};
 pub use rehearsal::{Behaviour, Rehearsal, RehearsalSpec, rehearse};
 pub use spec::PowercutSpec;
 pub use survey::{CommitFound, MarkFound, Survey, SurveyError, SurveyRecovery};
+pub use wire::{
+    Answers, END, GREETING_BYTES_MAX, Heard, Hearing, HearingEvent, HearingSetup, LogFuture, READY, Refused,
+    TICK, Teller, Telling, TellingSetup, TellingState, WitnessLog, hear, hear_live, tell_live,
+};
 pub use witness::{Acknowledged, Kind, Witness};
 pub use work::PowercutOutcome;

@@ -14,6 +14,7 @@ mod simulate;
 mod sweep;
 mod verify;
 mod waiting;
+mod witness;
 
 use pyo3::prelude::*;
 
@@ -24,6 +25,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("is_release_build", cfg!(not(debug_assertions)))?;
     module.add_class::<run::Run>()?;
     module.add_class::<powercut::Powercut>()?;
+    module.add_class::<witness::Witness>()?;
+    module.add_class::<witness::WitnessLink>()?;
     module.add_function(wrap_pyfunction!(powercut::survey, module)?)?;
     module.add_function(wrap_pyfunction!(powercut::rehearse, module)?)?;
     module.add_function(wrap_pyfunction!(verify::verify, module)?)?;

@@ -7,14 +7,12 @@ work waits, so that no amount of evidence is ever only under way; and when the w
 from __future__ import annotations
 
 import json
-import socket
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from plimsoll.powercut.witness import END, GREETING, READY, TICK, TICK_S, WitnessError, address_of
+from plimsoll.powercut.witness import GREETING, TICK, TICK_S, WitnessError, address_of, reason_of, written
 
 if TYPE_CHECKING:
     from plimsoll import _native
@@ -60,30 +58,32 @@ class Link:
         Raises:
             WitnessError: nobody is there, or somebody else.
         """
+        from plimsoll import _native
+
         host, port = address_of(address, "--witness")
         self._name = f"{host}:{port}"
+        greeting = GREETING + json.dumps(description) + "\n"
         try:
-            self._socket = socket.create_connection((host, port), timeout=patience_s)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._send(GREETING + json.dumps(description))
-            self._answers = self._socket.makefile("r", encoding="ascii", errors="replace")
-            answer = self._answers.readline().strip()
+            self._native = _native.WitnessLink(written(host, port), greeting, patience_s)
         except TimeoutError as error:
             raise WitnessError(
                 f"--witness: {self._name} does not answer; is it a witness, does it hear another machine, does this one reach it?"
             ) from error
-        except (OSError, UnicodeError) as error:
-            reason = (getattr(error, "strerror", None) or str(error)).lower()
+        except ConnectionError as error:
             raise WitnessError(
-                f"--witness: {self._name}: {reason}; start `plimsoll witness` there, and see that this machine reaches it"
+                f"--witness: {reason_of(error)}; start `plimsoll witness` there, and see that this machine reaches it"
             ) from error
-        if answer != READY:
-            raise WitnessError(f"--witness: {self._name} answered {answer[:80]!r}; is it a witness, and a free one?")
-        # Whoever speaks to an address of its own speaks from it.
-        self.is_here = self._socket.getpeername()[0] == self._socket.getsockname()[0]
-        self.confirmed = 0
-        self.lost: str | None = None
-        threading.Thread(target=self._listen, name="plimsoll-witness", daemon=True).start()
+        except ValueError as error:
+            answer = str(error)[:80]
+            raise WitnessError(
+                f"--witness: {self._name} answered {answer!r}; is it a witness, and a free one?"
+            ) from error
+        self.is_here = self._native.is_local
+
+    @property
+    def confirmed(self) -> int:
+        """How many acknowledgements lie on the witness's disk."""
+        return self._native.confirmed
 
     def tell(self, lines: list[tuple[str, int, int, int, int]]) -> None:
         """Send acknowledgements; an empty list says that the machine still lives.
@@ -94,33 +94,13 @@ class Link:
         said = [
             f"{LETTERS[kind]} {lane} {sequence} {number} {started}" for kind, lane, sequence, number, started in lines
         ]
-        try:
-            self._send("\n".join(said or [TICK]))
-        except OSError as error:
-            self.lost = self.lost or (error.strerror or str(error)).lower()
-        if self.lost is not None:
-            raise WitnessError(f"the witness {self._name} is gone: {self.lost}")
+        self._native.tell("\n".join(said or [TICK]) + "\n")
+        if (lost := self._native.lost) is not None:
+            raise WitnessError(f"the witness {self._name} is gone: {reason_of(lost)}")
 
     def end(self) -> None:
         """Leave of our own will."""
-        try:
-            self._send(END)
-            self._socket.shutdown(socket.SHUT_WR)
-        except OSError:
-            return
-
-    def _send(self, text: str) -> None:
-        self._socket.sendall((text + "\n").encode("ascii"))
-
-    def _listen(self) -> None:
-        try:
-            for answer in self._answers:
-                if not answer.strip().isdigit():
-                    raise OSError(f"it said {answer.strip()[:60]!r}")
-                self.confirmed = int(answer)
-            self.lost = self.lost or "it has closed the link"
-        except (OSError, ValueError) as error:
-            self.lost = self.lost or str(error)
+        self._native.end()
 
 
 def carry_on(

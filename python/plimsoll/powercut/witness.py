@@ -1,8 +1,7 @@
 """The witness: a listener that writes down, on stable storage, what another machine says it has made durable.
 
-What is said, line by line in ASCII. The machine under test: `plimsoll-witness 1 {...}` with the description of its run, then `c` or `m`
-(commit, mark) with lane, sequence, number and acknowledgements at its beginning, `tick` when there is nothing to say, and `end` before it
-leaves of its own will. The witness: `ready` or `no` with a reason, then how many lines of this link lie on its disk.
+What is said on the network, and the rules of it, stand in `plimsoll-powercut::wire`; here the log is kept. Each step of a conversation
+that writes comes here, and is answered when it lies on the disk.
 
 Whoever reaches the port can write to the log and nowhere else: lines that are none of these end the link, a log has a size it does not
 outgrow, and one link is heard at a time. It listens on the loopback unless told otherwise; nothing is encrypted or proven.
@@ -13,9 +12,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
-import socket
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +24,7 @@ from plimsoll.live.metrics_server import AddressError, is_loopback, parse_addres
 PORT = 17613
 DEFAULT_ADDRESS = f"127.0.0.1:{PORT}"
 GREETING = "plimsoll-witness 1 "
-READY, END, TICK = "ready", "end", "tick"
+TICK = "tick"
 #: A longer first line is no description of ours.
 GREETING_BYTES_MAX = 8192
 #: A machine without power says nothing; after so long it is not waited for.
@@ -38,8 +34,6 @@ TICK_S = 1.0
 LOG_BYTES_MAX = 16 << 30
 #: First line of every log.
 LOG_KIND = "plimsoll_witness_log"
-_SAID = re.compile(rb"[cm] [0-9]{1,5} [0-9]{1,20} [0-9]{1,20} [0-9]{1,20}")
-_RECEIVED_BYTES_MAX = 1 << 20
 
 Say = Callable[[str], None]
 
@@ -140,113 +134,66 @@ class Listener:
         Raises:
             WitnessError: it is none, or it is taken.
         """
+        from plimsoll import _native
+
         host, port = address_of(address, "--listen")
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._log, self._say, self._silence_s = log, say, silence_s
-        self._socket = socket.socket(family, socket.SOCK_STREAM)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._log, self._say = log, say
         try:
-            self._socket.bind((host, port))
-            self._socket.listen(4)
+            self._native = _native.Witness(written(host, port), silence_s)
         except OSError as error:
-            self._socket.close()
-            reason = (error.strerror or str(error)).lower()
-            raise WitnessError(f"--listen: {host}:{port}: {reason}; name another HOST:PORT") from error
-        self.place = f"{host}:{self._socket.getsockname()[1]}"
+            raise WitnessError(f"--listen: {reason_of(error)}; name another HOST:PORT") from error
+        self.place = f"{host}:{self._native.place.rpartition(':')[2]}"
         self.is_private = is_loopback(host)
 
     def close(self) -> None:
         """Listen no more."""
-        self._socket.close()
+        self._native.close()
 
     def hear_one(self) -> dict[str, Any]:
         """Wait for a link and write down what it says until it ends; returns how it ended."""
-        link, peer = self._socket.accept()
-        with link:
-            link.settimeout(self._silence_s)
-            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            ending = _Heard(link, self._log, self._say, str(peer[0])).until_the_end()
-        self._log.note(ending)
-        return ending
-
-
-class _Heard:
-    """One link."""
-
-    def __init__(self, link: socket.socket, log: WitnessLog, say: Say, peer: str) -> None:
-        self._link, self._log, self._say, self._peer = link, log, say, peer
-        self._rest = b""
-        self._count = 0
-        self._noted_at = 0.0
-
-    def until_the_end(self) -> dict[str, Any]:
-        why = self._hear()
-        return {"event": "ended", "at": _now(), "peer": self._peer, "lines": self._count, "why": why}
-
-    def _hear(self) -> str:
-        try:
-            greeting = self._lines(GREETING_BYTES_MAX)
-            description = _description(greeting[0]) if greeting else None
-            if description is None:
-                self._answer("no: this is a witness of Plimsoll")
-                return "it was no machine under test"
-            self._log.note({"event": "begun", "at": _now(), "peer": self._peer, "run": description})
-            self._answer(READY)
-            # What a stranger sends may hold more than a terminal should be shown.
-            self._say(f"hearing {self._peer}: run {description['run']!a} on {description['path']!a}")
-            said = greeting[1:]
-            while True:
-                ended = self._write_down(said)
-                if ended is not None:
-                    return ended
-                said = self._lines(_RECEIVED_BYTES_MAX)
-        except TimeoutError:
-            return "silent"
-        except (ConnectionError, EOFError):
-            return "closed"
-        except WitnessError as error:
-            return str(error)
-        except OSError as error:
-            return f"the log or the link failed: {error}"
-
-    def _lines(self, rest_max: int) -> list[bytes]:
-        """The next whole lines, at least one.
-
-        Raises:
-            EOFError: the peer has closed.
-            WitnessError: a line without end.
-        """
+        self._native.hear()
         while True:
-            received = self._link.recv(_RECEIVED_BYTES_MAX)
-            if not received:
-                raise EOFError
-            *lines, self._rest = (self._rest + received).split(b"\n")
-            if lines:
-                return lines
-            if len(self._rest) > rest_max:
-                raise WitnessError("a line without end was sent")
+            kind, peer, said, lines = self._native.next_event()
+            if kind == "ended":
+                ending = {"event": "ended", "at": _now(), "peer": peer, "lines": lines, "why": said.decode()}
+                self._log.note(ending)
+                return ending
+            try:
+                is_ours = self._begin(peer, said) if kind == "begin" else self._append(said)
+            except WitnessError as error:
+                self._native.logged(str(error), False)
+            except OSError as error:
+                self._native.logged(f"the log or the link failed: {error}", False)
+            else:
+                self._native.logged(None, is_ours)
 
-    def _write_down(self, said: list[bytes]) -> str | None:
-        """Append acknowledgements and say so; returns how the link ended if it did."""
-        if not said:
-            return None
-        kept = [line for line in said if line not in (TICK.encode(), END.encode())]
-        wrong = next((line for line in kept if _SAID.fullmatch(line) is None), None)
-        if wrong is not None:
-            return "something else was said"
-        if kept:
-            now = time.monotonic()
-            if now - self._noted_at >= 1:
-                self._noted_at = now
-                kept.insert(0, b"t %d" % int(time.time() * 1000))
-                self._count -= 1
-            self._log.append(b"\n".join(kept) + b"\n")
-            self._count += len(kept)
-        self._answer(str(self._count))
-        return "stopped" if END.encode() in said else None
+    def _begin(self, peer: str, greeting: bytes) -> bool:
+        """Note a run that begins; false when it describes none."""
+        description = _description(greeting)
+        if description is None:
+            return False
+        self._log.note({"event": "begun", "at": _now(), "peer": peer, "run": description})
+        # What a stranger sends may hold more than a terminal should be shown.
+        self._say(f"hearing {peer}: run {description['run']!a} on {description['path']!a}")
+        return True
 
-    def _answer(self, text: str) -> None:
-        self._link.sendall((text + "\n").encode())
+    def _append(self, lines: bytes) -> bool:
+        self._log.append(lines)
+        return True
+
+
+def written(host: str, port: int) -> str:
+    """An address as the network wants it: an IPv6 address in brackets.
+
+    >>> written("::1", 17613)
+    '[::1]:17613'
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def reason_of(error: Exception | str) -> str:
+    """What went wrong, without the advice that the caller knows better."""
+    return str(error).partition("; ")[0]
 
 
 def _description(line: bytes) -> dict[str, Any] | None:

@@ -9,8 +9,8 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use plimsoll_io::{
-    Clock, Companion, CompanionError, Disk, Executor, MemoryDisk, MemoryOptions, Method, MethodChoice,
-    NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Random, RealDisk, RealDiskOptions, Stalled, within,
+    Clock, Companion, CompanionError, Disk, Executor, MemoryDisk, MemoryOptions, MethodChoice,
+    NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Random, RealDisk, RealDiskOptions, Stalled, inbox, within,
 };
 
 fn real_executor(method: MethodChoice) -> Executor {
@@ -27,11 +27,75 @@ fn real_executor(method: MethodChoice) -> Executor {
 fn executors() -> Vec<(&'static str, Executor)> {
     let clock = Rc::new(Clock::real());
     let memory: Rc<dyn Disk> = MemoryDisk::new(clock.clone(), Random::from_seed(0), MemoryOptions::ram());
-    vec![
-        ("best", real_executor(MethodChoice::Auto)),
-        ("threads", real_executor(MethodChoice::Only(Method::Threads))),
-        ("memory", Executor::new(clock, memory)),
-    ]
+    let mut executors = vec![("memory", Executor::new(clock, memory))];
+    for method in RealDisk::METHODS {
+        let options = RealDiskOptions {
+            method: MethodChoice::Only(method),
+            ..RealDiskOptions::default()
+        };
+        let clock = Rc::new(Clock::real());
+        match RealDisk::open(options, clock.clone()) {
+            Ok(disk) => executors.push((method.name(), Executor::new(clock, disk))),
+            Err(error) => eprintln!("skipped: {error}"),
+        }
+    }
+    executors
+}
+
+/// What threads send is taken in order, wakes the task, survives a receive that was dropped, and ends with the last sender.
+#[test]
+fn an_inbox_gives_everything_in_order_and_then_ends() {
+    for (name, executor) in executors() {
+        let (sender, letters) = inbox();
+        let threads: Vec<_> = (0..3u64)
+            .map(|thread| {
+                let sender = sender.clone();
+                std::thread::spawn(move || {
+                    for number in 0..500u64 {
+                        sender.send((thread, number));
+                        if number % 50 == 0 {
+                            std::thread::sleep(Duration::from_millis(1));
+                        }
+                    }
+                })
+            })
+            .collect();
+        drop(sender);
+        let handle = executor.handle();
+        let story = async move {
+            let mut next = [0u64; 3];
+            loop {
+                let letter = within(&handle, NANOS_PER_MILLISECOND / 10, letters.receive(&handle)).await;
+                match letter {
+                    None => {}
+                    Some(None) => return next,
+                    Some(Some((thread, number))) => {
+                        assert_eq!(number, next[thread as usize], "{name}");
+                        next[thread as usize] += 1;
+                    }
+                }
+            }
+        };
+        assert_eq!(executor.run(story), Ok([500; 3]));
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
+/// A task that waits for its inbox alone is woken by a letter, and by the end; without a wake it would sleep for ever.
+#[test]
+fn a_letter_and_the_end_wake_a_task_that_waits_for_nothing_else() {
+    for (_, executor) in executors() {
+        let (sender, letters) = inbox();
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(30));
+            sender.send(1);
+            std::thread::sleep(Duration::from_millis(30));
+        });
+        let handle = executor.handle();
+        let story = async move { (letters.receive(&handle).await, letters.receive(&handle).await) };
+        assert_eq!(executor.run(story), Ok((Some(1), None)));
+        thread.join().unwrap();
+    }
 }
 
 /// A wake from another thread ends the sleep at once; without it the task would wait for the timer beside it.
