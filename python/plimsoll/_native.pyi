@@ -143,6 +143,9 @@ def simulate(spec_json: str) -> str:
 def sweep(point_json: str) -> str:
     """Measure one point of a sweep described in JSON on real storage; figures as JSON. Writes to the file it names."""
 
+def run_spec_schema() -> str:
+    """The JSON Schema of a run spec, as JSON: what `Run` takes."""
+
 def columns() -> list[tuple[str, str, str, str]]:
     """The columns of a sample table: name, numpy type, unit, meaning."""
 

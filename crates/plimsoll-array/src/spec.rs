@@ -4,10 +4,11 @@
 //! here. [`check`](crate::check) finds every mistake of a description at once.
 
 use plimsoll_io::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A whole storage system: members (boxes) with groups of drives, pools over them, volumes, and the way there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArraySpec {
     /// Kinds of drives, named by the groups.
@@ -29,7 +30,7 @@ pub struct ArraySpec {
 }
 
 /// One kind of drive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DriveSpec {
     /// The name groups use.
@@ -41,7 +42,7 @@ pub struct DriveSpec {
 }
 
 /// Spinning or flash.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DriveKind {
     /// A hard drive.
@@ -51,7 +52,7 @@ pub enum DriveKind {
 }
 
 /// How a hard drive picks its next operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheduling {
     /// As they came.
@@ -61,7 +62,7 @@ pub enum Scheduling {
 }
 
 /// A hard drive's data sheet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HddSpec {
     /// Revolutions per minute.
@@ -87,7 +88,7 @@ pub struct HddSpec {
 }
 
 /// A flash drive's data sheet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SsdSpec {
     /// Independent dies.
@@ -115,7 +116,7 @@ pub struct SsdSpec {
 }
 
 /// One box: its controllers and its cache.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemberSpec {
     /// Controllers that share the work; volumes are owned in turn.
@@ -139,7 +140,7 @@ pub struct MemberSpec {
 }
 
 /// A box's cache.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheSpec {
     /// Whether a write is done when it is in the cache.
@@ -163,7 +164,7 @@ pub struct CacheSpec {
 }
 
 /// Reading ahead of a sequential stream.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrefetchSpec {
     /// What is read at once.
@@ -177,7 +178,7 @@ pub struct PrefetchSpec {
 }
 
 /// How drives are bound together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RaidLevel {
     /// Striped, no redundancy.
@@ -195,7 +196,7 @@ pub enum RaidLevel {
 }
 
 /// A group of drives.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupSpec {
     /// Its name.
@@ -217,7 +218,7 @@ pub struct GroupSpec {
 }
 
 /// Space that volumes are cut from: all drives of its groups are used by each volume.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoolSpec {
     /// Its name.
@@ -231,7 +232,7 @@ pub struct PoolSpec {
 }
 
 /// How the pages of a pool are shared out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PageOrder {
     /// One volume after the other, from the outer rim inward.
@@ -241,7 +242,7 @@ pub enum PageOrder {
 }
 
 /// A volume.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeSpec {
     /// Its name.
@@ -257,7 +258,7 @@ pub struct VolumeSpec {
 }
 
 /// Whose a volume is, in the order in which the volumes of a pool lie from the outer rim inward.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tenant {
     /// Another host's that was there first.
@@ -269,7 +270,7 @@ pub enum Tenant {
 }
 
 /// Where a neighbour goes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NeighbourPattern {
     /// Anywhere, block by block.
@@ -279,7 +280,7 @@ pub enum NeighbourPattern {
 }
 
 /// Another host's load on a volume of its own, for as long as the array is there: exponential times between requests.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NeighbourSpec {
     /// Its name.
@@ -301,7 +302,7 @@ pub struct NeighbourSpec {
 }
 
 /// How a host spreads its requests over the links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PathPolicy {
     /// In turn.
@@ -313,7 +314,7 @@ pub enum PathPolicy {
 }
 
 /// The way between host and array.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathSpec {
     /// Links, each full duplex.
@@ -337,7 +338,7 @@ pub struct PathSpec {
 }
 
 /// One queue that all requests go through one after the other, told of together when it is worked off.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
     /// Until an idle queue is looked at, and again until the end of its work is noticed.
@@ -355,7 +356,7 @@ pub struct QueueSpec {
 }
 
 /// A provider's cap: a bucket of credits that fills at the base rate, and a ceiling while credits last.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CapSpec {
     /// Requests per second in the long run.
@@ -369,7 +370,7 @@ pub struct CapSpec {
 }
 
 /// Something breaks or is mended.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
     /// A drive of a group fails, counted from 0 over its sets; a spare takes its place when there is one.
@@ -387,7 +388,7 @@ pub enum Fault {
 }
 
 /// A fault with its time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TimedFault {
     /// When.

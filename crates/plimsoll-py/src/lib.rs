@@ -10,6 +10,7 @@ mod powercut;
 mod probe;
 mod raid;
 mod run;
+mod schema;
 mod simulate;
 mod sweep;
 mod verify;
@@ -39,6 +40,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(raid::raid_group, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::sweep, module)?)?;
+    module.add_function(wrap_pyfunction!(schema::run_spec_schema, module)?)?;
     module.add_function(wrap_pyfunction!(columns::columns, module)?)?;
     module.add_function(wrap_pyfunction!(columns::metrics, module)?)?;
     errors::register(module)

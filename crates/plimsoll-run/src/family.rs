@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use plimsoll_io::MemoryDisk;
 use plimsoll_measure::Metric;
+use schemars::Schema;
 
 use crate::RunError;
 use crate::backend::{Backend, Work, unable};
@@ -50,6 +51,9 @@ pub trait Family {
     /// # Errors
     /// The first thing that is not.
     fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String>;
+
+    /// The JSON Schema of what only this family knows of a workload.
+    fn workload_schema(&self) -> Schema;
 
     /// Whether transactions of an instance wait for their page writes.
     fn waits_for_writes(&self, _instance: &InstanceSpec) -> bool {
@@ -132,16 +136,10 @@ impl Families {
         let wanted = instance.backend.as_str();
         let found = self.0.iter().find(|family| family.backends().contains(&wanted));
         found.map(AsRef::as_ref).ok_or_else(|| {
-            let known: Vec<_> = self
-                .0
-                .iter()
-                .flat_map(|family| family.backends())
-                .copied()
-                .collect();
             format!(
                 "instance {} has backend {wanted}; write one of {}",
                 instance.name,
-                known.join(", ")
+                self.backends().join(", ")
             )
         })
     }
@@ -158,6 +156,19 @@ impl Families {
     ) -> Result<Rc<dyn Backend>, RunError> {
         let family = self.of_instance(instance).map_err(RunError::Spec)?;
         family.open(run, number, instance).await
+    }
+
+    /// The names of all backends.
+    pub fn backends(&self) -> Vec<&'static str> {
+        let each = self.0.iter().flat_map(|family| family.backends());
+        each.copied().collect()
+    }
+
+    /// The name of each family and the schema of what only it knows of a workload.
+    pub fn workload_schemas(&self) -> Vec<(&'static str, Schema)> {
+        let each = self.0.iter();
+        each.map(|family| (family.name(), family.workload_schema()))
+            .collect()
     }
 
     /// The metrics that the families add to the dictionary.

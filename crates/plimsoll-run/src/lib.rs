@@ -21,6 +21,7 @@ mod recorder;
 mod records;
 mod run;
 mod sampler;
+mod schema;
 mod spec;
 mod stalls;
 mod state;

@@ -7,6 +7,7 @@ mod modelled;
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use plimsoll_engine::PageSize;
@@ -20,7 +21,7 @@ pub use modelled::{ModelledSpec, PlaceSpec};
 pub const SPEC_SCHEMA_VERSION: u32 = 1;
 
 /// A whole run.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunSpec {
     /// Must be [`SPEC_SCHEMA_VERSION`].
@@ -56,7 +57,7 @@ pub struct RunSpec {
 }
 
 /// A machine.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostSpec {
     /// Its name in the plan.
@@ -64,7 +65,7 @@ pub struct HostSpec {
 }
 
 /// Storage under test.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TargetSpec {
     /// Its name in the plan.
@@ -76,7 +77,7 @@ pub struct TargetSpec {
 }
 
 /// One log stream, one cache, one or more databases.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InstanceSpec {
     /// Its name in the plan.
@@ -149,7 +150,7 @@ impl InstanceSpec {
 }
 
 /// Background database maintenance.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MaintenanceSpec {
     /// Pause before each read.
@@ -159,7 +160,7 @@ pub struct MaintenanceSpec {
 }
 
 /// One database.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseSpec {
     /// Its file, inside the instance's directory; or a whole block device, by its absolute path.
@@ -181,7 +182,7 @@ pub struct DatabaseSpec {
 }
 
 /// Content that several databases have in common, for storage that deduplicates.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SharingSpec {
     /// Decides which leaves are shared and what they hold.
@@ -191,7 +192,7 @@ pub struct SharingSpec {
 }
 
 /// Load on some instances.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct WorkloadSpec {
     /// Its name in the plan.
     pub name: String,
@@ -207,7 +208,7 @@ pub struct WorkloadSpec {
 }
 
 /// One step of the run.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseSpec {
     /// Its name in the plan.
@@ -219,7 +220,7 @@ pub struct PhaseSpec {
 }
 
 /// What a phase does.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PhaseAction {
     /// Makes the databases that do not exist yet and opens all of them.
@@ -250,7 +251,7 @@ pub enum PhaseAction {
 }
 
 /// When a storage counts as steady.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct PreconditionSpec {
     /// Length of a round.
@@ -409,7 +410,7 @@ impl RunSpec {
                 if let Some(shared) = load.instances.iter().find(|name| other.instances.contains(name)) {
                     return Err(format!(
                         "workload {} aims at database I/O, but {} works on instance {shared} at the same time in phase {} \
-                         and their I/O could not be told apart; give them instances of their own",
+                         and no one could tell whose I/O it is; give them instances of their own",
                         load.name, other.name, phase.name
                     ));
                 }

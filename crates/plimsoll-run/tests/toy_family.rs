@@ -20,6 +20,7 @@ use plimsoll_run::{
     execute_for, only,
 };
 use plimsoll_workload::{Demand, Done, Seen, Timed};
+use schemars::{Schema, json_schema};
 use serde_json::{Value, json};
 use support::{constant, rate, spec};
 
@@ -218,6 +219,10 @@ impl Family for Toy {
 
     fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String> {
         think_ns(workload).map(drop)
+    }
+
+    fn workload_schema(&self) -> Schema {
+        json_schema!({"type": "object", "properties": {"think_ns": {"type": "integer"}}, "required": ["think_ns"]})
     }
 
     fn open<'a>(

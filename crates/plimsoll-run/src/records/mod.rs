@@ -17,6 +17,7 @@ use plimsoll_measure::Metric;
 use plimsoll_prepare::PreparedContent;
 use plimsoll_workload::Done;
 use plimsoll_workload::records::{Habits, Kind, Mix, RecordDemand, RecordPlace, RecordTask};
+use schemars::{Schema, schema_for};
 
 use crate::RunError;
 use crate::backend::{Backend, Work};
@@ -85,6 +86,10 @@ impl Family for Records {
 
     fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String> {
         RecordsSpec::of(workload)?.check(&workload.name)
+    }
+
+    fn workload_schema(&self) -> Schema {
+        schema_for!(RecordsSpec)
     }
 
     fn waits_for_writes(&self, instance: &InstanceSpec) -> bool {

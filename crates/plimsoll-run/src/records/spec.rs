@@ -1,5 +1,6 @@
 //! What a plan says of a workload on records.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use plimsoll_workload::records::{Habits, Locality, Mix};
 use crate::spec::WorkloadSpec;
 
 /// What only this family knows of a workload.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordsSpec {
     /// What it does.
@@ -20,7 +21,7 @@ pub struct RecordsSpec {
 }
 
 /// Shares of operations, in percent.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MixSpec {
     /// New records.
@@ -48,7 +49,7 @@ impl From<MixSpec> for Mix {
 }
 
 /// Where sessions work and where new records go.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocalitySpec {
     /// Records of the folder that a batch stays in; 0 for the whole database.

@@ -1,11 +1,12 @@
 //! How hard a workload presses: one way of several, told apart by their keys.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use plimsoll_workload::Spacing;
 
 /// One way to load.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LoadSpec {
     /// Sessions that each do one transaction after the other.
@@ -19,7 +20,7 @@ pub enum LoadSpec {
 }
 
 /// Sessions: for each database, or for all of them together.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionsSpec {
     /// How many.
@@ -29,7 +30,7 @@ pub struct SessionsSpec {
 }
 
 /// Arrivals at a stated rate.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateSpec {
     /// Transactions per second.
@@ -41,7 +42,7 @@ pub struct RateSpec {
 }
 
 /// Arrivals whose rate follows from the database I/O of a transaction, measured while warming up.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TargetIopsSpec {
     /// Database reads and writes per second.
@@ -57,7 +58,7 @@ pub struct TargetIopsSpec {
 }
 
 /// A search for the highest rate.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchSpec {
     /// What is looked for.
@@ -83,7 +84,7 @@ pub struct SearchSpec {
 }
 
 /// What can be looked for.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchGoal {
     /// The highest rate.
@@ -91,7 +92,7 @@ pub enum SearchGoal {
 }
 
 /// A limit on one figure of every place that has it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CriterionSpec {
     /// What to call it.
@@ -105,7 +106,7 @@ pub struct CriterionSpec {
 }
 
 /// A figure of a metric.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum StatisticSpec {
     /// The mean latency in milliseconds.
@@ -117,7 +118,7 @@ pub enum StatisticSpec {
 }
 
 /// How arrivals are spaced.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum SpacingSpec {
     /// Independently.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use plimsoll_array::ArraySpec;
@@ -9,7 +10,7 @@ use plimsoll_array::spec::TimedFault;
 use plimsoll_io::Nanos;
 
 /// The storage of a modelled run.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelledSpec {
     /// The array.
@@ -25,7 +26,7 @@ pub struct ModelledSpec {
 }
 
 /// A directory and its volume.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlaceSpec {
     /// The directory.
