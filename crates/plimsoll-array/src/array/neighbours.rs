@@ -10,6 +10,7 @@
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos, Random};
 
+// Circle: methods of the array, in a file of their own.
 use super::{Array, Completed, IoCounters, Request};
 use crate::agenda::Event;
 use crate::spec::{ArraySpec, NeighbourPattern, NeighbourSpec, Tenant};

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use plimsoll_io::{Nanos, Random};
 
+// Circle: a drive is one of its kinds, and hands each of them its operations.
 use super::DriveOperation;
 use super::mechanics::{Mechanics, Place};
 use super::seek::SeekCurve;

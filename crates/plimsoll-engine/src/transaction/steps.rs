@@ -6,6 +6,7 @@
 //! What an operation that fails has done is taken back by going back to where it began. A second change beside it would be taken back with it, in
 //! part; so a change is alone, and reads go beside each other only.
 
+// Circle: the steps of a transaction are kept by it, in a file of their own.
 use super::{Undo, Work};
 use crate::btree::Tree;
 use crate::error::{EngineError, Result};

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+// Circle: methods of the memory disk, in a file of their own.
 use super::MemoryDisk;
 use super::crash::{Cut, InFlight, Loss};
 use super::options::Tracking;

@@ -3,7 +3,8 @@
 use std::future::Future;
 use std::task::Poll;
 
-use super::{Expected, Pair, Subject, beginning, both, check_error, greet, listen};
+// Circle: a part of the suite takes its subject and helpers from it, and the suite lists its parts.
+use super::{Expected, Pair, Subject, beginning, both, check_error, greet, listen, read_content};
 use crate::{
     Handle, Messages, NANOS_PER_MILLISECOND, Random, Stream, StreamError, close, flush, read, write,
     write_all,
@@ -79,7 +80,7 @@ pub(super) fn dropped_writes_send_nothing(subject: &Subject) {
                 async move {
                     // Lets the writer find everything full.
                     handle.sleep(200 * NANOS_PER_MILLISECOND).await;
-                    super::read_content(&mut far, 11).await
+                    read_content(&mut far, 11).await
                 }
             });
             let (bytes, mut from, mut dropped) = (beginning(11, LENGTH), 0, 0);

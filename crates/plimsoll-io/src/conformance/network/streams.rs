@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::{BLOCK_BYTES, Pair, Subject, beginning, check_error, greet, read_content};
+// Circle: a part of the suite takes its subject and helpers from it, and the suite lists its parts.
+use super::{BLOCK_BYTES, Expected, Pair, Subject, beginning, check_error, greet, read_content};
 use crate::{
     MESSAGE_BYTES_MAX, Messages, NANOS_PER_MILLISECOND, Random, SharedStream, Stream, StreamError, close,
     read, write_all,
@@ -135,7 +136,7 @@ pub(super) fn a_slow_peer_gets_everything(subject: &Subject) {
             handle.spawn(async move {
                 write_all(&mut near, &beginning(6, LENGTH)).await.unwrap();
             });
-            let (mut expected, mut buffer) = (super::Expected::of(6), [0; 1000]);
+            let (mut expected, mut buffer) = (Expected::of(6), [0; 1000]);
             loop {
                 match read(&mut far, &mut buffer).await.unwrap() {
                     0 => break,
