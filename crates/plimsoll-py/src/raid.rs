@@ -11,10 +11,13 @@ pub fn raid_levels() -> Vec<&'static str> {
     LEVELS.iter().map(|(name, _)| *name).collect()
 }
 
+/// Why a group cannot be built: what is wrong, and a hint.
+type Reasons = Vec<(String, &'static str)>;
+
 /// Drives' worth of data in a group of a level with these sets, `None` where it cannot be built, and every reason against it
 /// with a hint.
 #[pyfunction]
-pub fn raid_group(level: &str, sets: Vec<u32>) -> PyResult<(Option<u32>, Vec<(String, &'static str)>)> {
+pub fn raid_group(level: &str, sets: Vec<u32>) -> PyResult<(Option<u32>, Reasons)> {
     let known = LEVELS.iter().find(|(name, _)| *name == level);
     let (_, level) = known.ok_or_else(|| {
         ConfigError::new_err(format!(
