@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from plimsoll import _native
+from plimsoll.documents.comparison import Comparison
 from plimsoll.documents.document import Document
 from plimsoll.documents.json_schema import schema_of
 from plimsoll.documents.outcome import Outcome, Points
@@ -89,6 +90,7 @@ def _value(field: Field) -> str:
 
 #: The documents whose schemas are written, by the name of their file.
 DOCUMENTS: dict[str, type[Document]] = {
+    "comparison": Comparison,
     "content": Content,
     "gaps": Gaps,
     "outcome": Outcome,

@@ -12,6 +12,7 @@ import typer
 from plimsoll import exit_codes
 from plimsoll.cli.folder_errors import reading
 from plimsoll.cli.terminal import stop_with
+from plimsoll.documents.comparison import Comparison, Condition
 
 Sides = Annotated[list[Path], typer.Argument(help="Run folders; the first is the baseline.", metavar="A B...")]
 
@@ -64,11 +65,11 @@ def compare(
             stop_with(exit_codes.USAGE, *problems)
         for condition in conditions:
             findings += evaluate(condition, read, found, confident=confident)
-        found["conditions"] = [asdict(finding) for finding in findings]
+        found = found.replace(conditions=[Condition(**asdict(finding)) for finding in findings])
         if html is not None:
             _write_page(html, found, read, findings)
         if as_json:
-            typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+            typer.echo(json.dumps(found.plain(), indent=2, ensure_ascii=False))
         else:
             typer.echo("\n".join(lines_of(found)))
             _say_conditions(findings)
@@ -86,7 +87,7 @@ def _say_conditions(findings: list[Any]) -> None:
         typer.echo(f"condition {finding.text} {words[finding.holds]} for {finding.side}: {finding.words}")
 
 
-def _write_page(path: Path, found: dict[str, Any], sides: Any, findings: list[Any]) -> None:
+def _write_page(path: Path, found: Comparison, sides: Any, findings: list[Any]) -> None:
     try:
         from plimsoll.compare import ComparisonError
         from plimsoll.compare.page import render

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 
 from plimsoll.compare.sides import Side
 from plimsoll.compare.text import factor_text, interval_text
+from plimsoll.documents.comparison import Comparison
 from plimsoll.pages.chart_spans import BOUNDS_MS, binned, bound_label, time_unit
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table, shown
@@ -32,37 +34,36 @@ KEY_FIGURES = (
 )
 
 
-def comparison_charts(found: dict[str, Any], sides: Sequence[Side]) -> list[Chart]:
+def comparison_charts(found: Comparison, sides: Sequence[Side]) -> list[Chart]:
     """Every chart for which there is data."""
     drawn = list(sides[:PLACES_MAX])
     charts = [factor_chart(found)]
-    charts += [value_chart(found, name) for name, _, _ in KEY_FIGURES]
+    charts += [value_chart(bars) for name, _, _ in KEY_FIGURES if (bars := bars_of(found, name))]
     charts += [_over_time(found, drawn, *figure) for figure in KEY_FIGURES]
     charts += [_distribution(drawn, "database_read", "Distribution of database read latency")]
     return [chart for chart in charts if chart is not None]
 
 
-def factor_chart(found: dict[str, Any]) -> Chart | None:
+def factor_chart(found: Comparison) -> Chart | None:
     """Factors of all sides with their intervals, on a logarithmic axis around 1."""
-    labels = [side["name"] for side in found["sides"][1:]][:PLACES_MAX]
+    labels = [side.name for side in found.sides[1:]][:PLACES_MAX]
     rows = [
-        (f"{figure['title']} ({figure['unit']})", labels[index], against)
-        for figure in found["figures"]
-        if figure["better"] != "neither"
-        for index, against in enumerate(figure["against_first"][:PLACES_MAX])
-        if against["factor"]
+        (f"{figure.title} ({figure.unit})", labels[index], against, against.factor)
+        for figure in found.figures
+        if figure.better != "neither"
+        for index, against in enumerate(figure.against_first[:PLACES_MAX])
+        if against.factor
     ]
     if not rows:
         return None
-    points = [
+    points: list[dict[str, Any]] = [
         {
-            "f": title, "w": side, "v": _short(against["factor"]),
-            "l": _short(max(against["low"] or against["factor"], against["factor"] / 100)),
-            "h": _short(min(against["high"] or against["factor"], against["factor"] * 100)),
+            "f": title, "w": side, "v": _short(factor), "l": _short(max(against.low or factor, factor / 100)),
+            "h": _short(min(against.high or factor, factor * 100)),
         }
-        for title, side, against in rows
+        for title, side, against, factor in rows
     ]  # fmt: skip
-    order = list(dict.fromkeys(title for title, _, _ in rows))
+    order = list(dict.fromkeys(title for title, _, _, _ in rows))
     # Factors that are all nearly 1 must not fill the picture with noise.
     scale = alt.Scale(
         type="log", domain=[min(0.8, *(point["l"] for point in points)), max(1.25, *(point["h"] for point in points))]
@@ -78,13 +79,13 @@ def factor_chart(found: dict[str, Any]) -> Chart | None:
         ),
         alt.Chart(alt.Data(values=[{}])).mark_rule(color="#333", strokeDash=[4, 3]).encode(x=alt.datum(1)),
     ]  # fmt: skip
-    best = max(rows, key=lambda row: row[2]["factor"])
-    worst = min(rows, key=lambda row: row[2]["factor"])
+    best = max(rows, key=lambda row: row[3])
+    worst = min(rows, key=lambda row: row[3])
     words = [
         f"largest {factor_text(best[2])}: {best[0]}, {best[1]}",
         f"smallest {factor_text(worst[2])}: {worst[0]}, {worst[1]}",
     ]
-    first = found["sides"][0]["name"]
+    first = found.sides[0].name
     title = f"Improvement factors against {first}"
     description = ". ".join([title, *words])
     spec = finished(alt.layer(*layers, data=alt.Data(values=points)), title, words, description)
@@ -92,64 +93,86 @@ def factor_chart(found: dict[str, Any]) -> Chart | None:
     table = Table(
         f"{title}: values",
         ["Figure", "Side", "Factor", "95 %"],
-        [[name, side, factor_text(against), interval_text(against)] for name, side, against in rows],
+        [[name, side, factor_text(against), interval_text(against)] for name, side, against, _ in rows],
     )
     return Chart("factors", title, description, spec, table)
 
 
-def value_chart(found: dict[str, Any], name: str) -> Chart | None:
-    """One figure of every side as bars, with its own interval of twice the standard error."""
-    figure = next((row for row in found["figures"] if row["name"] == name), None)
+@dataclass(frozen=True)
+class Bars:
+    """One figure of every side.
+
+    Attributes:
+        name: of the figure, as limits use it.
+        title: for people.
+        unit: of its values; empty where it has none.
+        sides: for each its name, its value and the relative error of that, as far as they are known.
+    """
+
+    name: str
+    title: str
+    unit: str
+    sides: Sequence[tuple[str, float | None, float | None]]
+
+
+def bars_of(found: Comparison, name: str) -> Bars | None:
+    """A figure of a comparison; None where the comparison does not have it."""
+    figure = next((row for row in found.figures if row.name == name), None)
     if figure is None:
         return None
+    sides = zip(found.sides, figure.sides, strict=True)
+    return Bars(name, figure.title, figure.unit, [(side.name, item.value, item.relative_error) for side, item in sides])
+
+
+def value_chart(bars: Bars) -> Chart:
+    """One figure of every side as bars, with its own interval of twice the standard error."""
     points: list[dict[str, Any]] = []
     rows: list[list[Any]] = []
-    for side, estimate in zip(found["sides"], figure["sides"], strict=True):
-        value, error = estimate["value"], estimate["relative_error"]
-        rows.append([side["name"], value, None if error is None or value is None else value * error])
+    for side, value, error in bars.sides:
+        rows.append([side, value, None if error is None or value is None else value * error])
         if value is not None:
             reach = 2 * value * (error or 0.0)
             points.append(
                 {
-                    "w": side["name"],
+                    "w": side,
                     "v": _short(value),
                     "l": _short(max(0.0, value - reach)),
                     "h": _short(value + reach),
                 }
             )
-    order = [side["name"] for side in found["sides"]]
+    order = [side for side, _, _ in bars.sides]
     # Names of sides are long and may be many: they stand one below the other.
     base = alt.Chart().encode(y=alt.Y("w:N", title=None, sort=order, axis=alt.Axis(labelLimit=220)))
     layers = [
         base.mark_bar(color=COLOURS[0], height={"band": 0.7}).encode(
             x=alt.X(
                 "v:Q",
-                title=figure["unit"] or None,
-                axis=alt.Axis(tickCount=5, format="~s" if figure["unit"] != "ms" else "~g"),
+                title=bars.unit or None,
+                axis=alt.Axis(tickCount=5, format="~s" if bars.unit != "ms" else "~g"),
             ),
-            tooltip=[alt.Tooltip("w:N", title="side"), alt.Tooltip("v:Q", title=figure["unit"], format=".4~g")],
+            tooltip=[alt.Tooltip("w:N", title="side"), alt.Tooltip("v:Q", title=bars.unit, format=".4~g")],
         ),
         base.mark_rule(color="#000", strokeWidth=2).encode(x="l:Q", x2="h:Q"),
     ]
-    words = [", ".join(f"{point['w']} {shown(float(point['v']))} {figure['unit']}" for point in points)]
+    words = [", ".join(f"{point['w']} {shown(float(point['v']))} {bars.unit}" for point in points)]
     if len(points) > PLACES_MAX:
         values = [float(point["v"]) for point in points]
-        words = [f"{len(points)} sides, {shown(min(values))} to {shown(max(values))} {figure['unit']}"]
+        words = [f"{len(points)} sides, {shown(min(values))} to {shown(max(values))} {bars.unit}"]
     if any(row[2] for row in rows):
         words.append("lines: twice the standard error to both sides")
-    title = figure["title"]
+    title = bars.title
     description = ". ".join([f"{title} of every side", *words])
-    heading = f"{title} ({figure['unit']})" if figure["unit"] else title
+    heading = f"{title} ({bars.unit})" if bars.unit else title
     spec = finished(alt.layer(*layers, data=alt.Data(values=points)), heading, words, description)
     spec["height"] = max(120, 26 * len(points))
-    table = Table(f"{title}: values of every side", ["Side", f"Value ({figure['unit']})", "Standard error"], rows)
-    return Chart(f"values-{name}".replace("_", "-"), title, description, spec, table)
+    table = Table(f"{title}: values of every side", ["Side", f"Value ({bars.unit})", "Standard error"], rows)
+    return Chart(f"values-{bars.name}".replace("_", "-"), title, description, spec, table)
 
 
 def _over_time(
-    found: dict[str, Any], sides: Sequence[Side], name: str, metrics: tuple[str, ...], is_latency: bool
+    found: Comparison, sides: Sequence[Side], name: str, metrics: tuple[str, ...], is_latency: bool
 ) -> Chart | None:
-    figure = next((row for row in found["figures"] if row["name"] == name), None)
+    figure = next((row for row in found.figures if row.name == name), None)
     curves = {side.name: _curve(side, metrics, POINTS_MAX, is_latency) for side in sides}
     curves = {label: curve for label, curve in curves.items() if len(curve) > 1}
     if figure is None or len(curves) < 2:
@@ -169,23 +192,23 @@ def _over_time(
         .mark_line(interpolate="step-after", strokeWidth=1.6, clip=True)
         .encode(
             x=alt.X("t:Q", title=f"{unit.name} since measuring began", scale=alt.Scale(nice=False)),
-            y=alt.Y("v:Q", title=figure["unit"], scale=scale, axis=axis),
+            y=alt.Y("v:Q", title=figure.unit, scale=scale, axis=axis),
             color=place_colour(labels),
             strokeDash=place_dash(labels),
             tooltip=[
                 alt.Tooltip("w:N", title="side"),
                 alt.Tooltip("t:Q", title=unit.name, format=".4~g"),
-                alt.Tooltip("v:Q", title=figure["unit"], format=".3~g"),
+                alt.Tooltip("v:Q", title=figure.unit, format=".3~g"),
             ],
         )
     )
     words = [
-        f"{label}: {shown(float(min(value for _, value in curve)))} to {shown(float(max(value for _, value in curve)))} {figure['unit']}"
+        f"{label}: {shown(float(min(value for _, value in curve)))} to {shown(float(max(value for _, value in curve)))} {figure.unit}"
         for label, curve in curves.items()
     ]
-    title = f"{figure['title']} over time"
+    title = f"{figure.title} over time"
     description = ". ".join([title, *words])
-    spec = finished(alt.layer(lines, data=alt.Data(values=points)), f"{title} ({figure['unit']})", words, description)
+    spec = finished(alt.layer(lines, data=alt.Data(values=points)), f"{title} ({figure.unit})", words, description)
     coarse = {
         side.name: dict(_curve(side, metrics, TABLE_ROWS_MAX, is_latency)) for side in sides if side.name in curves
     }

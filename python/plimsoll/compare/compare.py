@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal
 
 from plimsoll.compare.blocks import Estimate, of_blocks, of_runs
 from plimsoll.compare.differences import environment_rows, is_imported, plan_rows, refusals, warnings_about
 from plimsoll.compare.figures import FIGURES, LESS, NEITHER, Figure, as_imported, value_of
 from plimsoll.compare.sides import ComparisonError, RunRead, Side, moments_of
 from plimsoll.compare.student_t import quantile
+from plimsoll.documents.comparison import ComparedFigure, ComparedSide, ComparedValue, Comparison, Difference
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 CONFIDENCE = 0.95
 #: Differences within this share count as none: the margin the published tool grants a required rate.
 SAME_SHARE = 0.05
@@ -29,7 +30,7 @@ BETTER, WORSE, SAME, UNDECIDED, CHANGED = "better", "worse", "same", "not told a
 NOTHING = 1e-12
 
 
-def compare(sides: Sequence[Side], *, across_page_sizes: bool = False) -> dict[str, Any]:
+def compare(sides: Sequence[Side], *, across_page_sizes: bool = False) -> Comparison:
     """Compare every side with the first.
 
     Args:
@@ -44,60 +45,60 @@ def compare(sides: Sequence[Side], *, across_page_sizes: bool = False) -> dict[s
         raise ComparisonError(problems)
     imported = any(is_imported(run) for side in sides for run in side.runs)
     figures = [row for figure in (as_imported() if imported else FIGURES) if (row := _row(figure, sides)) is not None]
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "confidence": CONFIDENCE,
-        "same_share": SAME_SHARE,
-        "sides": [_described(side) for side in sides],
-        "warnings": warnings_about(sides),
-        "figures": figures,
-        "plan": plan_rows(sides),
-        "environment": environment_rows(sides),
-    }
+    return Comparison(
+        schema_version=SCHEMA_VERSION,
+        confidence=CONFIDENCE,
+        same_share=SAME_SHARE,
+        sides=[_described(side) for side in sides],
+        warnings=warnings_about(sides),
+        figures=figures,
+        plan=plan_rows(sides),
+        environment=environment_rows(sides),
+    )
 
 
-def _described(side: Side) -> dict[str, Any]:
+def _described(side: Side) -> ComparedSide:
     first = side.first
     results = [run.verdict.result if run.verdict else None for run in side.runs]
     worst = next((result for result in ("fail", "inconclusive", "pass") if result in results), None)
-    return {
-        "name": side.name,
-        "path": str(side.path.absolute()),
-        "plan": first.plan.get("name"),
-        "runs_count": len(side.runs),
-        "left_out": side.left_out,
-        "start_utc": first.summary.window.start_utc,
-        "measured_s": first.summary.window.seconds,
-        "result": worst,
-    }
+    return ComparedSide(
+        name=side.name,
+        path=str(side.path.absolute()),
+        plan=first.plan.get("name"),
+        runs_count=len(side.runs),
+        left_out=side.left_out,
+        start_utc=first.summary.window.start_utc,
+        measured_s=first.summary.window.seconds,
+        result=worst,
+    )
 
 
-def _row(figure: Figure, sides: Sequence[Side]) -> dict[str, Any] | None:
+def _row(figure: Figure, sides: Sequence[Side]) -> ComparedFigure | None:
     """One figure of every side; None where no two sides have it."""
     estimates = [estimate_of(figure, side) for side in sides]
     known = [estimate for estimate in estimates if estimate.value is not None]
     if len(known) < 2 or all(abs(estimate.value or 0) < NOTHING for estimate in known):
         return None
-    return {
-        "name": figure.name,
-        "title": figure.title,
-        "unit": figure.unit,
-        "better": figure.better,
-        "sides": [value_row(estimate) for estimate in estimates],
-        "against_first": [difference(figure, estimates[0], estimate) for estimate in estimates[1:]],
-    }
+    return ComparedFigure(
+        name=figure.name,
+        title=figure.title,
+        unit=figure.unit,
+        better=figure.better,
+        sides=[value_row(estimate) for estimate in estimates],
+        against_first=[difference(figure, estimates[0], estimate) for estimate in estimates[1:]],
+    )
 
 
-def value_row(estimate: Estimate) -> dict[str, Any]:
-    """An estimate as plain data."""
-    return {
-        "value": estimate.value,
-        "relative_error": estimate.relative_error,
-        "basis": estimate.basis or None,
-        "count": estimate.count,
-        "block_s": estimate.block_s,
-        "why_no_confidence": estimate.why_not or None,
-    }
+def value_row(estimate: Estimate) -> ComparedValue:
+    """An estimate as a comparison holds it."""
+    return ComparedValue(
+        value=estimate.value,
+        relative_error=estimate.relative_error,
+        basis=estimate.basis or None,
+        count=estimate.count,
+        block_s=estimate.block_s,
+        why_no_confidence=estimate.why_not or None,
+    )
 
 
 def estimate_of(figure: Figure, side: Side) -> Estimate:
@@ -118,7 +119,7 @@ def _of_one_run(figure: Figure, run: RunRead, value: float) -> Estimate:
     return of_blocks(value, moments_of(run.moments(figure.metrics), figure.kind), figure.scale)
 
 
-def difference(figure: Figure, first: Estimate, other: Estimate) -> dict[str, Any]:
+def difference(figure: Figure, first: Estimate, other: Estimate) -> Difference:
     """How a side stands to the first in one figure.
 
     Args:
@@ -126,27 +127,19 @@ def difference(figure: Figure, first: Estimate, other: Estimate) -> dict[str, An
         first: the baseline.
         other: what is compared with it.
     """
-    empty = {
-        "factor": None,
-        "low": None,
-        "high": None,
-        "change_percent": None,
-        "word": None,
-        "basis": None,
-        "why": None,
-    }
+    empty = Difference(factor=None, low=None, high=None, change_percent=None, word=None, basis=None, why=None)
     if first.value is None or other.value is None:
-        return {**empty, "why": "not measured on both sides"}
+        return empty.replace(why="not measured on both sides")
     if abs(first.value) < NOTHING or abs(other.value) < NOTHING:
-        return {**empty, "why": "zero on one side"}
+        return empty.replace(why="zero on one side")
     ratio = first.value / other.value if figure.better == LESS else other.value / first.value
-    found = {**empty, "factor": ratio, "change_percent": 100 * (other.value / first.value - 1)}
+    found = empty.replace(factor=ratio, change_percent=100 * (other.value / first.value - 1))
     if first.relative_error is None or other.relative_error is None:
         why = "; ".join(dict.fromkeys(estimate.why_not for estimate in (first, other) if estimate.why_not))
-        return {**found, "word": _word_alone(figure, first.value, other.value, ratio), "why": why}
+        return found.replace(word=_word_alone(figure, first.value, other.value, ratio), why=why)
     low, high = _interval(ratio, first, other)
     basis = " and ".join(dict.fromkeys((first.basis, other.basis)))
-    return {**found, "low": low, "high": high, "word": _word(figure, low, high), "basis": basis}
+    return found.replace(low=low, high=high, word=_word(figure, low, high), basis=basis)
 
 
 def _interval(ratio: float, first: Estimate, other: Estimate) -> tuple[float, float]:

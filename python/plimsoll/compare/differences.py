@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from plimsoll.compare.sides import RunRead, Side
+from plimsoll.documents.comparison import SideBySide
 from plimsoll.pages.tables import duration_shown, size_shown
 from plimsoll.plan.load import described_plain
 
@@ -135,23 +136,23 @@ def _bytes_of_databases(run: RunRead) -> int:
     return sum(int(database["size_bytes"]) for item in _instances(run) for database in item["databases"])
 
 
-def plan_rows(sides: Sequence[Side]) -> list[dict[str, Any]]:
+def plan_rows(sides: Sequence[Side]) -> list[SideBySide]:
     """Every value of the plans side by side."""
     return _rows([{"judgement": side.first.plan.get("judgement", {}), **side.first.plan["run"]} for side in sides])
 
 
-def environment_rows(sides: Sequence[Side]) -> list[dict[str, Any]]:
+def environment_rows(sides: Sequence[Side]) -> list[SideBySide]:
     """Every fact of the machines and storages side by side."""
     return _rows([side.first.environment for side in sides])
 
 
-def _rows(trees: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _rows(trees: Sequence[dict[str, Any]]) -> list[SideBySide]:
     flat = [_flattened(tree) for tree in trees]
     keys = list(dict.fromkeys(key for leaves in flat for key in leaves))
     rows = []
     for key in keys:
         values = [leaves.get(key) for leaves in flat]
-        rows.append({"key": key, "values": values, "differs": any(value != values[0] for value in values)})
+        rows.append(SideBySide(key=key, values=values, differs=any(value != values[0] for value in values)))
     return rows
 
 

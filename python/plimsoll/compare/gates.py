@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from plimsoll.compare.figures import FIGURES, LESS, value_of
 from plimsoll.compare.sides import Side
+from plimsoll.documents.comparison import Comparison, Difference
 from plimsoll.plan.limits import Limit, known_fields, parse_limit
 from plimsoll.verdict.summary_fields import values_of
 
@@ -59,7 +59,7 @@ def parse_condition(text: str) -> Limit:
     return parse_limit(text, tuple(known))
 
 
-def evaluate(condition: Limit, sides: Sequence[Side], found: dict[str, Any], *, confident: bool) -> list[Finding]:
+def evaluate(condition: Limit, sides: Sequence[Side], found: Comparison, *, confident: bool) -> list[Finding]:
     """Evaluate an expression on every side but the first.
 
     Args:
@@ -71,10 +71,10 @@ def evaluate(condition: Limit, sides: Sequence[Side], found: dict[str, Any], *, 
     for ending in (FACTOR, CHANGE):
         if condition.field.endswith(ending):
             name = condition.field.removesuffix(ending)
-            row = next((row for row in found["figures"] if row["name"] == name), None)
+            row = next((row for row in found.figures if row.name == name), None)
             if row is not None:
                 return [
-                    _of_figure(condition, side.name, row["against_first"][index], ending, row["better"], confident)
+                    _of_figure(condition, side.name, row.against_first[index], ending, row.better, confident)
                     for index, side in enumerate(sides[1:])
                 ]
             if confident:
@@ -84,19 +84,17 @@ def evaluate(condition: Limit, sides: Sequence[Side], found: dict[str, Any], *, 
     return [_of_summary(condition, side) for side in sides[1:]]
 
 
-def _of_figure(
-    condition: Limit, side: str, against: dict[str, Any], ending: str, better: str, confident: bool
-) -> Finding:
-    if against["factor"] is None:
-        return Finding(condition.text, side, None, against["why"])
-    measured = against["factor"] if ending == FACTOR else against["change_percent"]
+def _of_figure(condition: Limit, side: str, against: Difference, ending: str, better: str, confident: bool) -> Finding:
+    measured = against.factor if ending == FACTOR else against.change_percent
+    if measured is None:
+        return Finding(condition.text, side, None, against.why or "")
     if not confident:
         return Finding(condition.text, side, condition.holds(measured), f"it is {measured:.4g}")
-    if against["low"] is None:
+    low, high = against.low, against.high
+    if low is None or high is None:
         return Finding(
-            condition.text, side, None, f"it is {measured:.4g}, but its confidence is not known: {against['why']}"
+            condition.text, side, None, f"it is {measured:.4g}, but its confidence is not known: {against.why}"
         )
-    low, high = against["low"], against["high"]
     if ending == CHANGE:
         bounds = (1 / high, 1 / low) if better == LESS else (low, high)
         low, high = (100 * (bound - 1) for bound in bounds)

@@ -10,6 +10,7 @@ from plimsoll.compare.differences import is_modelled
 from plimsoll.compare.gates import Finding
 from plimsoll.compare.sides import Side
 from plimsoll.compare.text import confidence_note, figure_rows, headline
+from plimsoll.documents.comparison import Comparison, SideBySide
 from plimsoll.pages.kit import Chapter
 from plimsoll.pages.sheet import Sheet, render_sheet
 from plimsoll.pages.tables import Table, duration_shown
@@ -17,9 +18,9 @@ from plimsoll.pages.tables import Table, duration_shown
 DIFFERS, ALIKE = "≠ differs", "the same"
 
 
-def render(found: dict[str, Any], sides: Sequence[Side], findings: Sequence[Finding]) -> str:
+def render(found: Comparison, sides: Sequence[Side], findings: Sequence[Finding]) -> str:
     """The page as text."""
-    names = [side["name"] for side in found["sides"]]
+    names = [side.name for side in found.sides]
     simulated = [side.name for side in sides if is_modelled(side.first)]
     banner = f"MODELLED: no storage was touched by {', '.join(simulated)}" if simulated else ""
     chapters = [
@@ -27,8 +28,8 @@ def render(found: dict[str, Any], sides: Sequence[Side], findings: Sequence[Find
         Chapter("conditions", "Conditions", [_conditions(findings)] if findings else []),
         Chapter("charts", "Charts", [], comparison_charts(found, sides)),
         Chapter("runs", "What was compared", [_compared(found)]),
-        Chapter("plans", "Plans side by side", _side_by_side(found["plan"], names, "plan")),
-        Chapter("environments", "Environments side by side", _side_by_side(found["environment"], names, "environment")),
+        Chapter("plans", "Plans side by side", _side_by_side(found.plan, names, "plan")),
+        Chapter("environments", "Environments side by side", _side_by_side(found.environment, names, "environment")),
     ]
     return render_sheet(
         Sheet(
@@ -38,7 +39,7 @@ def render(found: dict[str, Any], sides: Sequence[Side], findings: Sequence[Find
             status=status_of(findings),
             headline=_headline(found, findings),
             sentences=[*_sentences(found, findings), *confidence_note(found)],
-            warnings=found["warnings"],
+            warnings=list(found.warnings),
             chapters=[chapter for chapter in chapters if chapter.tables or chapter.charts],
             made_by="plimsoll compare",
             modelled=banner,
@@ -55,7 +56,7 @@ def status_of(findings: Sequence[Finding]) -> str:
     return "inconclusive" if any(finding.holds is None for finding in findings) else "pass"
 
 
-def _headline(found: dict[str, Any], findings: Sequence[Finding]) -> str:
+def _headline(found: Comparison, findings: Sequence[Finding]) -> str:
     match status_of(findings):
         case "fail":
             return "A condition of failure holds"
@@ -63,26 +64,26 @@ def _headline(found: dict[str, Any], findings: Sequence[Finding]) -> str:
             return "A condition of failure could not be evaluated"
         case "pass":
             return "No condition of failure holds"
-    first, second = found["sides"][0]["name"], found["sides"][1]["name"]
+    first, second = found.sides[0].name, found.sides[1].name
     return (
         f"{second} against {first}: {headline(found, 0)}"
-        if len(found["sides"]) == 2
-        else f"{len(found['sides']) - 1} sides against one"
+        if len(found.sides) == 2
+        else f"{len(found.sides) - 1} sides against one"
     )
 
 
-def _sentences(found: dict[str, Any], findings: Sequence[Finding]) -> list[str]:
-    if not findings and len(found["sides"]) == 2:
+def _sentences(found: Comparison, findings: Sequence[Finding]) -> list[str]:
+    if not findings and len(found.sides) == 2:
         return []
-    return [f"{side['name']}: {headline(found, index)}." for index, side in enumerate(found["sides"][1:])]
+    return [f"{side.name}: {headline(found, index)}." for index, side in enumerate(found.sides[1:])]
 
 
-def _improvement(found: dict[str, Any]) -> list[Table]:
-    first = found["sides"][0]["name"]
+def _improvement(found: Comparison) -> list[Table]:
+    first = found.sides[0].name
     tables = []
-    for index, side in enumerate(found["sides"][1:]):
-        headings = ["Figure", first, side["name"], "Factor", "95 % of the factor", "In a word", "Confidence from"]
-        tables.append(Table(f"{side['name']} against {first}", headings, figure_rows(found, index)))
+    for index, side in enumerate(found.sides[1:]):
+        headings = ["Figure", first, side.name, "Factor", "95 % of the factor", "In a word", "Confidence from"]
+        tables.append(Table(f"{side.name} against {first}", headings, figure_rows(found, index)))
     return tables
 
 
@@ -93,33 +94,33 @@ def _conditions(findings: Sequence[Finding]) -> Table:
     return Table("Conditions of failure", ["Condition", "Side", "Result", "Why"], rows, note)
 
 
-def _compared(found: dict[str, Any]) -> Table:
+def _compared(found: Comparison) -> Table:
     headings = ["Side", "Plan", "Runs", "Began (UTC)", "Measured for", "Result", "Folder"]
     rows = [
         [
-            side["name"],
-            side["plan"],
-            side["runs_count"],
-            (side["start_utc"] or "")[:16].replace("T", " ") or None,
-            duration_shown(side["measured_s"]) if side["measured_s"] else None,
-            side["result"],
-            side["path"],
+            side.name,
+            side.plan,
+            side.runs_count,
+            (side.start_utc or "")[:16].replace("T", " ") or None,
+            duration_shown(side.measured_s) if side.measured_s else None,
+            side.result,
+            side.path,
         ]
-        for side in found["sides"]
+        for side in found.sides
     ]
     return Table(
         "Runs", headings, rows, "Of several runs of one side, the first began then, and the result is the worst of all."
     )
 
 
-def _side_by_side(rows: Sequence[dict[str, Any]], names: Sequence[str], what: str) -> list[Table]:
+def _side_by_side(rows: Sequence[SideBySide], names: Sequence[str], what: str) -> list[Table]:
     """What differs first, then what is alike: both marked by words in a column of their own."""
     tables = []
     for differs, title in ((True, "Differences"), (False, "What is the same")):
-        chosen = [row for row in rows if row["differs"] is differs]
+        chosen = [row for row in rows if row.differs is differs]
         if not chosen:
             continue
-        content = [[row["key"], DIFFERS if differs else ALIKE, *map(_plain, row["values"])] for row in chosen]
+        content = [[row.key, DIFFERS if differs else ALIKE, *map(_plain, row.values)] for row in chosen]
         headings = [f"Value of the {what}", "Compared", *names]
         tables.append(Table(f"{title} of the {what}s", headings, content, folded=not differs))
     return tables

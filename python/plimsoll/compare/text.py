@@ -5,75 +5,77 @@ from __future__ import annotations
 from typing import Any
 
 from plimsoll.compare.compare import BETTER, CHANGED, SAME, UNDECIDED, WORSE
+from plimsoll.documents.comparison import ComparedFigure, Comparison, Difference
 from plimsoll.pages.tables import shown
 
 _ORDER = (BETTER, WORSE, CHANGED, SAME, UNDECIDED)
 
 
-def headline(found: dict[str, Any], side: int) -> str:
+def headline(found: Comparison, side: int) -> str:
     """What became of a side, in a few words."""
-    words = [row["against_first"][side]["word"] for row in found["figures"]]
+    words = [row.against_first[side].word for row in found.figures]
     counted = [f"{words.count(word)} {word}" for word in _ORDER if word in words]
     return ", ".join(counted) or "nothing in common"
 
 
-def factor_text(against: dict[str, Any]) -> str:
+def factor_text(against: Difference) -> str:
     """A factor as people write it, in one piece.
 
-    >>> factor_text({"factor": 17.994}).split(), factor_text({"factor": None})
+    >>> empty = Difference(factor=None, low=None, high=None, change_percent=None, word=None, basis=None, why=None)
+    >>> factor_text(empty.replace(factor=17.994)).split(), factor_text(empty)
     (['18.0', 'x'], '–')
     """
-    factor = against["factor"]
+    factor = against.factor
     return "–" if factor is None else f"{factor:#.3g}\u00a0x" if factor < 1000 else f"{factor:,.0f}\u00a0x"
 
 
-def interval_text(against: dict[str, Any]) -> str:
+def interval_text(against: Difference) -> str:
     """The interval of a factor, or nothing."""
-    if against["low"] is None:
+    low, high = against.low, against.high
+    if low is None or high is None:
         return "–"
-    low, high = against["low"], against["high"]
     # Near 1 three digits would hide what the interval says.
     digits = ".4f" if 0.99 < low <= high < 1.01 else "#.3g"
     return f"{low:{digits}} to {high:{digits}}"
 
 
-def basis_text(figure: dict[str, Any], side: int) -> str:
+def basis_text(figure: ComparedFigure, side: int) -> str:
     """Where the confidence comes from, or why there is none."""
-    against = figure["against_first"][side]
-    if against["factor"] is None or against["basis"] is None:
-        return f"none: {against['why']}" if against["why"] else "none"
+    against = figure.against_first[side]
+    if against.factor is None or against.basis is None:
+        return f"none: {against.why}" if against.why else "none"
     parts = []
-    for estimate in (figure["sides"][0], figure["sides"][side + 1]):
-        if estimate["basis"] == "runs":
-            parts.append(f"{estimate['count']} whole runs")
+    for estimate in (figure.sides[0], figure.sides[side + 1]):
+        if estimate.basis == "runs":
+            parts.append(f"{estimate.count} whole runs")
         else:
-            parts.append(f"{estimate['count']} blocks of {estimate['block_s']:.3g} s")
+            parts.append(f"{estimate.count} blocks of {estimate.block_s:.3g} s")
     return " and ".join(dict.fromkeys(parts))
 
 
-def figure_rows(found: dict[str, Any], side: int) -> list[list[Any]]:
+def figure_rows(found: Comparison, side: int) -> list[list[Any]]:
     """The improvement table of one side: figure, both values, factor, interval, word, basis."""
     rows = []
-    for figure in found["figures"]:
-        against = figure["against_first"][side]
-        name = f"{figure['title']} ({figure['unit']})" if figure["unit"] else figure["title"]
-        values = [figure["sides"][0]["value"], figure["sides"][side + 1]["value"]]
+    for figure in found.figures:
+        against = figure.against_first[side]
+        name = f"{figure.title} ({figure.unit})" if figure.unit else figure.title
+        values = [figure.sides[0].value, figure.sides[side + 1].value]
         rows.append(
             [
                 name,
                 *values,
                 factor_text(against),
                 interval_text(against),
-                against["word"] or "–",
+                against.word or "–",
                 basis_text(figure, side),
             ]
         )
     return rows
 
 
-def confidence_note(found: dict[str, Any]) -> list[str]:
+def confidence_note(found: Comparison) -> list[str]:
     """What the confidence of this comparison rests on, in sentences."""
-    bases = {against["basis"] for figure in found["figures"] for against in figure["against_first"]} - {None}
+    bases = {against.basis for figure in found.figures for against in figure.against_first if against.basis}
     sentences = [
         "A factor above 1 is better: more operations, or less time. Where neither is better, it is the quotient of the values."
     ]
@@ -90,13 +92,13 @@ def confidence_note(found: dict[str, Any]) -> list[str]:
     return sentences
 
 
-def lines_of(found: dict[str, Any], across: int = 12) -> list[str]:
+def lines_of(found: Comparison, across: int = 12) -> list[str]:
     """The comparison for a terminal."""
-    lines = [f"warning: {text}" for text in found["warnings"]]
-    for side in range(len(found["sides"]) - 1):
-        names = [found["sides"][0]["name"], found["sides"][side + 1]["name"]]
+    lines = [f"warning: {text}" for text in found.warnings]
+    for side in range(len(found.sides) - 1):
+        names = [found.sides[0].name, found.sides[side + 1].name]
         lines += ["", f"{names[1]} against {names[0]}: {headline(found, side)}"]
-        width = max(len(row[0]) for row in figure_rows(found, side)) if found["figures"] else 10
+        width = max(len(row[0]) for row in figure_rows(found, side)) if found.figures else 10
         heads = [name[-across:] for name in names]
         lines.append(f"  {'':<{width}}  {heads[0]:>{across}}  {heads[1]:>{across}}  {'factor':>8}  {'95 %':>16}  ")
         for name, first, other, factor, interval, word, basis in figure_rows(found, side):
@@ -104,8 +106,8 @@ def lines_of(found: dict[str, Any], across: int = 12) -> list[str]:
                 f"  {name:<{width}}  {shown(first):>{across}}  {shown(other):>{across}}  {factor:>8}  {interval:>16}  {word}"
                 + (f" ({basis})" if basis.startswith("none") else "")
             )
-    differing = [row["key"] for row in found["environment"] if row["differs"]]
-    plans = [row["key"] for row in found["plan"] if row["differs"]]
+    differing = [row.key for row in found.environment if row.differs]
+    plans = [row.key for row in found.plan if row.differs]
     lines += ["", *confidence_note(found)]
     lines.append(
         f"values that differ: {len(plans)} of the plans, {len(differing)} of the environments; --html shows them side by side"

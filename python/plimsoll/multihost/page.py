@@ -244,7 +244,7 @@ def _instances(summary: Summary) -> Table:
 
 def _charts(summary: Summary) -> list[Chart]:
     """The key figures of every host as bars."""
-    from plimsoll.compare.charts import KEY_FIGURES, value_chart
+    from plimsoll.compare.charts import KEY_FIGURES, Bars, value_chart
     from plimsoll.compare.figures import FIGURES
 
     titles = {figure.name: (figure.title, figure.unit) for figure in FIGURES}
@@ -253,17 +253,10 @@ def _charts(summary: Summary) -> list[Chart]:
         "total_database_read_latency_ms_mean": [item.database_read.latency_ms_mean for item in summary.hosts],
         "total_log_write_latency_ms_mean": [item.log_write.latency_ms_mean for item in summary.hosts],
     }
-    found: dict[str, Any] = {
-        "sides": [{"name": item.host} for item in summary.hosts],
-        "figures": [
-            {
-                "name": name,
-                "title": titles[name][0],
-                "unit": titles[name][1],
-                "sides": [{"value": value, "relative_error": None} for value in values[name]],
-            }
-            for name, _, _ in KEY_FIGURES
-        ],
-    }
-    charts = [value_chart(found, name) for name, _, _ in KEY_FIGURES]
-    return [chart for chart in charts if chart is not None]
+    hosts = [item.host or "" for item in summary.hosts]
+    return [
+        value_chart(
+            Bars(name, *titles[name], [(host, value, None) for host, value in zip(hosts, values[name], strict=True)])
+        )
+        for name, _, _ in KEY_FIGURES
+    ]

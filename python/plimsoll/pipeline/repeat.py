@@ -352,7 +352,7 @@ def lines_of(content: dict[str, Any]) -> list[str]:
 
 def render(parent: Path, content: dict[str, Any]) -> str:
     """The series as a page."""
-    from plimsoll.compare.charts import KEY_FIGURES, value_chart
+    from plimsoll.compare.charts import KEY_FIGURES, Bars, value_chart
     from plimsoll.pages.kit import Chapter
     from plimsoll.pages.sheet import Sheet, render_sheet
 
@@ -362,14 +362,19 @@ def render(parent: Path, content: dict[str, Any]) -> str:
     table = Table("Every figure", ["Figure", *names, "Median", "Least", "Most", "Spread"], figure_rows(content), note)
     rows = [[run["folder"], run["ending"], run["headline"], "; ".join(run["reasons"])] for run in content["runs"]]
     listed = Table("Runs", ["Run", "Ended", "Result", "Reasons"], rows, "Each folder has a report of its own.")
-    estimates = {
-        "sides": [{"name": name} for name in names],
-        "figures": [
-            {**figure, "sides": [{"value": value, "relative_error": None} for value in figure["values"]]}
-            for figure in content["figures"]
-        ],
-    }
-    charts = [value_chart(estimates, name) for name, _, _ in KEY_FIGURES] if names else []
+    rows_of = {row["name"]: row for row in content["figures"]}
+    charts = [
+        value_chart(
+            Bars(
+                name,
+                row["title"],
+                row["unit"],
+                [(run, value, None) for run, value in zip(names, row["values"], strict=True)],
+            )
+        )
+        for name, _, _ in KEY_FIGURES
+        if names and (row := rows_of.get(name))
+    ]
     measured = [run.summary.window.seconds or 0.0 for run in complete]
     each = f", each measured for {duration_shown(min(measured))}" if measured else ""
     return render_sheet(

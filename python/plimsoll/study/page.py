@@ -7,8 +7,9 @@ from typing import Any
 import altair as alt
 
 from plimsoll.arrays.text import WARNING
-from plimsoll.compare.charts import value_chart
+from plimsoll.compare.charts import Bars, value_chart
 from plimsoll.compare.text import factor_text, interval_text
+from plimsoll.documents.comparison import Difference
 from plimsoll.pages.kit import Chapter, Chart
 from plimsoll.pages.sheet import Sheet, render_sheet
 from plimsoll.pages.tables import Table, shown
@@ -24,7 +25,12 @@ def render(found: dict[str, Any]) -> str:
     titles = {row["name"]: title_of(row) for row in found["figures"]}
     charts = [_curve(found, name) for name in _CURVES] if found["axis"] else []
     names = dict.fromkeys((found["rank_by"], *_CURVES, "total_log_write_latency_ms_mean", "headroom"))
-    charts += [value_chart(found, name) for name in names if name in titles][:CHARTS_MAX]
+    sides = [side["name"] for side in found["sides"]]
+    drawn = [row for name in names for row in found["figures"] if row["name"] == name]
+    for row in drawn[:CHARTS_MAX]:
+        values = [(item["value"], item["relative_error"]) for item in row["sides"]]
+        bars = [(side, *value) for side, value in zip(sides, values, strict=True)]
+        charts.append(value_chart(Bars(row["name"], row["title"], row["unit"], bars)))
     chapters = [
         Chapter("ranking", "Ranking", [_ranking(found, titles)], [chart for chart in charts if chart is not None]),
         Chapter("figures", "Every figure of every variant", [_figures(found)]),
@@ -54,7 +60,11 @@ def _ranking(found: dict[str, Any], titles: dict[str, str]) -> Table:
         index = [side["name"] for side in found["sides"]].index(entry["name"])
         figure = next(row for row in found["figures"] if row["name"] == found["rank_by"])
         against, above = figure["against_baseline"][index], entry["against_the_one_above"]
-        compared = [factor_text(against), interval_text(against), against["word"]]
+        compared = [
+            factor_text(Difference.from_plain(against)),
+            interval_text(Difference.from_plain(against)),
+            against["word"],
+        ]
         if entry["name"] == found["baseline"]:
             compared = [None, None, "the baseline"]
         rows.append(
@@ -85,7 +95,7 @@ def _differences(found: dict[str, Any]) -> list[Table]:
         if side["name"] == found["baseline"] or side["problem"]:
             continue
         rows = [
-            [title_of(row), factor_text(against), interval_text(against), against["word"], against["why"] or basis_words(row["sides"][index])]
+            [title_of(row), factor_text(Difference.from_plain(against)), interval_text(Difference.from_plain(against)), against["word"], against["why"] or basis_words(row["sides"][index])]
             for row in found["figures"]
             if (against := row["against_baseline"][index])["factor"] is not None
         ]  # fmt: skip

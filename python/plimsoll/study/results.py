@@ -172,8 +172,8 @@ def _row(figure: Figure, states: list[dict[str, Any]], base: dict[str, Any] | No
         "title": figure.title,
         "unit": figure.unit,
         "better": figure.better,
-        "sides": [value_row(estimate) for estimate in estimates],
-        "against_baseline": [difference(figure, first, estimate) for estimate in estimates],
+        "sides": [value_row(estimate).plain() for estimate in estimates],
+        "against_baseline": [difference(figure, first, estimate).plain() for estimate in estimates],
     }
 
 
@@ -187,7 +187,7 @@ def _ranked(rank_by: str, states: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ranked = []
     for place, state in enumerate(known):
         above = known[place - 1]["estimates"][rank_by] if place else None
-        against = difference(figure, above, state["estimates"][rank_by]) if above else None
+        against = difference(figure, above, state["estimates"][rank_by]).plain() if above else None
         ranked.append(
             {"name": state["name"], "value": state["estimates"][rank_by].value, "against_the_one_above": against}
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plimsoll.compare.text import factor_text, interval_text
+from plimsoll.documents.comparison import Difference
 from plimsoll.pages.tables import shown
 from plimsoll.study.modelled_variant import STAGE_FIGURES
 
@@ -123,7 +124,11 @@ def lines_of(found: dict[str, Any]) -> list[str]:
     for place, entry in enumerate(found["ranking"], 1):
         index = names.index(entry["name"])
         against = ranked["against_baseline"][index]
-        compared = [factor_text(against), interval_text(against), against["word"] or ""]
+        compared = [
+            factor_text(Difference.from_plain(against)),
+            interval_text(Difference.from_plain(against)),
+            against["word"] or "",
+        ]
         cells = [shown(entry["value"]), *(["", "", "baseline"] if entry["name"] == found["baseline"] else compared)]
         table.append([f"{place}. {entry['name']}", *cells, *(shown(row["sides"][index]["value"]) for row in extra)])
         table[-1] += [busiest_stage(found, index) or ""] if has_stages else []
