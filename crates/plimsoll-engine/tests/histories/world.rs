@@ -1,5 +1,5 @@
-//! One history: sessions beside each other on a small cache, for one to three lives. A life ends with a power cut in the middle of the work or with a
-//! clean stop; the last one reads everything.
+//! One history: sessions beside each other on a small cache, for one to four lives. A life ends with a power cut or a kill in the middle of the work, or
+//! with a clean stop; the last one reads everything.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -12,7 +12,10 @@ use plimsoll_engine::instance::Instance;
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::{Commit, Transaction};
-use plimsoll_io::{Clock, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, Random};
+use plimsoll_io::{
+    Clock, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Notify,
+    Random,
+};
 
 use super::record::Record;
 use super::support::*;
@@ -38,6 +41,7 @@ pub struct Counts {
     pub scans: u64,
     pub separated: u64,
     pub crashes: u64,
+    pub kills: u64,
     pub stops: u64,
     pub commits_lost: u64,
 }
@@ -53,6 +57,7 @@ impl Counts {
         self.scans += other.scans;
         self.separated += other.separated;
         self.crashes += other.crashes;
+        self.kills += other.kills;
         self.stops += other.stops;
         self.commits_lost += other.commits_lost;
     }
@@ -70,6 +75,7 @@ impl Counts {
             ("point reads", self.points, 100 * histories),
             ("scans", self.scans, 50 * histories),
             ("crashes", self.crashes, histories / 3),
+            ("kills", self.kills, histories / 5),
             ("clean stops", self.stops, histories / 10),
             ("commits lost", self.commits_lost, histories / 10),
         ] {
@@ -162,6 +168,8 @@ impl Work<'_> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     PowerCut,
+    /// The process dies and the power stays: what it wrote is found, synced or not, until the power fails.
+    Kill,
     CleanStop,
 }
 
@@ -197,13 +205,14 @@ pub fn run(seed: u64, kind: Kind, transactions: usize) -> (Record, Counts, Vec<S
     });
     let clock = Rc::new(Clock::simulated());
     let mut disk = new_disk(&clock, seed, memory);
-    let lives = 1 + random.below(3) as usize;
+    let lives = 1 + random.below(4) as usize;
     for life in 0..lives {
         let is_last = life + 1 == lives;
-        let end = if is_last || random.chance(0.25) {
-            End::CleanStop
-        } else {
-            End::PowerCut
+        let end = match random.below(10) {
+            _ if is_last => End::CleanStop,
+            0..2 => End::CleanStop,
+            2..5 => End::Kill,
+            _ => End::PowerCut,
         };
         let target = transactions * (life + 1) / lives;
         let (of_life, off) = (world.clone(), disk.clone());
@@ -214,12 +223,18 @@ pub fn run(seed: u64, kind: Kind, transactions: usize) -> (Record, Counts, Vec<S
             one_life(files, handle, of_life, life, target, end, off, draws).await;
             is_done.set(true);
         });
-        assert_eq!(done.get(), end == End::CleanStop, "life {life} ended otherwise");
-        if end == End::PowerCut {
-            world.count(|counts| counts.crashes += 1);
-            disk = disk.crash_image(Loss::Drawn, &mut random);
-        } else if !is_last {
-            world.count(|counts| counts.stops += 1);
+        assert_eq!(done.get(), end != End::PowerCut, "life {life} ended otherwise");
+        match end {
+            End::PowerCut => {
+                world.count(|counts| counts.crashes += 1);
+                disk = disk.crash_image(Loss::Drawn, &mut random);
+            }
+            End::Kill => {
+                world.count(|counts| counts.kills += 1);
+                settle_down(&disk);
+            }
+            End::CleanStop if is_last => {}
+            End::CleanStop => world.count(|counts| counts.stops += 1),
         }
     }
     let world = Rc::into_inner(world).expect("nobody works any more");
@@ -227,6 +242,14 @@ pub fn run(seed: u64, kind: Kind, transactions: usize) -> (Record, Counts, Vec<S
     let record = world.record.into_inner();
     counts.transactions = record.begun() as u64;
     (record, counts, world.oddities.into_inner())
+}
+
+/// What a dead process had asked of the disk comes to its end.
+fn settle_down(disk: &Rc<MemoryDisk>) {
+    run_on(&disk.clock().clone(), disk, |_, handle| async move {
+        handle.sleep(NANOS_PER_SECOND).await;
+    })
+    .expect("a sleep ends");
 }
 
 #[expect(clippy::too_many_arguments, reason = "a life is made of these")]
@@ -250,6 +273,8 @@ async fn one_life(
         settle(&instance, serials, &world).await;
     }
     let mut joins = Vec::new();
+    let killed = Rc::new(Notify::new());
+    let dead = killed.notified();
     for number in 0..8 {
         let session = Session {
             world: world.clone(),
@@ -259,17 +284,28 @@ async fn one_life(
             serials,
             process: (life * 100 + number) as i64,
         };
-        let (mut random, disk) = (random.child(&format!("session {number}")), disk.clone());
+        let (mut random, disk, killed) = (
+            random.child(&format!("session {number}")),
+            disk.clone(),
+            killed.clone(),
+        );
         joins.push(handle.spawn(async move {
             while session.world.record.borrow().begun() < target {
                 one_transaction(&session, &mut random).await;
                 session.handle.sleep(random.below(100_000)).await;
             }
-            if end == End::PowerCut {
-                disk.power_cut();
-                std::future::pending::<()>().await;
+            match end {
+                End::PowerCut => disk.power_cut(),
+                End::Kill => killed.notify_all(),
+                End::CleanStop => return,
             }
+            std::future::pending::<()>().await;
         }));
+    }
+    if end == End::Kill {
+        dead.await;
+        disk.process_died();
+        return;
     }
     for join in joins {
         join.await;
