@@ -9,7 +9,7 @@ from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
-from plimsoll.arrays.papers.assessment import REASONS, summary_lines, table_rows
+from plimsoll.arrays.papers.assessment import REASONS, papers_summary, papers_table
 from plimsoll.arrays.papers.error_band import RESULTS
 from plimsoll.arrays.papers.points import read_points
 from plimsoll.arrays.papers.runner import Result, run_papers
@@ -35,7 +35,7 @@ def papers_page(results: Sequence[Result], trials: Sequence[str] = ()) -> str:
         "EqualLogic volumes spread page by page over what is in use) were made by somebody who had seen the",
         "results. The 13 sessions on the SanDisk servers are what the thread law makes of the flash run.",
         "",
-        *summary_lines(results),
+        *papers_summary(results),
         "",
     ]
     points = read_points()
@@ -44,7 +44,7 @@ def papers_page(results: Sequence[Result], trials: Sequence[str] = ()) -> str:
         point = points[name]
         lines += [f"## {point.title}", "", f"Preset `{point.array}`. Source: {point.source}.", ""]
         lines += ["| figure | published | modelled | error | |", "|---|---:|---:|---:|---|"]
-        lines += [f"| {' | '.join(row[1:])} |" for row in table_rows(rows)[1:]]
+        lines += [f"| {' | '.join(row[1:])} |" for row in papers_table(rows)[1:]]
         lines.append("")
         for result in rows:
             if reason := REASONS.get((result.id, result.metric)):

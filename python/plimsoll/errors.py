@@ -5,6 +5,7 @@ happened, what was given and what to do. Anything else that comes out of a call 
 
     PlimsollError
       InputError                an input file or a table of options, with every mistake and its line
+      SeveralInputsError        several of them
       InvalidValueError         one value that was given
         AddressError            of the server of figures: HOST:PORT
         ConditionError          that stops a run
@@ -33,7 +34,9 @@ happened, what was given and what to do. Anything else that comes out of a call 
       PowercutError             work until a power cut, and what is made of it
         AuditError              an audit that cannot be made
         PlaceError              a place that is not fit for the work
+        StorageFailedError      the storage failed while the work went on
         WitnessError            a witness that does not work or cannot be reached
+          WitnessLostError      it went away while the work went on
       MissingLibraryError       an extra that is not installed
       PrintError                a page that cannot be printed
       ScriptError               the script of charts, which cannot be made here

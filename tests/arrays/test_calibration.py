@@ -13,7 +13,7 @@ from plimsoll.arrays.papers.error_band import array_band, band_percent
 from plimsoll.arrays.plan_storage import modelled_storage
 from plimsoll.arrays.presets import array_preset, wanted_array
 from plimsoll.cli import app
-from plimsoll.cli.calibrate import FILE_NAME
+from plimsoll.pipeline.calibrate import FILE_NAME
 
 SIZE = 1 << 30
 TRUTH = {

@@ -129,7 +129,7 @@ def test_what_cannot_be_entered_is_not_passed_over(
     database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is in such a directory nobody knows; root enters all, so the refusal is made here."""
-    from plimsoll.cli.verify import _files_in
+    from plimsoll.databases.verify import _files_in
 
     shutil.copy(database, tmp_path / "database001.edb")
     (tmp_path / "closed").mkdir()

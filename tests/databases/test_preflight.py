@@ -102,7 +102,7 @@ def test_databases_that_fit_are_used_again(tmp_path: Path) -> None:
 def test_a_closed_marker_without_records_is_one_of_a_run_that_did_not_end(tmp_path: Path) -> None:
     """No run writes such a marker; what it names is looked at, and not taken for closed."""
     closed(run_of(tmp_path), 4711)
-    replace(ownership.below(tmp_path)[0], records=None).write()
+    replace(ownership.find_databases(tmp_path)[0], records=None).write()
     run = run_of(tmp_path)
     run = preflight.inspect(run).run
     assert run["instances"][0]["databases"][0]["existing_records"] is None
@@ -162,10 +162,10 @@ def test_what_is_not_ours_is_refused_and_never_deleted(tmp_path: Path) -> None:
     (tmp_path / "one" / "thesis.txt").write_text("years of work")
     assert "was not made by Plimsoll" in problems(run_of(tmp_path))
     with pytest.raises(FolderError, match="not deleted"):
-        preflight.remove(tmp_path / "one")
-    assert ownership.below(tmp_path) == []
+        preflight.delete_databases(tmp_path / "one")
+    assert ownership.find_databases(tmp_path) == []
     (tmp_path / "one" / ownership.MARKER).write_text(json.dumps({"kind": "something else"}))
-    assert ownership.below(tmp_path) == []
+    assert ownership.find_databases(tmp_path) == []
 
 
 def test_too_little_space_is_seen_before_writing(tmp_path: Path) -> None:
@@ -186,8 +186,8 @@ def test_clean_removes_what_is_ours(tmp_path: Path) -> None:
     """And the log directory with it, when it lies elsewhere."""
     run = run_of(tmp_path)
     closed(run, 1)
-    (marker,) = ownership.below(tmp_path)
-    assert preflight.remove(marker.directory) > 0
+    (marker,) = ownership.find_databases(tmp_path)
+    assert preflight.delete_databases(marker.directory) > 0
     assert list(tmp_path.iterdir()) == []
 
 

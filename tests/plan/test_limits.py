@@ -9,7 +9,7 @@ from plimsoll import settings
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.plan.limits import LimitError, known_fields, parse_limit, unit_of
-from plimsoll.verdict.explain import UnknownNameError, explain, names
+from plimsoll.verdict.explain import UnknownNameError, explain, explained_names
 from tests.support.plain_stages import every_field, summarize
 from tests.support.planted_run import MS, judged, run_folder
 
@@ -106,7 +106,7 @@ def test_units_come_from_names() -> None:
 
 def test_everything_that_is_judged_can_be_explained() -> None:
     """A check without an explanation leaves its reader with a number."""
-    for name in names():
+    for name in explained_names():
         text = explain(name)
         assert "Source:" in text
         assert "If it fails:" in text

@@ -27,7 +27,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.powercut.audit import audit
+from plimsoll.powercut.audit import audit_powercut
 from plimsoll.powercut.witness import Listener, WitnessLog
 from tests.support.power_cut_lab import Machine, machine, needs, recover_until_cut, snapshot_under_load, work_until_cut
 
@@ -86,7 +86,7 @@ class Campaign:
             self._note(said, "cuts in recovery" if under_way else "cuts after recovery had ended")
             made.power_on()
             made.start()
-        found = audit(made.point, self.log, work_in=self.home, in_place=False, keep=False, was_cut=True)
+        found = audit_powercut(made.point, self.log, work_in=self.home, in_place=False, keep=False, was_cut=True)
         self._count(made.kind, "cuts", found)
         self.counts["databases recovered"] += bool(found["recovery"] and found["recovery"]["recovered"])
         self.counts["pages torn or lost, mended by recovery"] += found["pages_before_recovery"]["bad"] or 0

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.powercut import workspace
-from plimsoll.powercut.audit import audit
+from plimsoll.powercut.audit import audit_powercut
 from tests.support.power_cut_lab import PLIMSOLL, plimsoll, witness
 
 SMALL = ["--size-mib", "2", "--page-kib", "4", "--sessions", "4"]
@@ -158,7 +158,7 @@ def test_a_block_that_cannot_be_read_fails_the_storage(tmp_path: Path, monkeypat
         return read(descriptor, length, at)
 
     monkeypatch.setattr(os, "pread", failing)
-    found = audit(tmp_path, log, work_in=tmp_path, in_place=False, keep=False)
+    found = audit_powercut(tmp_path, log, work_in=tmp_path, in_place=False, keep=False)
     assert found["result"] == "fail"
     (unreadable,) = [item for item in found["findings"] if item["name"] == "unreadable_blocks"]
     assert unreadable["text"] == "blocks of 4 KiB cannot be read: 1 of marks.dat"

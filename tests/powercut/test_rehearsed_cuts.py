@@ -7,12 +7,12 @@ import pytest
 
 from plimsoll import _native
 from plimsoll.powercut import workspace
-from plimsoll.powercut.simulated import rehearse
+from plimsoll.powercut.simulated import rehearse_powercut
 from tests.support.power_cut_lab import plimsoll
 
 
 def names(behaviour: str, seed: int) -> set[str]:
-    found = rehearse(behaviour, seed)
+    found = rehearse_powercut(behaviour, seed)
     assert (found["result"] == "fail") == bool(found["findings"]), found
     return {finding["name"] for finding in found["findings"]}
 
@@ -57,7 +57,7 @@ def test_the_json_holds_everything(tmp_path: Path) -> None:
 
 def test_each_way_of_making_marks_durable_has_its_time() -> None:
     """A sync of one lane empties the cache of a device and hides that a durable write of another was left in it."""
-    work = workspace.work_of(workspace.Wanted(Path("/"), 1 << 20, 4096, 2)) | {"lanes": 4, "slots": 64}
+    work = workspace.work_of(workspace.PowercutWanted(Path("/"), 1 << 20, 4096, 2)) | {"lanes": 4, "slots": 64}
     spec = {"behaviour": "honest", "seed": 1, "milliseconds": 800, "work": work}
     lines = json.loads(_native.rehearse(json.dumps(spec)))["acknowledged"]
     ways = "".join(str(line["lane"] % 2) for line in lines if line["kind"] == "mark")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.powercut.client import Link
-from plimsoll.powercut.witness import DEFAULT_ADDRESS, Listener, WitnessError, WitnessLog, is_loopback
+from plimsoll.powercut.witness import WITNESS_ADDRESS, Listener, WitnessError, WitnessLog, is_loopback
 from plimsoll.powercut.witness_log import Statement, read_statement
 
 RUN = {"run": "00000000000000aa", "path": "/mnt/x", "work": {"rows": 8, "slots": 8}}
@@ -145,7 +145,7 @@ def test_a_log_that_was_cut_off_itself_is_read_to_its_last_whole_line(tmp_path: 
 
 def test_only_this_machine_reaches_it_unless_told_otherwise() -> None:
     """Nothing listens to a network by default."""
-    assert is_loopback(DEFAULT_ADDRESS.rpartition(":")[0])
+    assert is_loopback(WITNESS_ADDRESS.rpartition(":")[0])
 
 
 def test_an_address_that_cannot_be_had_is_named(tmp_path: Path) -> None:

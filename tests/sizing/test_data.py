@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll.sizing.design import COMPARED_EDITIONS, size
 from plimsoll.sizing.guidance import BASES, cite, editions, profiles, read_data
-from plimsoll.sizing.output_json import as_plain_data
+from plimsoll.sizing.output_json import sizing_data
 from plimsoll.sizing.requirement_fields import EDITIONS, QUANTITIES
 from plimsoll.units import unit_of_name
 from tests.support.sizing_designs import make
@@ -97,4 +97,4 @@ def numbers_without_units(value: Any, path: str = "") -> list[str]:
 
 def test_every_number_of_the_json_has_its_unit_in_its_name() -> None:
     """DAT-03: the lint for names, over everything that `--json` writes."""
-    assert numbers_without_units(as_plain_data(size(make(storage={"measured_iops": 1000})))) == []
+    assert numbers_without_units(sizing_data(size(make(storage={"measured_iops": 1000})))) == []

@@ -4,8 +4,8 @@ import re
 from html.parser import HTMLParser
 
 from plimsoll.sizing.design import size
-from plimsoll.sizing.output_html import as_html
-from plimsoll.sizing.output_text import Terminal, as_text
+from plimsoll.sizing.output_html import sizing_page
+from plimsoll.sizing.output_text import SizingTerminal, sizing_text
 from tests.support.sizing_designs import make
 
 
@@ -39,7 +39,7 @@ class Page(HTMLParser):
 def test_the_chain_can_be_walked_from_every_result_to_what_was_given() -> None:
     """Each name in a formula leads to the row where it was worked out; a link to nowhere breaks the chain."""
     sizing = size(make())
-    page = Page(as_html(sizing))
+    page = Page(sizing_page(sizing))
     assert page.open == []
     assert len(set(page.ids)) == len(page.ids)
     assert {link for link in page.links if link[1:] not in page.ids} == set()
@@ -49,26 +49,26 @@ def test_the_chain_can_be_walked_from_every_result_to_what_was_given() -> None:
 
 def test_the_page_needs_nothing_from_outside() -> None:
     """It is handed over by mail and opened offline."""
-    text = as_html(size(make()))
+    text = sizing_page(size(make()))
     assert Page(text).outside == []
     assert "http" not in text.replace("http-equiv", "")
 
 
 def test_what_a_file_says_is_shown_as_text() -> None:
     """A title with markup in it must not become part of the page."""
-    text = as_html(size(make(title='<script>alert("x")</script>')))
+    text = sizing_page(size(make(title='<script>alert("x")</script>')))
     assert "<script" not in text
     assert "&lt;script&gt;" in text
 
 
 def test_warnings_are_words_and_not_only_colours() -> None:
-    text = as_html(size(make(network={"port_count": 1})))
+    text = sizing_page(size(make(network={"port_count": 1})))
     assert re.search(r'<span class="warning">warning</span>', text)
 
 
 def test_the_terminal_text_has_every_step_and_every_difference() -> None:
     sizing = size(make(databases={"max_size": "1 TB"}))
-    text = as_text(sizing, Terminal(120))
+    text = sizing_text(sizing, SizingTerminal(120))
     for step in sizing.results.values():
         if step.value:
             assert step.title in text, step.title
@@ -76,12 +76,12 @@ def test_the_terminal_text_has_every_step_and_every_difference() -> None:
     assert "not stated, not checked" in text
     assert "1024-based" in text
     assert "\033" not in text
-    assert "\033[1m" in as_text(sizing, Terminal(120, weighted=True))
+    assert "\033[1m" in sizing_text(sizing, SizingTerminal(120, weighted=True))
 
 
 def test_no_line_is_wider_than_the_terminal() -> None:
     """Except tables, whose rows are kept whole."""
-    text = as_text(size(make()), Terminal(100))
+    text = sizing_text(size(make()), SizingTerminal(100))
     tables = ("  server ", "  figure ", "  edition", "  exchange_", "  mailbox GB", "  total_", "  white_", "  log_")
     wide = [line for line in text.splitlines() if len(line) > 100 and not line.startswith(tables)]
     assert [
@@ -97,6 +97,6 @@ def test_a_standalone_and_a_transactional_design_are_written_too() -> None:
         make(users=None, transactions=load, copies={"mode": "standalone"}),
     ):
         sizing = size(requirements)
-        assert Page(as_html(sizing)).open == []
-        assert as_text(sizing, Terminal())
-    assert "Users for each mailbox size" not in as_html(sizing)
+        assert Page(sizing_page(sizing)).open == []
+        assert sizing_text(sizing, SizingTerminal())
+    assert "Users for each mailbox size" not in sizing_page(sizing)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.sizing.design import Sizing, size
-from plimsoll.sizing.output_xlsx import as_workbook, spreadsheet_formula
+from plimsoll.sizing.output_xlsx import sizing_workbook, spreadsheet_formula
 from plimsoll.sizing.requirements import Requirements
 from plimsoll.sizing.traced import ceil, derive, floor, given, if_at_most, maximum, minimum, round_half_up
 from tests.support.sizing_designs import USERS, make
@@ -42,7 +42,7 @@ def test_functions_are_written_as_a_spreadsheet_knows_them() -> None:
 def test_every_derived_step_is_a_formula_and_every_given_one_an_input() -> None:
     """A figure written as a plain number would stay as it was when an input is changed."""
     sizing = size(make())
-    with zipfile.ZipFile(io.BytesIO(as_workbook(sizing))) as book:
+    with zipfile.ZipFile(io.BytesIO(sizing_workbook(sizing))) as book:
         names = re.findall(r'<definedName name="(\w+)">\'?(\w+)\'?!', book.read("xl/workbook.xml").decode())
     sheets = dict(names)
     assert {name for name, sheet in sheets.items() if sheet == "Sizing"} == {
@@ -109,7 +109,7 @@ def recalculated(workbook: bytes, folder: Path) -> dict[str, float]:
 def test_libreoffice_recalculates_the_same_numbers(reading: str, tmp_path: Path) -> None:
     """The formulas, with every stored result removed, give what Python gave."""
     sizing = size(make(databases={"max_size": "1 TB"}), reading)
-    figures = recalculated(without_results(as_workbook(sizing), {}, sizing), tmp_path)
+    figures = recalculated(without_results(sizing_workbook(sizing), {}, sizing), tmp_path)
     expected = {step.name: step.value for step in sizing.steps if step.definition is not None}
     assert set(figures) == set(expected)
     for name, value in expected.items():
@@ -121,7 +121,7 @@ def test_a_changed_input_recalculates_to_what_python_says(tmp_path: Path) -> Non
     """An architect changes the users and the message size in the sheet; the sheet must follow as the program would."""
     sizing = size(make())
     changed = {"user_count": 7300, "message_kb": 120, "copy_count": 3, "server_count": 4}
-    figures = recalculated(without_results(as_workbook(sizing), changed, sizing), tmp_path)
+    figures = recalculated(without_results(sizing_workbook(sizing), changed, sizing), tmp_path)
     users = USERS | {"count": 7300, "message_size": "120 KB"}
     other: Requirements = make(users=users, copies={"mode": "dag", "count": 3, "servers": 4})
     expected = {step.name: step.value for step in size(other).steps if step.definition is not None}

@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from plimsoll import __version__, exit_codes
-from plimsoll.files.folder import printable
+from plimsoll.files.sanitize import printable
 
 
 class Row(NamedTuple):
@@ -178,13 +178,13 @@ def _with_default_address(arguments: Sequence[str]) -> list[str]:
     """The words of the command line, with the address that `--metrics` alone stands for."""
     if "--metrics" not in arguments:
         return list(arguments)
-    from plimsoll.live.metrics_server import DEFAULT_ADDRESS, looks_like_address
+    from plimsoll import METRICS_ADDRESS, looks_like_address
 
     words = list(arguments)
     place = words.index("--metrics") + 1
     # Whoever writes something like an address that is none is told so by its reader.
     if place == len(words) or not (looks_like_address(words[place]) or ":" in words[place]):
-        words.insert(place, DEFAULT_ADDRESS)
+        words.insert(place, METRICS_ADDRESS)
     return words
 
 
@@ -220,7 +220,15 @@ def _write_no_more() -> None:
 
 
 def _told(error: Exception) -> int:
-    """Says how a command failed that has not said so itself: a file that the system refuses is no fault of ours."""
+    """Says how a command failed that has not said so itself: what a user can change, and a file that the system refuses, is no fault of ours."""
+    from plimsoll import EngineError, PlimsollError
+
+    if isinstance(error, PlimsollError) and not isinstance(error, EngineError):
+        from plimsoll.cli.terminal import problems_of, say
+
+        for problem in problems_of(error):
+            say(f"error: {problem}")
+        return exit_codes.USAGE
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         name = error.filename if isinstance(error.filename, (str, bytes)) else str(error.filename)
         print(f"error: {printable(Path(os.fsdecode(name)))}: {error.strerror.lower()}", file=sys.stderr)

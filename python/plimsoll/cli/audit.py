@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli.folder_errors import reading
-from plimsoll.cli.terminal import say, stop_with
+from plimsoll.cli.terminal import refusing, say, stop_with
 
 EXAMPLES_SHOWN = 3
 
@@ -62,31 +63,23 @@ def audit(
 
 
 def _rehearsed(behaviour: str) -> dict[str, Any]:
-    from plimsoll.powercut.simulated import BEHAVIOURS, rehearse
-
-    if behaviour not in BEHAVIOURS:
-        stop_with(exit_codes.USAGE, f"--rehearse is {behaviour}; write one of {', '.join(BEHAVIOURS)}")
-    return rehearse(behaviour)
+    if behaviour not in plimsoll.REHEARSED_BEHAVIOURS:
+        known = ", ".join(plimsoll.REHEARSED_BEHAVIOURS)
+        stop_with(exit_codes.USAGE, f"--rehearse is {behaviour}; write one of {known}")
+    return plimsoll.rehearse_powercut(behaviour)
 
 
 def _audited(
     directory: Path | None, log: Path | None, *, work: Path | None, in_place: bool, keep: bool, was_cut: bool
 ) -> dict[str, Any]:
-    from plimsoll.powercut.audit import AuditError, audit
-    from plimsoll.powercut.witness import WitnessError
-    from plimsoll.powercut.workspace import PlaceError
-
     if directory is None or log is None:
         stop_with(exit_codes.USAGE, "name PATH and --witness-log FILE, or --rehearse to see what an audit says")
     where = (
         "the files themselves are recovered, as asked" if in_place else "a copy is recovered, the files are only read"
     )
     say(f"auditing {directory}: {where}")
-    try:
-        with reading(directory, log):
-            return audit(directory, log, work_in=work, in_place=in_place, keep=keep, was_cut=was_cut)
-    except (AuditError, PlaceError, WitnessError) as error:
-        stop_with(exit_codes.USAGE, str(error))
+    with refusing(plimsoll.PowercutError), reading(directory, log):
+        return plimsoll.audit_powercut(directory, log, work_in=work, in_place=in_place, keep=keep, was_cut=was_cut)
 
 
 def _show(found: dict[str, Any]) -> None:

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli import options
 from plimsoll.cli.terminal import say, stop_with
-from plimsoll.databases import ownership, preflight
-from plimsoll.files.folder import FolderError, printable
+from plimsoll.files.sanitize import printable
 
 KEPT_SHOWN = 5
 
@@ -23,7 +23,7 @@ def clean(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete the databases that carry Plimsoll's marker; everything else stays."""
-    found = [marker for path in paths for marker in ownership.below(path)]
+    found = [marker for path in paths for marker in plimsoll.find_databases(path)]
     if not found:
         stop_with(exit_codes.USAGE, "no databases of Plimsoll there; nothing was deleted")
     for marker in found:
@@ -38,8 +38,8 @@ def clean(
     freed = 0
     for number, directory in enumerate(marker.directory for marker in found):
         try:
-            freed += preflight.remove(directory, destroy)
-        except (FolderError, OSError) as error:
+            freed += plimsoll.delete_databases(directory, destroy)
+        except (plimsoll.FolderError, OSError) as error:
             text = (
                 f"{error.filename}: {error.strerror.lower()}"
                 if isinstance(error, OSError) and error.strerror

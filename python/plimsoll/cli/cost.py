@@ -5,27 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+import plimsoll
 from plimsoll.cli.input_errors import refuse
-from plimsoll.inputs.mistakes import InputError, Mistake
-from plimsoll.pages.sections import Section, print_sections, write_html
-from plimsoll.sizing.cost import OptionCost
-from plimsoll.sizing.cost_study import SHIPPED_STUDY, Claim, CostStudy, read_cost_study
-from plimsoll.sizing.traced import Step, as_json
+from plimsoll.cli.sections import print_sections
+from plimsoll.inputs.mistakes import Mistake
+from plimsoll.pages.sections import Section, write_html
 
 SHIPPED = "sandisk_2014"
-
-#: The figures of the summary, in reading order: name and number of decimals.
-SUMMARY = {
-    "drive_count": 0, "enclosure_count": 0, "rack_units": 0, "purchase_usd": 2, "delivered_iops": 2, "usd_per_iops": 4,
-    "users_count": 0, "usd_per_user": 4, "raw_capacity_gb": 0, "usable_capacity_gb": 0, "used_capacity_gb": 0,
-    "usd_per_raw_gb": 4, "usd_per_usable_gb": 4, "usd_per_used_gb": 4, "power_low_w": 0, "power_high_w": 0,
-    "power_low_usd_per_year": 2, "power_high_usd_per_year": 2, "cooling_low_usd_per_year": 2,
-    "cooling_high_usd_per_year": 2, "failures_per_year": 5, "total_low_usd": 2, "total_high_usd": 2,
-}  # fmt: skip
 
 
 def cost(
@@ -42,71 +32,45 @@ def cost(
     Example: plimsoll cost sandisk_2014
     """
     try:
-        study = read_cost_study(SHIPPED_STUDY if file == SHIPPED and not Path(file).exists() else Path(file))
+        study = plimsoll.read_cost_study(
+            plimsoll.SHIPPED_STUDY if file == SHIPPED and not Path(file).exists() else Path(file)
+        )
         if html:
             write_html(html, study.name, cost_sections(study, with_steps=True), f"Source: {study.source}.")
         if xlsx:
             _write_workbook(xlsx, study)
-    except InputError as error:
+    except plimsoll.InputError as error:
         refuse([error])
     if as_json_text:
-        typer.echo(json.dumps(cost_json(study), indent=2))
+        typer.echo(json.dumps(plimsoll.cost_json(study), indent=2))
     else:
         print_sections(cost_sections(study, with_steps=steps))
 
 
-def _write_workbook(path: Path, study: CostStudy) -> None:
+def _write_workbook(path: Path, study: plimsoll.CostStudy) -> None:
     """Write the workbook; its library is imported only here.
 
     Raises:
         InputError: it cannot be written there, or the library is not installed.
     """
     try:
-        from plimsoll.sizing.cost_workbook import cost_workbook
+        path.write_bytes(plimsoll.cost_workbook(study))
     except ImportError as error:
         hint = 'install it with: pip install "plimsoll[report]"'
-        raise InputError(str(path), [Mistake(0, "--xlsx", "needs XlsxWriter", hint)]) from error
-    try:
-        path.write_bytes(cost_workbook(study))
+        raise plimsoll.InputError(str(path), [Mistake(0, "--xlsx", "needs XlsxWriter", hint)]) from error
     except OSError as error:
         message = f"cannot be written: {(error.strerror or str(error)).lower()}"
-        raise InputError(str(path), [Mistake(0, "--xlsx", message, "name a file in a folder that exists")]) from error
+        raise plimsoll.InputError(
+            str(path), [Mistake(0, "--xlsx", message, "name a file in a folder that exists")]
+        ) from error
 
 
-def cost_json(study: CostStudy) -> dict[str, Any]:
-    """The result as plain data; every figure with value, unit, formula and source."""
-    return {
-        "kind": "cost_result",
-        "schema_version": 1,
-        "name": study.name,
-        "source": study.source,
-        "price_date": study.price_date,
-        "reference": study.reference,
-        "goal": asdict(study.goal),
-        "options": {
-            cost.option.name: {
-                "title": cost.option.title,
-                "figures": {name: as_json(step, with_chain=False) for name, step in cost.figures.items()},
-                "ratio_to_reference": {name: study.ratio(cost.option.name, name) for name in SUMMARY},
-                "absences": cost.absences,
-            }
-            for cost in study.options
-        },
-        "measurements": [
-            asdict(measurement) | {"improvement_over_reference": _improvements(study, index)}
-            for index, measurement in enumerate(study.measurements)
-        ],
-        "claims": [asdict(claim) for claim in study.claims],
-        "consolidation": asdict(study.consolidation) if study.consolidation else None,
-    }
-
-
-def cost_sections(study: CostStudy, with_steps: bool) -> list[Section]:
+def cost_sections(study: plimsoll.CostStudy, with_steps: bool) -> list[Section]:
     """The result as sections for the terminal and the HTML page."""
     names = [cost.option.name for cost in study.options]
     others = [name for name in names if name != study.reference]
     columns = ["", "Unit", *(f"{name} >" for name in names), *(f"{name} / {study.reference} >" for name in others)]
-    rows = [_summary_row(study, figure, decimals, names, others) for figure, decimals in SUMMARY.items()]
+    rows = [_summary_row(study, figure, decimals, names, others) for figure, decimals in plimsoll.COST_SUMMARY.items()]
     intro = [f"{study.source}. Prices of {study.price_date}."]
     intro += [f"{cost.option.name}: {cost.option.title}" for cost in study.options]
     sections = [Section("Options", intro, columns, [row for row in rows if row])]
@@ -126,7 +90,9 @@ def cost_sections(study: CostStudy, with_steps: bool) -> list[Section]:
     return sections
 
 
-def _summary_row(study: CostStudy, figure: str, decimals: int, names: list[str], others: list[str]) -> list[str]:
+def _summary_row(
+    study: plimsoll.CostStudy, figure: str, decimals: int, names: list[str], others: list[str]
+) -> list[str]:
     steps = [study.option(name).figures.get(figure) for name in names]
     known = next((step for step in steps if step), None)
     if known is None:
@@ -135,7 +101,7 @@ def _summary_row(study: CostStudy, figure: str, decimals: int, names: list[str],
     return [known.title, known.unit, *cells, *(_factor(study.ratio(name, figure)) for name in others)]
 
 
-def _measurement_section(study: CostStudy, names: list[str], others: list[str]) -> Section:
+def _measurement_section(study: plimsoll.CostStudy, names: list[str], others: list[str]) -> Section:
     columns = ["Measured", "Unit", *(f"{name} >" for name in names)]
     columns += [f"{study.reference} better than {name} by >" for name in others]
     rows = []
@@ -147,7 +113,7 @@ def _measurement_section(study: CostStudy, names: list[str], others: list[str]) 
     return Section("Measurements", [note], columns, rows)
 
 
-def _claim_section(claims: tuple[Claim, ...]) -> Section:
+def _claim_section(claims: tuple[plimsoll.Claim, ...]) -> Section:
     rows = [
         (
             claim.id,
@@ -164,7 +130,7 @@ def _claim_section(claims: tuple[Claim, ...]) -> Section:
     return Section("Statements", [note], ("", "Statement", "Stated >", "Computed >", "Off by >", ""), rows, failed)
 
 
-def _consolidation_section(study: CostStudy) -> Section:
+def _consolidation_section(study: plimsoll.CostStudy) -> Section:
     result = study.consolidation
     assert result is not None, "the caller checked"
     sides = (asdict(result.before), asdict(result.after), asdict(result.saved))
@@ -177,7 +143,7 @@ def _consolidation_section(study: CostStudy) -> Section:
     return Section("Consolidation", notes, ("", "Before >", "After >", "Saved >"), rows)
 
 
-def _steps_section(cost: OptionCost) -> Section:
+def _steps_section(cost: plimsoll.OptionCost) -> Section:
     columns = ("Figure", "Value >", "Unit", "Formula", "Source")
     rows = [
         (step.title, f"{step.value:,.10g}", step.unit, _formula(step), step.source) for step in cost.figures.values()
@@ -185,15 +151,8 @@ def _steps_section(cost: OptionCost) -> Section:
     return Section(f"How the figures of {cost.option.name} come about", (), columns, rows)
 
 
-def _formula(step: Step) -> str:
+def _formula(step: plimsoll.Step) -> str:
     return f"{step.formula} = {step.arithmetic}" if step.formula else "given"
-
-
-def _improvements(study: CostStudy, index: int) -> dict[str, float | None]:
-    """How many times better the reference is than each other option."""
-    measurement = study.measurements[index]
-    names = [cost.option.name for cost in study.options if cost.option.name != study.reference]
-    return {name: measurement.improvement(name, study.reference) for name in names}
 
 
 def _factor(value: float | None) -> str:

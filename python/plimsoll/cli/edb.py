@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, NoReturn
 
 import typer
 
+import plimsoll
 from plimsoll import exit_codes
-from plimsoll.cli.terminal import say, stop_with
-from plimsoll.files.folder import printable, unusable_name
-from plimsoll.files.sanitize import parse_json
+from plimsoll.cli.terminal import refusing, say, stop_with
+from plimsoll.files.sanitize import printable, unusable_name
 
 edb = typer.Typer(
     no_args_is_help=True,
@@ -24,7 +24,6 @@ edb = typer.Typer(
     help="List or export the tables of a database, or mend its pages.",
 )
 _HELP = {"help_option_names": ["-h", "--help"]}
-_COPY_BYTES = 1 << 20
 _PAGES_SHOWN_MAX = 20
 
 Database = Annotated[Path, typer.Argument(metavar="FILE", help="The database; whoever made it.")]
@@ -50,9 +49,7 @@ def callback() -> None:
 
 def _stop(error: Exception) -> NoReturn:
     """Leave with the code that fits: damage is a failed check, everything else a usage error."""
-    from plimsoll import _native
-
-    code = exit_codes.FAIL if isinstance(error, _native.CorruptionError) else exit_codes.USAGE
+    code = exit_codes.FAIL if isinstance(error, plimsoll.CorruptionError) else exit_codes.USAGE
     stop_with(code, str(error))
 
 
@@ -68,11 +65,9 @@ def ls(
 
     Exits with 1 when something damaged is met; of a table that cannot be counted for it the rest is listed.
     """
-    from plimsoll import _native
-
     try:
-        found = parse_json(_native.edb_tables(file, dirty, count))
-    except _native.PlimsollError as error:
+        found = plimsoll.list_tables(file, dirty=dirty, count=count)
+    except plimsoll.EngineError as error:
         _stop(error)
     damaged = any(table["damage"] for table in found["tables"])
     code = exit_codes.FAIL if damaged else exit_codes.PASS
@@ -125,20 +120,19 @@ def export(
     Binary values are hexadecimal, dates are days since 1899-12-30, currency is in ten-thousandths. Damage ends the export with what was
     read before it and exit code 1.
     """
-    from plimsoll import _native
-
     if unusable := unusable_name(table):
         stop_with(exit_codes.USAGE, f"the database has no table {unusable}; names of tables are text")
-    text = _native.TableText(file, table, form.value, dirty)
+    text = plimsoll.TableExport(file, table, form.value, dirty=dirty)
+    pieces = text.pieces()
     try:
         # Nothing is made before the first piece is there: a mistyped table leaves no empty file.
-        piece = text.next_piece()
+        first = next(pieces, b"")
         if out is None:
-            _pour(text, piece, sys.stdout.buffer)
+            _pour(first, pieces, sys.stdout.buffer)
         else:
             with out.open("xb") as target:
-                _pour(text, piece, target)
-    except _native.PlimsollError as error:
+                _pour(first, pieces, target)
+    except plimsoll.EngineError as error:
         _stop(error)
     except FileExistsError:
         stop_with(exit_codes.USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
@@ -152,11 +146,11 @@ def export(
         say(f"note: {encrypted:,} values are encrypted and written as `encrypted:` with their bytes")
 
 
-def _pour(text: Any, piece: bytes | None, target: BinaryIO) -> None:
+def _pour(first: bytes, others: Iterator[bytes], target: BinaryIO) -> None:
     """Write every piece as it comes."""
-    while piece is not None:
+    target.write(first)
+    for piece in others:
         target.write(piece)
-        piece = text.next_piece()
     target.flush()
 
 
@@ -173,16 +167,15 @@ def repair(
     Only of a database that was shut down cleanly and that nobody has open. Exits with 0 when nothing damaged is left, 1 when there are pages beyond
     repair, which are as they were, or when part of the file is missing.
     """
-    from plimsoll import _native
-
     if in_place and out is not None:
         stop_with(exit_codes.USAGE, "--in-place makes no copy; leave out --out or --in-place")
     target = file if in_place else out or file.with_name(f"{file.name}.repaired")
     if not in_place:
-        _copy(file, target)
+        with refusing(plimsoll.FolderError):
+            plimsoll.copy_database(file, target)
     try:
-        report = json.loads(_native.edb_repair(target))
-    except _native.PlimsollError as error:
+        report = plimsoll.repair_database(target)
+    except plimsoll.EngineError as error:
         if not in_place:
             target.unlink()
         _stop(error)
@@ -215,24 +208,3 @@ def _lost(report: dict[str, Any]) -> list[str]:
     if not report["pages_seen"]:
         found.append("it has no pages")
     return found
-
-
-def _copy(file: Path, target: Path) -> None:
-    """Copy a database, or leave; what was begun is deleted again."""
-    try:
-        if not file.is_file():
-            stop_with(exit_codes.USAGE, f"{printable(file)}: there is no such file; only files can be copied")
-        with file.open("rb") as source, target.open("xb") as copy:
-            try:
-                while piece := source.read(_COPY_BYTES):
-                    copy.write(piece)
-                copy.flush()
-                os.fsync(copy.fileno())
-            except BaseException:
-                target.unlink()
-                raise
-    except FileExistsError:
-        stop_with(exit_codes.USAGE, f"{printable(target)} exists; name another with --out, nothing is overwritten")
-    except OSError as error:
-        place = error.filename or target
-        stop_with(exit_codes.USAGE, f"{printable(Path(place))}: {(error.strerror or str(error)).lower()}")

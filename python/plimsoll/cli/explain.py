@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli.terminal import stop_with
-from plimsoll.verdict import explain as meaning
 
 
 def explain(
@@ -21,10 +21,10 @@ def explain(
     Example: plimsoll explain log_write_latency_mean
     """
     if name is None:
-        typer.echo("\n".join(f"  {known}" for known in meaning.names()))
+        typer.echo("\n".join(f"  {known}" for known in plimsoll.explained_names()))
         typer.echo("\n`plimsoll explain NAME` tells more of one; fields of summary.json have names, too")
         return
     try:
-        typer.echo(meaning.explain(name))
-    except meaning.UnknownNameError as error:
+        typer.echo(plimsoll.explain(name))
+    except plimsoll.UnknownNameError as error:
         stop_with(exit_codes.USAGE, str(error))

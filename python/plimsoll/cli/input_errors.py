@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import typer
 
-from plimsoll.inputs.mistakes import InputError
+from plimsoll import InputError
 
 EXIT_BAD_INPUT = 2
 

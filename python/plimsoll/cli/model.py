@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
+import plimsoll
 from plimsoll import settings
-from plimsoll.arrays.burst_credits import burst_s, bursts, without_credits
-from plimsoll.arrays.formula import formula_iops, neighbours_remark
-from plimsoll.arrays.papers.error_band import array_band, nearest_point
-from plimsoll.arrays.presets import shipped_arrays
-from plimsoll.arrays.text import WARNING, array_title
 from plimsoll.cli.input_errors import refuse
+from plimsoll.cli.terminal import reading_plan
 from plimsoll.cli.test import storage_options
-from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
+from plimsoll.inputs.mistakes import Mistake, nearest_names
 
 
 def model(
@@ -43,61 +39,28 @@ def model(
     Example: plimsoll model nearline-raid6 --change "level='RAID 10'"
     """
     if array is None:
-        for name, row in shipped_arrays().items():
+        for name, row in plimsoll.shipped_arrays().items():
             typer.echo(f"{name:<22} {row['title']}")
         return
     if edition not in settings.editions():
         refuse(
             [
-                InputError(
+                plimsoll.InputError(
                     "options", [Mistake(0, "--edition", f'is "{edition}"', nearest_names(edition, settings.editions()))]
                 )
             ]
         )
-    described = _described(array, change or [], databases, size_mib, edition)
-    from plimsoll.arrays.mail_streams import Point, iops_at_limit, run_light, sweep
-
-    def curve(of: dict[str, Any]) -> list[Point]:
-        if sessions:
-            return [run_light(of, databases, sessions, edition, size_mib)]
-        return sweep(of, databases, edition, size_mib)
-
-    points = curve(without_credits(described) if bursts(described) else described)
-    burst = curve(described) if bursts(described) else []
-    found = {
-        "modelled": True,
-        "array": array_title(described),
-        "points": [asdict(point) for point in points],
-        "iops_at_20_ms": iops_at_limit(points),
-        "burst": {"points": [asdict(point) for point in burst], "lasts_s": burst_s(described)} if burst else None,
-        "formula_iops": formula_iops(described, points[-1].reads_per_s / points[-1].iops),
-        "formula_remark": neighbours_remark(described),
-        "neighbours_wanted_iops": sum(row["iops"] for row in described.get("neighbours") or []),
-        "band_percent": array_band(described, "database_iops"),
-        "nearest_validated_point": nearest_point(described),
-    }
-    typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(_lines(found)))
-
-
-def _described(array: str, change: list[str], databases: int, size_mib: int | None, edition: str) -> dict[str, Any]:
-    """The array with its changes, checked as a plan's would be."""
-    import plimsoll
-    from plimsoll.cli.terminal import reading_plan
-
-    instance = {"edition": edition} | ({"database_size_mib": size_mib} if size_mib else {"database_size_mib": 64})
-    wanted = {
-        "target": [{"name": "target", **storage_options(None, array, change)}],
-        "instance": [{"name": f"instance{number}", **instance} for number in range(1, databases + 1)],
-    }
+    changes = storage_options(None, array, change or []).get("changes")
     with reading_plan():
-        judgement: dict[str, Any] = plimsoll.build_plan(wanted)["judgement"]
-    described: dict[str, Any] = judgement["modelled"]
-    return described
+        found = plimsoll.model(
+            array, changes=changes, databases=databases, size_mib=size_mib, sessions=sessions, edition=edition
+        )
+    typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(_lines(found)))
 
 
 def _lines(found: dict[str, Any]) -> list[str]:
     points, burst = found["points"], found["burst"]
-    lines = [WARNING + ".", found["array"], ""]
+    lines = [plimsoll.MODELLED_WARNING + ".", found["array"], ""]
     if burst:
         lines.append("in the long run, when the burst credits are used up:")
     lines += _curve(points)
@@ -147,13 +110,11 @@ def _neighbours(found: dict[str, Any]) -> list[str]:
 
 def _limit_sentence(found: dict[str, Any]) -> str:
     """Where the limit is met, or why that cannot be said."""
-    from plimsoll.arrays.mail_streams import LIMIT_MS
-
     points, limit, within = found["points"], found["iops_at_20_ms"], f"within {found['band_percent']:.0f} % either way"
     if limit is not None:
         return f"database IOPS at reads of 20 ms: {limit:,.0f}, {within}"
     if len(points) == 1 and points[0]["sessions"] > 1:
         return f"rates are {within}; leave --sessions out for the rate at reads of 20 ms"
-    if points[0]["read_ms"] > LIMIT_MS:
+    if points[0]["read_ms"] > plimsoll.MODEL_LIMIT_MS:
         return f"reads take more than 20 ms even with a single session for each database; rates are {within}"
     return f"reads stay below 20 ms, where more sessions bring nothing more: {points[-1]['iops']:,.0f} database IOPS, {within}"

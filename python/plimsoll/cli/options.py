@@ -167,8 +167,8 @@ def perform(plan: dict[str, Any], choices: Choices) -> None:
             series = plimsoll.repeat_into(plan, choices.repeat, run_folder, found=found, listener=listener)
             show_series(series, as_json=choices.as_json)
             raise typer.Exit(series.exit_code)
-        plimsoll.measure(plan, run_folder, found=found, listener=listener, metrics=metrics)
-        show_result(plimsoll.judge(run_folder, listener=listener), as_json=choices.as_json)
+        result = plimsoll.qualify_into(plan, run_folder, found=found, listener=listener, metrics=metrics)
+    show_result(result, as_json=choices.as_json)
 
 
 def show_result(found: plimsoll.Result, *, as_json: bool = False) -> NoReturn:

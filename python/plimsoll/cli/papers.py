@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+import plimsoll
+from plimsoll import InputError
 from plimsoll.cli.input_errors import refuse
-from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
+from plimsoll.inputs.mistakes import Mistake, nearest_names
 
 
 def papers(
@@ -20,11 +22,7 @@ def papers(
 
     Example: plimsoll papers emc-3-threads
     """
-    from plimsoll.arrays.papers.assessment import summary_lines, table_rows
-    from plimsoll.arrays.papers.points import read_points
-    from plimsoll.arrays.papers.runner import run_papers
-
-    points = read_points()
+    points = plimsoll.read_points()
     wrong = [name for name in point or [] if name not in points]
     if wrong:
         refuse(
@@ -38,12 +36,12 @@ def papers(
                 )
             ]
         )
-    results = run_papers(point or [])
+    results = plimsoll.run_papers(point or [])
     if as_json:
         typer.echo(json.dumps([asdict(result) for result in results], indent=2))
         return
     typer.echo("MODELLED, not measured.")
-    for row in table_rows(results):
+    for row in plimsoll.papers_table(results):
         typer.echo(f"{row[0]:<26} {row[1]:<34} {row[2]:>10} {row[3]:>10} {row[4]:>9}  {row[5]}")
-    for line in summary_lines(results):
+    for line in plimsoll.papers_summary(results):
         typer.echo(line)

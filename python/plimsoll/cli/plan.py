@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli.terminal import say, stop_with
-from plimsoll.host.block_devices import is_device
 
 plan = typer.Typer(
     no_args_is_help=True,
@@ -76,9 +76,7 @@ def callback() -> None:
 @plan.command("schema", context_settings={"help_option_names": ["-h", "--help"]})
 def schema() -> None:
     """Print the JSON Schema of a plan, for editors and for programs that write plans."""
-    from plimsoll.plan.json_schema import plan_schema
-
-    typer.echo(json.dumps(plan_schema(), indent=2))
+    typer.echo(json.dumps(plimsoll.plan_schema(), indent=2))
 
 
 @plan.command("init", context_settings={"help_option_names": ["-h", "--help"]})
@@ -100,7 +98,7 @@ def init(
 def _asked() -> str:
     """The plan as the answers say; each question has a usual answer."""
     path = typer.prompt("Directory or block device to be tested", default="/mnt/storage", err=True)
-    device = is_device(Path(path))
+    device = plimsoll.is_device(Path(path))
     log_path = typer.prompt("Directory for its logs", default="/mnt/logs", err=True) if device else None
     edition = typer.prompt("Whose habits: 2003, 2007, 2010 or 2013", default="2010", err=True)
     count = 1 if device else typer.prompt("How many databases", default=2, type=typer_range(1, 250), err=True)
@@ -134,10 +132,6 @@ def _text(
     log_path: str | None = None,
 ) -> str:
     """The plan as TOML; what was asked for is checked as a plan file is, before it is written."""
-    from plimsoll.inputs.mistakes import InputError
-    from plimsoll.inputs.toml_lines import parse_located
-    from plimsoll.plan.complete import complete_plan
-
     instances = "".join(
         INSTANCE.format(number=number, edition=edition, size_mib=size_mib) for number in range(1, count + 1)
     )
@@ -152,8 +146,8 @@ def _text(
         duration_s=f"{minutes * 60:g}",
     )
     try:
-        complete_plan(parse_located("the answers", text))
-    except InputError as error:
+        plimsoll.parse_plan(text, "the answers")
+    except plimsoll.InputError as error:
         stop_with(exit_codes.USAGE, f"these answers make no plan\n{error}")
     return text
 
@@ -164,14 +158,11 @@ def export(
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("JetstressConfig.xml"),
 ) -> None:
     """Write a plan as a JetstressConfig.xml, with every field that an import kept."""
-    from plimsoll.imports.jetstress.config_write import export_config
-    from plimsoll.inputs.mistakes import InputError
-
     try:
-        text, remarks = export_config(plan_file)
+        text, remarks = plimsoll.export_config(plan_file)
         with out.open("x", encoding="utf-8") as file:
             file.write(text)
-    except InputError as error:
+    except plimsoll.InputError as error:
         stop_with(exit_codes.USAGE, str(error))
     except FileExistsError:
         stop_with(exit_codes.USAGE, f"{out} exists; name another file with --out, nothing is overwritten")

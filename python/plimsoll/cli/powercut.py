@@ -9,19 +9,17 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated
 
 import typer
 
+import plimsoll
 from plimsoll import exit_codes
-from plimsoll.cli.terminal import say, stop_with
-from plimsoll.powercut import workspace
-from plimsoll.powercut.client import Link, Progress, carry_on, leave
-from plimsoll.powercut.witness import DEFAULT_ADDRESS, Listener, WitnessError, WitnessLog
+from plimsoll.cli.live import showing
+from plimsoll.cli.terminal import refusing, say, stop_with
 
 PAGE_KIB = (4, 8, 16, 32)
 IO_METHODS = ("auto", "io_uring", "libaio", "threads")
-_IF_CUT = "If its power was cut: bring it back, mount it, and `plimsoll audit --cut-under-load`"
 
 
 def powercut(
@@ -52,76 +50,30 @@ def powercut(
     ]
     if mistakes:
         stop_with(exit_codes.USAGE, *mistakes)
-    wanted = workspace.Wanted(directory, size_mib << 20, page_kib << 10, sessions, io_method, seconds)
+    wanted = plimsoll.PowercutWanted(directory, size_mib << 20, page_kib << 10, sessions, io_method, seconds)
     try:
-        for warning in workspace.inspect(wanted):
-            say(f"warning: {warning}")
-        work = workspace.work_of(wanted)
-        with workspace.made(Path(work["directory"])):
-            description = workspace.describe_run(wanted, work)
-            link = Link(witness, description)
-            _work(link, wanted, description, as_json)
-    except (workspace.PlaceError, WitnessError) as error:
+        ended = plimsoll.work_until_cut(wanted, witness, listener=showing(quiet=True), show=_show)
+    except plimsoll.StorageFailedError as error:
+        stop_with(exit_codes.FAIL, str(error))
+    except (plimsoll.WitnessLostError, plimsoll.EngineError) as error:
+        is_usage = isinstance(error, plimsoll.ConfigError)
+        stop_with(exit_codes.USAGE if is_usage else exit_codes.INCONCLUSIVE, str(error))
+    except plimsoll.PowercutError as error:
         stop_with(exit_codes.USAGE, str(error))
     except OSError as error:
         stop_with(exit_codes.USAGE, f"{error.filename or directory}: {(error.strerror or str(error)).lower()}")
+    _print(ended, as_json)
+    raise typer.Exit(exit_codes.INTERRUPTED if ended.interrupted else exit_codes.PASS)
 
 
-def _work(link: Link, wanted: workspace.Wanted, description: dict[str, Any], as_json: bool) -> NoReturn:
-    """Take the directory and work in it until the power goes, the time is over or somebody stops it."""
-    from plimsoll import _native
-
-    place, work = workspace.take(wanted, description), description["work"]
-    if link.is_here:
-        say(
-            "warning: the witness is on this machine; its log must lie on storage that keeps its power, or it proves nothing"
-        )
-    try:
-        native = _native.Powercut(json.dumps(work))
-    except _native.ConfigError as error:
-        stop_with(exit_codes.USAGE, str(error))
-    try:
-        say(
-            f"run {workspace.run_name(work)}: about {wanted.size_bytes >> 20} MiB in {place}; cut the power whenever you like, or stop with Ctrl-C"
-        )
-        carry_on(native, link, _show, lambda text: say(f"warning: {text}"))
-    except WitnessError as error:
-        _end(native, place, link)
-        stop_with(exit_codes.INCONCLUSIVE, f"{error}; the work was stopped")
-    except KeyboardInterrupt:
-        _print(_end(native, place, link), place, as_json)
-        raise typer.Exit(exit_codes.INTERRUPTED) from None
-    _print(_end(native, place, link), place, as_json)
-    raise typer.Exit(exit_codes.PASS)
-
-
-def _end(native: Any, place: Path, link: Link) -> dict[str, Any]:
-    """Let the work close its files, and note that it did; leaves when the storage has failed."""
-    from plimsoll import _native
-
-    if not leave(native):
-        stop_with(exit_codes.FAIL, f"the storage does not answer; what was under way is left as it is. {_IF_CUT}")
-    try:
-        outcome: dict[str, Any] = json.loads(native.outcome())
-    except (_native.DiskError, _native.CorruptionError) as error:
-        stop_with(exit_codes.FAIL, f"the storage failed: {error}. {_IF_CUT}")
-    except _native.PlimsollError as error:
-        stop_with(exit_codes.FAIL if "disk" in str(error) else exit_codes.INCONCLUSIVE, str(error))
-    link.end()
-    try:
-        workspace.close(place)
-    except OSError as error:
-        stop_with(exit_codes.FAIL, f"the storage failed: {error}. {_IF_CUT}")
-    return outcome
-
-
-def _show(progress: Progress) -> None:
+def _show(progress: plimsoll.PowercutProgress) -> None:
     if sys.stderr.isatty():
         text = f"{progress.commits:,} commits and {progress.marks:,} marks durable, {progress.confirmed:,} known to the witness"
         print(f"\r{text}", end="", file=sys.stderr, flush=True)
 
 
-def _print(outcome: dict[str, Any], place: Path, as_json: bool) -> None:
+def _print(ended: plimsoll.WorkEnded, as_json: bool) -> None:
+    outcome, place = ended.outcome, ended.place
     if as_json:
         typer.echo(json.dumps(outcome | {"path": str(place)}, indent=2))
         return
@@ -137,7 +89,7 @@ def witness(
     log: Annotated[Path, typer.Option("--log", metavar="FILE", help="The log; appended to, never overwritten.")],
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Where to listen; only this machine reaches the loopback.")
-    ] = DEFAULT_ADDRESS,
+    ] = plimsoll.WITNESS_ADDRESS,
     once: Annotated[bool, typer.Option("--once", help="End with the first machine that was heard.")] = False,
 ) -> None:
     """Listen for a machine under test and keep on stable storage what it says is durable.
@@ -148,22 +100,7 @@ def witness(
     Example: plimsoll witness --log witness.log --listen 0.0.0.0:17613
     """
     try:
-        opened = WitnessLog(log)
-        listener = Listener(listen, opened, say)
-    except WitnessError as error:
-        stop_with(exit_codes.USAGE, str(error))
-    open_to = "" if listener.is_private else ", open to everybody who reaches this address"
-    try:
-        say(f"witness: listening at {listener.place}{open_to}; writing {log}")
-        while True:
-            ending = listener.hear_one()
-            say(f"{ending['peer']}: {ending['lines']:,} acknowledgements, then {ending['why']}")
-            if once:
-                break
+        with refusing(plimsoll.WitnessError):
+            plimsoll.remember(log, listen, once=once, listener=showing(quiet=True))
     except KeyboardInterrupt:
         raise typer.Exit(exit_codes.INTERRUPTED) from None
-    except WitnessError as error:
-        stop_with(exit_codes.USAGE, str(error))
-    finally:
-        listener.close()
-        opened.close()

@@ -8,10 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll import exit_codes
-from plimsoll.cli.terminal import stop_with
-from plimsoll.host.probe import StorageError, describe
-from plimsoll.host.storage_class import storage_class
+import plimsoll
+from plimsoll.cli.terminal import refusing
 
 
 def probe(
@@ -19,11 +17,9 @@ def probe(
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Name the file system, the device and what about them a test must know. Never writes."""
-    try:
-        storage = describe(path)
-    except StorageError as error:
-        stop_with(exit_codes.USAGE, str(error))
-    facts = {**storage.facts, "storage_class": storage_class(storage.facts)}
+    with refusing(plimsoll.StorageError):
+        found = plimsoll.probe(path)
+    facts = found.facts
     if as_json:
         typer.echo(json.dumps(facts, indent=2))
         return
@@ -37,7 +33,7 @@ def probe(
     for method in facts["methods"]:
         verdict = method["refusal"] or "; ".join(["works", *method["remarks"]])
         typer.echo(f"  {method['name']:<26}{verdict}")
-    for warning in storage.warnings:
+    for warning in found.warnings:
         typer.echo(f"  warning: {warning}")
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from plimsoll.arrays.catalogue_match import modelled_rate
-from plimsoll.arrays.papers.error_band import band_percent
+import plimsoll
 from plimsoll.cli.input_errors import refuse
-from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
-from plimsoll.pages.sections import Section, print_sections, write_html
-from plimsoll.sizing.catalogue import SHIPPED_CATALOGUE, ArrayRow, read_catalogue, read_drive_classes
-from plimsoll.sizing.raid import RAID_LEVELS
-from plimsoll.sizing.selection import GB_PER_GIB, SOURCE, Candidate, Need, Selection, select_arrays
+from plimsoll.cli.sections import print_sections
+from plimsoll.inputs.mistakes import Mistake, nearest_names
+from plimsoll.pages.sections import Section, write_html
 
-SHIPPED = "shipped"
 #: Options that are keys of the need under another or the same name.
 NEED_KEYS = {
     "capacity_gb": "volumes_gb", "iops": "database_iops", "copies": "copies", "databases": "databases",
@@ -29,7 +26,7 @@ RANKINGS = ("arrays", "drives", "price")
 EXIT_NOTHING_FITS = 1
 FOOTER = (
     "Capacities are decimal GB, as drives are sold. The planner's formula (drives x IOPS per drive / write cost, half of "
-    f"the I/O reads) is off by 20 % on average against published arrays. Method: {SOURCE}."
+    f"the I/O reads) is off by 20 % on average against published arrays. Method: {plimsoll.SELECTION_SOURCE}."
 )
 
 
@@ -68,64 +65,54 @@ def select(
 
     Example: plimsoll select --capacity-gib 15768 --iops 900 --copies 2 --databases 12
     """
-    rows, errors = _read_catalogues(catalogue or [SHIPPED])
-    options = {key: value for key, value in locals().items() if key not in ("rows", "errors")}
-    sized, requirement_errors = _sized_need(requirements)
-    errors += requirement_errors + _option_errors(options, rows, requirements)
+    options = dict(locals())
+    rows: list[Any] = []
+    errors: list[plimsoll.InputError] = []
+    for name in catalogue or [plimsoll.SHIPPED]:
+        found, wrong = _gathered(plimsoll.read_catalogues, [name], [])
+        rows, errors = rows + found, errors + wrong
+    sized, more = _gathered(plimsoll.need_of_requirements, requirements, None) if requirements else (None, [])
+    errors += more + _option_errors(options, rows, requirements)
     if errors:
         refuse(errors)
-    need = _need(options, sized)
-    selection = select_arrays(need, rows, read_drive_classes())
+    selection = plimsoll.select(_need(options, sized), rows)
     if html:
         try:
             write_html(html, "Array selection", selection_sections(selection), FOOTER)
-        except InputError as error:
+        except plimsoll.InputError as error:
             refuse([error])
     if as_json:
-        typer.echo(json.dumps(selection_json(selection), indent=2))
+        typer.echo(json.dumps(plimsoll.selection_json(selection), indent=2))
     else:
         print_sections(selection_sections(selection))
     if selection.chosen is None:
         raise typer.Exit(EXIT_NOTHING_FITS)
 
 
-def _sized_need(requirements: Path | None) -> tuple[Need | None, list[InputError]]:
-    """The need of a requirements file, sized only when one is given."""
-    if requirements is None:
-        return None, []
-    from plimsoll.advice.requirement_facts import need_of, sized
-
+def _gathered(read: Callable[[Any], Any], what: Any, otherwise: Any) -> tuple[Any, list[plimsoll.InputError]]:
+    """What is read, or the mistakes in it, so that those of all inputs are told at once."""
     try:
-        return need_of(sized(requirements)), []
-    except InputError as error:
-        return None, [error]
+        return read(what), []
+    except plimsoll.SeveralInputsError as error:
+        return otherwise, error.errors
+    except plimsoll.InputError as error:
+        return otherwise, [error]
 
 
-def _need(options: dict[str, Any], sized: Need | None) -> Need:
+def _need(options: dict[str, Any], sized: plimsoll.Need | None) -> plimsoll.Need:
     """The need the options state, laid over the one the requirements give."""
-    need = sized or Need(volumes_gb=0.0, database_iops=0.0)
+    need = sized or plimsoll.Need(volumes_gb=0.0, database_iops=0.0)
     stated: dict[str, Any] = {
         NEED_KEYS[key]: value for key, value in options.items() if key in NEED_KEYS and value is not None
     }
     if options["capacity_gib"] is not None:
-        stated["volumes_gb"] = options["capacity_gib"] * GB_PER_GIB
+        stated["volumes_gb"] = options["capacity_gib"] * plimsoll.GB_PER_GIB
     if options["raid"]:
-        stated["raid_levels"] = tuple(level for level in RAID_LEVELS if level in options["raid"])
+        stated["raid_levels"] = tuple(level for level in plimsoll.RAID_LEVELS if level in options["raid"])
     return replace(need, **stated, drive_classes=tuple(options["drive_class"] or ()))
 
 
-def _read_catalogues(names: list[str]) -> tuple[list[ArrayRow], list[InputError]]:
-    rows: list[ArrayRow] = []
-    errors: list[InputError] = []
-    for name in names:
-        try:
-            rows += read_catalogue(SHIPPED_CATALOGUE if name == SHIPPED else Path(name)).rows
-        except InputError as error:
-            errors.append(error)
-    return rows, errors
-
-
-def _option_errors(options: dict[str, Any], rows: list[ArrayRow], requirements: Path | None) -> list[InputError]:
+def _option_errors(options: dict[str, Any], rows: list[Any], requirements: Path | None) -> list[plimsoll.InputError]:
     """Every option out of range, at once."""
     mistakes: list[Mistake] = []
     capacities = (options["capacity_gb"] is not None) + (options["capacity_gib"] is not None)
@@ -148,7 +135,7 @@ def _option_errors(options: dict[str, Any], rows: list[ArrayRow], requirements: 
                     0, _option(key), f"is {value}, but must lie between {low:g} and {high:g}", "check sign and unit"
                 )
             )
-    known = {"raid": RAID_LEVELS, "drive_class": tuple({row.drive_class for row in rows}), "rank": RANKINGS}
+    known = {"raid": plimsoll.RAID_LEVELS, "drive_class": tuple({row.drive_class for row in rows}), "rank": RANKINGS}
     for key, names in known.items():
         given = [options[key]] if isinstance(options[key], str) else options[key] or []
         mistakes += [
@@ -156,47 +143,14 @@ def _option_errors(options: dict[str, Any], rows: list[ArrayRow], requirements: 
             for name in given
             if names and name not in names
         ]
-    return [InputError("options", mistakes)] if mistakes else []
+    return [plimsoll.InputError("options", mistakes)] if mistakes else []
 
 
 def _option(key: str) -> str:
     return "--" + key.replace("_", "-")
 
 
-def selection_json(selection: Selection) -> dict[str, Any]:
-    """The result as plain data; keys carry their units."""
-    return {
-        "kind": "selection",
-        "schema_version": 1,
-        "required_capacity_gb": selection.required_gb,
-        "required_iops": selection.required_iops,
-        "need": asdict(selection.need),
-        "chosen": _candidate_json(selection.chosen) if selection.chosen else None,
-        "candidates": [_candidate_json(candidate) for candidate in selection.candidates],
-        "steps": [asdict(step) for step in selection.steps],
-        "caveats": list(selection.caveats),
-        "source": SOURCE,
-    }
-
-
-def _candidate_json(candidate: Candidate) -> dict[str, Any]:
-    row = asdict(candidate.row)
-    row.pop("conditions")
-    figures = {key: value for key, value in asdict(candidate).items() if key not in ("row", "model_absence")}
-    return row | figures | {"modelled": _modelled_json(candidate)}
-
-
-def _modelled_json(candidate: Candidate) -> dict[str, Any]:
-    """What the model says of the arrays of one copy, or why it says nothing."""
-    rate = modelled_rate(candidate.row.model, candidate.row.raid)
-    if rate is None:
-        return {"iops_per_copy": None, "status": "not_evaluated", "reason": candidate.model_absence}
-    iops = rate.iops * candidate.arrays_per_copy
-    reason = f"point {rate.point} of `plimsoll papers`, for each array, reads at 18.5 ms"
-    return {"iops_per_copy": iops, "status": "modelled", "reason": reason, "band_percent": rate.band_percent}
-
-
-def selection_sections(selection: Selection) -> list[Section]:
+def selection_sections(selection: plimsoll.Selection) -> list[Section]:
     """The result as sections for the terminal and the HTML page."""
     need, chosen = selection.need, selection.chosen
     if chosen:
@@ -214,7 +168,7 @@ def selection_sections(selection: Selection) -> list[Section]:
             f"{candidate.arrays_per_copy} x {need.copies}",
             _number(candidate.iops_per_copy, "not published"),
             _number(candidate.planner_iops_per_copy, "no rule"),
-            _number(_modelled_json(candidate)["iops_per_copy"], "no preset"),
+            _number(plimsoll.modelled_of(candidate)["iops_per_copy"], "no preset"),
             candidate.reason,
         )
         for candidate in selection.candidates
@@ -224,7 +178,7 @@ def selection_sections(selection: Selection) -> list[Section]:
         (
             "Published, formula and model are IOPS of one copy's arrays. The formula is the planner's rule, which ignores caches.",
             "No rule: the drive class has no planning figure. Model: MODELLED, not measured, where a preset stands for the "
-            f"array; the band is {band_percent('database_iops'):.0f} % either way.",
+            f"array; the band is {plimsoll.band_percent('database_iops'):.0f} % either way.",
         ),
         columns,
         rows,

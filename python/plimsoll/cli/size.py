@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
-from plimsoll.inputs.schema import require_kind
-from plimsoll.inputs.toml_lines import LocatedFile, read_located
-from plimsoll.sizing.requirement_fields import KIND
-from plimsoll.sizing.requirements import READERS, Requirements, check_requirements
+import plimsoll
+from plimsoll import InputError
+from plimsoll.inputs.mistakes import Mistake
 
 if TYPE_CHECKING:
-    from plimsoll.sizing.design import Sizing
+    from plimsoll import Requirements, Sizing
 
 OPTIONS = {
     "users.count": "--users",
@@ -41,7 +39,6 @@ GIVEN_AS = {
     "users.mailbox_quota_mb": "--quota-mb 2048",
     "users.messages_per_day": "--messages-per-day 150, or a profile: --profile average",
 }
-EXAMPLE = "plimsoll size --users 5000 --quota-mb 2048 --messages-per-day 150 --copies 2"
 
 
 def size(
@@ -91,8 +88,7 @@ def size(
     wrong = _wrong_outputs({"--xlsx": xlsx, "--html": html, "--plan": plan}, requirements)
     errors = [InputError("options", wrong)] if wrong else []
     try:
-        document, folder = _document(requirements, options, as_published)
-        checked = check_requirements(document, folder)
+        checked = plimsoll.stated_requirements(requirements, options, as_published)
         if not errors:
             _write(checked, as_published, as_json, xlsx, html, plan)
     except InputError as error:
@@ -125,44 +121,6 @@ def _tables(options: dict[str, Any]) -> dict[str, Any]:
     return tables
 
 
-def _document(path: Path | None, options: dict[str, Any], as_published: str | None) -> tuple[LocatedFile, Path]:
-    """The requirements to size: the file with the options laid over it, or the paper's own example."""
-    from plimsoll.sizing.worked_example import EXAMPLE as PAPER_EXAMPLE
-    from plimsoll.sizing.worked_example import PAPERS
-
-    if as_published is not None and as_published not in PAPERS:
-        hint = nearest_names(as_published, PAPERS)
-        raise InputError("options", [Mistake(0, "--as-published", f'"{as_published}" is not a known paper', hint)])
-    if path is None:
-        if not options and as_published is not None:
-            return LocatedFile("dell_eql, Tables 18 and 19", {"kind": KIND, **PAPER_EXAMPLE}, {}), Path()
-        if not options:
-            raise InputError("options", [Mistake(0, "", "give a requirements file, or options", f"try `{EXAMPLE}`")])
-        return LocatedFile("options", {"kind": KIND, **options}, {}), Path()
-    document = read_located(path)
-    require_kind(document, (KIND,), READERS)
-    data = dict(document.data)
-    for table, values in options.items():
-        if not isinstance(values, dict):
-            data[table] = values
-        elif isinstance(data.get(table, {}), dict):
-            data[table] = _laid_over(data.get(table, {}), values)
-    return LocatedFile(document.name, data, document.lines), path.parent
-
-
-def _laid_over(table: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """A table with options in place of the keys they stand for, however those were spelled."""
-    from plimsoll.inputs.quantity import KEY_ENDINGS
-
-    endings = {ending for spellings in KEY_ENDINGS.values() for ending in spellings}
-    replaced = set(options)
-    for key in options:
-        stem, _, ending = key.rpartition("_")
-        if ending in endings:
-            replaced |= {stem, *(f"{stem}_{other}" for other in endings)}
-    return {key: value for key, value in table.items() if key not in replaced} | options
-
-
 def _in_words_of_options(mistake: Mistake) -> Mistake:
     """A mistake that stands on no line of a file named as the option that would be right."""
     if mistake.line:
@@ -188,7 +146,7 @@ def _wrong_outputs(outputs: dict[str, Path | None], requirements: Path | None) -
 
 
 def _write(
-    requirements: Requirements,
+    requirements: "Requirements",
     as_published: str | None,
     as_json: bool,
     xlsx: Path | None,
@@ -196,12 +154,9 @@ def _write(
     plan: Path | None,
 ) -> None:
     """Size and write everything that was asked for."""
-    from plimsoll.sizing.design import OversizedDesignError
-    from plimsoll.sizing.design import size as size_storage
-
     try:
-        sizing = size_storage(requirements, as_published or "formulas")
-    except OversizedDesignError as error:
+        sizing = plimsoll.size(requirements, as_published or "formulas")
+    except plimsoll.OversizedDesignError as error:
         hint = "check the number of users, the quota and the largest database, and their units"
         raise InputError(requirements.name, [Mistake(0, "", str(error), hint)]) from error
     except ValueError as error:
@@ -218,37 +173,29 @@ def _write(
     if as_json:
         typer.echo(_as_json(sizing))
     else:
-        from plimsoll.sizing.output_text import Terminal, as_text
-
         weighted = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         width = shutil.get_terminal_size((120, 40)).columns
-        typer.echo(as_text(sizing, Terminal(min(width, 140), weighted=weighted)))
+        typer.echo(plimsoll.sizing_text(sizing, plimsoll.SizingTerminal(min(width, 140), weighted=weighted)))
 
 
 def _as_json(sizing: "Sizing") -> str:
     """A line for each figure: readable in a pager, and ten times as quick to write as an indented tree."""
-    from plimsoll.sizing.output_json import as_plain_data
-
-    lines = (f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in as_plain_data(sizing).items())
+    lines = (f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in plimsoll.sizing_data(sizing).items())
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
 def _workbook(sizing: "Sizing", path: Path) -> None:
     try:
-        from plimsoll.sizing.output_xlsx import as_workbook
+        workbook = plimsoll.sizing_workbook(sizing)
     except ImportError as error:
         hint = "install the report extra: pip install 'plimsoll[report]'"
         raise InputError("options", [Mistake(0, "--xlsx", "needs xlsxwriter, which is not installed", hint)]) from error
-    path.write_bytes(as_workbook(sizing))
+    path.write_bytes(workbook)
 
 
 def _report(sizing: "Sizing", path: Path) -> None:
-    from plimsoll.sizing.output_html import as_html
-
-    path.write_text(as_html(sizing), encoding="utf-8")
+    path.write_text(plimsoll.sizing_page(sizing), encoding="utf-8")
 
 
 def _plan(sizing: "Sizing", path: Path) -> None:
-    from plimsoll.sizing.run_plan import as_plan
-
-    path.write_text(as_plan(sizing), encoding="utf-8")
+    path.write_text(plimsoll.sizing_plan(sizing), encoding="utf-8")

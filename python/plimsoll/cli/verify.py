@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli.terminal import stop_with
-from plimsoll.files import folder
-from plimsoll.files.folder import printable
-from plimsoll.files.sanitize import parse_json
 
 FINDINGS_SHOWN_MAX = 20
-#: Databases, logs, checkpoints, flush maps.
-SUFFIXES = {".edb", ".log", ".chk", ".jfm", ".jrs"}
 
 
 def verify(
@@ -33,61 +27,29 @@ def verify(
     Exits with 0 when everything is sound, 1 when something is damaged or needs correction, 2 when a file cannot be used or something could
     not be looked at.
     """
-    from plimsoll import _native
-
-    unseen: list[str] = []
-    files = [file for path in paths for file in (_files_in(path, unseen) if path.is_dir() else [path])]
-    for line in unseen:
-        typer.echo(f"not looked at: {line}", err=True)
-    if not files and unseen:
-        raise typer.Exit(exit_codes.USAGE)
-    if not files:
-        stop_with(exit_codes.USAGE, "there are no files of the format there; name a file to check it anyway")
     try:
-        report = parse_json(_native.verify([str(path) for path in files], "deep" if deep else "pages"))
+        found = plimsoll.verify_files(paths, deep=deep)
     except KeyboardInterrupt:
         stop_with(exit_codes.INTERRUPTED, "stopped before the end")
+    for line in found.unseen:
+        typer.echo(f"not looked at: {line}", err=True)
+    report = found.report
+    if report is None and found.unseen:
+        raise typer.Exit(exit_codes.USAGE)
+    if report is None:
+        stop_with(exit_codes.USAGE, "there are no files of the format there; name a file to check it anyway")
     if as_json:
         typer.echo(json.dumps(report, indent=2))
     else:
         for file in report["files"]:
             _show(file)
     verdicts = {file["verdict"] for file in report["files"]}
-    unseen += [file["path"] for file in report["files"] if file["deep_error"] and file["verdict"] == "sound"]
+    unseen = found.unseen + [
+        file["path"] for file in report["files"] if file["deep_error"] and file["verdict"] == "sound"
+    ]
     if "unusable" in verdicts or unseen:
         raise typer.Exit(exit_codes.USAGE)
     raise typer.Exit(exit_codes.PASS if verdicts == {"sound"} else exit_codes.FAIL)
-
-
-def _files_in(directory: Path, unseen: list[str]) -> list[Path]:
-    """The files of the format in a directory and below it, in the order of their names; logs of a run folder are other logs.
-
-    What cannot be entered is noted in `unseen`, because nobody knows what is in it.
-    """
-
-    def note(error: OSError) -> None:
-        unseen.append(f"{printable(Path(error.filename or directory))}: {(error.strerror or str(error)).lower()}")
-
-    found = []
-    for place, _, names in os.walk(directory, onerror=note):
-        for name in names:
-            path = Path(place, name)
-            try:
-                wanted = path.suffix in SUFFIXES and name not in (folder.EVENTS, folder.TERMINAL) and _is_file(path)
-            except OSError as error:
-                note(error)
-                continue
-            if wanted:
-                found.append(path)
-    return sorted(found)
-
-
-def _is_file(path: Path) -> bool:
-    """Whether a path is a file; a link that leads nowhere is none, and what may not be looked at is an error."""
-    try:
-        return stat.S_ISREG(path.stat().st_mode)
-    except FileNotFoundError:
-        return False
 
 
 def _show(file: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ def instances_there(path: Path) -> list[tuple[Path, dict[str, Any]]]:
         FolderError: there is none, or it leads elsewhere.
     """
     path = path.expanduser().absolute()
-    found = [(marker.directory, _instance_of(marker)) for marker in ownership.below(path)]
+    found = [(marker.directory, _instance_of(marker)) for marker in ownership.find_databases(path)]
     if not found:
         raise FolderError(
             f"{path} holds no databases of Plimsoll; name the directory that was given to the test that made them"

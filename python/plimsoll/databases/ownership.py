@@ -94,7 +94,7 @@ def _has_form(content: dict[str, Any]) -> bool:
     return known and all(isinstance(item, dict) and isinstance(item.get("file_name"), str) for item in databases)
 
 
-def below(path: Path) -> list[Marker]:
+def find_databases(path: Path) -> list[Marker]:
     """Our markers directly in `path`, or in the directories there."""
     candidates = [path, *sorted(child for child in path.iterdir() if child.is_dir())] if path.is_dir() else []
     return [marker for directory in candidates if (marker := read(directory)) is not None]

@@ -252,7 +252,7 @@ def begin_with(run: dict[str, Any], source: dict[str, Any] | None, expected: Pre
         FolderError: the saved set is damaged.
     """
     for directory in expected.deleted:
-        remove(Path(directory))
+        delete_databases(Path(directory))
     for instance in run["instances"]:
         if instance["name"] in expected.restored and source is not None:
             _make_directories(instance)
@@ -363,7 +363,7 @@ def move_marker(instance: dict[str, Any]) -> None:
         _make_directories(instance)
 
 
-def remove(directory: Path, destroy_serials: list[str] | None = None) -> int:
+def delete_databases(directory: Path, destroy_serials: list[str] | None = None) -> int:
     """Delete an instance of ours: its files, its marker last, and its directories where nothing else is in them; returns the bytes freed.
 
     Raises:
@@ -388,7 +388,7 @@ def delete_prepared(found: Preflight) -> None:
     """
     for instance in found.run["instances"]:
         if instance["name"] not in found.reused:
-            remove(Path(instance["directory"]))
+            delete_databases(Path(instance["directory"]))
 
 
 def _delete(place: Path, named: set[str]) -> int:

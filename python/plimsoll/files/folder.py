@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.errors import PlimsollError
-from plimsoll.files.sanitize import parse_json
+from plimsoll.files.sanitize import parse_json, unusable_name
 
 PLAN = "plan.json"
 ENVIRONMENT = "environment.json"
@@ -95,22 +95,6 @@ _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
 class FolderError(PlimsollError):
     """A run folder that cannot be used; the message says why and what to do."""
-
-
-def printable(path: Path) -> str:
-    """A path as it can be printed; bytes that are no text are escaped."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-def unusable_name(text: str | None) -> str | None:
-    """A path that neither stands in a text file nor goes to the system, as it can be printed; None for one that does."""
-    if text is None:
-        return None
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return printable(Path(text))
-    return text.replace("\0", "\\0") if "\0" in text else None
 
 
 def write_json(path: Path, value: Any) -> None:

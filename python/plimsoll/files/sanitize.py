@@ -7,7 +7,9 @@ all, are replaced when it is read, and nesting without end is a mistake of the f
 from __future__ import annotations
 
 import json
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 REPLACEMENT = "\\ufffd"
@@ -25,6 +27,22 @@ def plain(text: str) -> str:
     True
     """
     return _STEERING.sub("\ufffd", text)
+
+
+def printable(path: Path) -> str:
+    """A path as it can be printed; bytes that are no text are escaped."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def unusable_name(text: str | None) -> str | None:
+    """A path that neither stands in a text file nor goes to the system, as it can be printed; None for one that does."""
+    if text is None:
+        return None
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return printable(Path(text))
+    return text.replace("\0", "\\0") if "\0" in text else None
 
 
 def parse_json(text: str) -> Any:

@@ -11,11 +11,12 @@ no disks; in a container DMI and the block stack are those of the host.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from plimsoll import settings
+from plimsoll.host.probe import Storage, describe
 
 SYS = Path("/sys")
 #: What the machine calls itself, below class/dmi/id.
@@ -143,3 +144,13 @@ def _line(path: Path) -> str | None:
         return path.read_text(encoding="utf-8", errors="replace").strip() or None
     except OSError:
         return None
+
+
+def probe(path: Path) -> Storage:
+    """What is under a path: file system, device, direct I/O, class of storage, and what about them a test must know. Never writes.
+
+    Raises:
+        StorageError: nothing can be found out.
+    """
+    storage = describe(path)
+    return replace(storage, facts={**storage.facts, "storage_class": storage_class(storage.facts)})

@@ -72,6 +72,18 @@ class InputError(PlimsollError, ValueError):
         super().__init__("\n".join(mistake.render(file_name) for mistake in self.mistakes))
 
 
+class SeveralInputsError(PlimsollError):
+    """The mistakes of several inputs.
+
+    Attributes:
+        errors: one for each input that has any.
+    """
+
+    def __init__(self, errors: Iterable[InputError]) -> None:
+        self.errors = list(errors)
+        super().__init__("\n".join(map(str, self.errors)))
+
+
 def nearest_names(name: str, known: Iterable[str | None]) -> str:
     """A hint listing the known names closest to a misspelt one, or all of them when few.
 

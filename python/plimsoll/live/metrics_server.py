@@ -25,7 +25,7 @@ from plimsoll.errors import InvalidValueError
 from plimsoll.live.openmetrics import CONTENT_TYPE
 
 HOST, PORT = "127.0.0.1", 17611
-DEFAULT_ADDRESS = f"{HOST}:{PORT}"
+METRICS_ADDRESS = f"{HOST}:{PORT}"
 PATH = "/metrics"
 #: A client that says nothing for so long is dropped.
 PATIENCE_S = 5.0
@@ -58,7 +58,7 @@ def parse_address(text: str) -> tuple[str, int]:
     """
     found = _ADDRESS.fullmatch(text)
     if found is None or not 0 <= int(found["port"]) <= 65535:
-        raise AddressError(f'--metrics: "{text}" is no address; write ADDRESS:PORT such as {DEFAULT_ADDRESS}')
+        raise AddressError(f'--metrics: "{text}" is no address; write ADDRESS:PORT such as {METRICS_ADDRESS}')
     return (found["host"] or HOST).strip("[]"), int(found["port"])
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import verdict_of
 from plimsoll.files import folder
+from plimsoll.files.damage import reading
 from plimsoll.live.listener import Listener
 from plimsoll.multihost import combined_folder
 from plimsoll.verdict.text import lines_of
@@ -68,10 +69,11 @@ def combine_hosts(
         CombineError: every reason why these runs cannot be added up.
         FolderError: the folder is taken, or files are missing or damaged.
     """
-    home, verdict = combined_folder.combine(
-        hosts, out, overlap_percent=overlap_percent, different_plans=different_plans
-    )
-    write_page(home, listener or Listener())
+    with reading(*(path for _, path in hosts)):
+        home, verdict = combined_folder.combine(
+            hosts, out, overlap_percent=overlap_percent, different_plans=different_plans
+        )
+        write_page(home, listener or Listener())
     return Combined(home, verdict.plain())
 
 
@@ -81,8 +83,9 @@ def judge_hosts(home: Path, *, listener: Listener | None = None) -> Combined:
     Raises:
         CombineError, FolderError: files are missing or damaged.
     """
-    verdict = combined_folder.judge_again(home)
-    write_page(home, listener or Listener())
+    with reading(home):
+        verdict = combined_folder.judge_again(home)
+        write_page(home, listener or Listener())
     return Combined(home, verdict.plain())
 
 

@@ -7,11 +7,8 @@ and needs no script. Cells are plain text: nothing a user wrote is taken as mark
 from __future__ import annotations
 
 import html
-import os
-import shutil
-import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,20 +74,19 @@ def write_html(path: Path, title: str, sections: Sequence[Section], footer: str 
         raise InputError(str(path), [Mistake(0, "--html", message, "name a file in a folder that exists")]) from error
 
 
-def print_sections(sections: Sequence[Section]) -> None:
-    """Show the sections in the terminal, as wide as it is; bold only on a terminal that wants it.
+def section_lines(sections: Sequence[Section], width: int, *, weighted: bool) -> Iterator[str]:
+    """The sections as lines of a terminal, headings in bold where it can show that.
 
     Written plainly: importing a table library would take a quarter of the time an answer may take.
     """
-    width = max(shutil.get_terminal_size((120, 24)).columns, 40)
-    bold = ("\033[1m", "\033[0m") if sys.stdout.isatty() and "NO_COLOR" not in os.environ else ("", "")
+    bold = ("\033[1m", "\033[0m") if weighted else ("", "")
     for section in sections:
-        print(_wrapped(section.title, width, bold))
+        yield _wrapped(section.title, width, bold)
         for paragraph in section.paragraphs:
-            print(_wrapped(paragraph, width))
+            yield _wrapped(paragraph, width)
         if section.columns:
-            print("\n".join(_table_lines(section, width, bold)))
-        print()
+            yield "\n".join(_table_lines(section, width, bold))
+        yield ""
 
 
 def _wrapped(text: str, width: int, style: tuple[str, str] = ("", "")) -> str:

@@ -21,6 +21,7 @@ from plimsoll.documents.summary import read_summary
 from plimsoll.documents.verdict import read_verdict, verdict_of
 from plimsoll.errors import of_the_engine
 from plimsoll.files import folder
+from plimsoll.files.damage import reading
 from plimsoll.imports.to_run_folder import is_imported, rebuild
 from plimsoll.live.listener import Listener
 from plimsoll.live.metrics_server import MetricsServer
@@ -121,11 +122,25 @@ def qualify(
         FolderError: the run folder cannot be used.
         EngineError: the plan cannot be run by this version, or the storage failed before the run began.
     """
-    hears = listener or Listener()
-    found = found or forecast.check(plan, listener=hears)
-    run_folder = make_run_folder(plan, out)
-    measure(plan, run_folder, found=found, listener=hears, stop=stop)
-    return judge(run_folder, listener=hears)
+    found = found or forecast.check(plan, listener=listener)
+    return qualify_into(plan, make_run_folder(plan, out), found=found, listener=listener, stop=stop)
+
+
+def qualify_into(
+    plan: dict[str, Any],
+    run_folder: Path,
+    *,
+    found: preflight.Preflight,
+    listener: Listener | None = None,
+    stop: threading.Event | None = None,
+    metrics: MetricsServer | None = None,
+    first_events: Sequence[dict[str, Any]] = (),
+) -> Result:
+    """The same as `qualify`, into a folder that was made for it; the arguments are those of `measure`."""
+    outcome = measure(
+        plan, run_folder, found=found, listener=listener, stop=stop, metrics=metrics, first_events=first_events
+    )
+    return Result(run_folder, judge_files(run_folder, listener or Listener()), outcome)
 
 
 def make_run_folder(plan: dict[str, Any], wanted: Path | None = None) -> Path:
@@ -229,17 +244,28 @@ def judge(run_folder: Path, *, listener: Listener | None = None) -> Result:
     Raises:
         FolderError: files are missing or damaged, or nothing can be written there.
     """
+    with reading(run_folder):
+        found = judge_files(run_folder, listener or Listener())
+        return Result(run_folder, found, folder.read_json(run_folder / folder.OUTCOME))
+
+
+def judge_files(run_folder: Path, listener: Listener) -> dict[str, Any]:
+    """Summary, verdict and report of a run whose files are sound; what is wrong with them comes out as it is.
+
+    Raises:
+        FolderError: nothing can be written there.
+    """
     import duckdb
 
     try:
         found = _judged(run_folder)
-        write_report(run_folder, listener or Listener())
+        write_report(run_folder, listener)
     except (OSError, duckdb.IOException) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise folder.FolderError(
             f"{run_folder} cannot be written: {why.lower()}; free space, then `plimsoll report {run_folder}` judges what was measured"
         ) from error
-    return Result(run_folder, found, folder.read_json(run_folder / folder.OUTCOME))
+    return found
 
 
 def read_result(run_folder: Path) -> Result:

@@ -22,6 +22,7 @@ from plimsoll.compare.figures import FIGURES, value_of
 from plimsoll.compare.sides import ComparisonError, RunRead, read_run
 from plimsoll.databases import preflight
 from plimsoll.files import folder
+from plimsoll.files.damage import reading
 from plimsoll.live.listener import Listener
 from plimsoll.pages.tables import Table, duration_shown, shown
 from plimsoll.pipeline import forecast, qualify
@@ -159,9 +160,9 @@ def _once(
     run_folder = begin_run(parent, content)
     outcome = qualify.measure(plan, run_folder, found=found, listener=listener, stop=stop)
     note_ending(parent, content, outcome["ending"])
-    result = qualify.judge(run_folder, listener=listener)
-    note(parent, content, result.verdict)
-    return result
+    verdict = qualify.judge_files(run_folder, listener)
+    note(parent, content, verdict)
+    return qualify.Result(run_folder, verdict, outcome)
 
 
 def judge_series(parent: Path, *, listener: Listener | None = None) -> Series:
@@ -170,14 +171,16 @@ def judge_series(parent: Path, *, listener: Listener | None = None) -> Series:
     Raises:
         FolderError: files are missing or damaged.
     """
-    hears, content = listener or Listener(), read(parent)
-    for run in content["runs"]:
-        if (parent / run["folder"] / folder.OUTCOME).exists():
-            result = qualify.judge(parent / run["folder"], listener=hears)
-            run |= {"ending": result.ending, "result": result.result}
-            run |= {"headline": result.headline, "reasons": result.verdict["reasons"]}
-    gather(parent, content)
-    write_page(parent, content, hears)
+    hears = listener or Listener()
+    with reading(parent):
+        content = read(parent)
+        for run in content["runs"]:
+            if (parent / run["folder"] / folder.OUTCOME).exists():
+                result = qualify.judge(parent / run["folder"], listener=hears)
+                run |= {"ending": result.ending, "result": result.result}
+                run |= {"headline": result.headline, "reasons": result.verdict["reasons"]}
+        gather(parent, content)
+        write_page(parent, content, hears)
     return Series(parent, content)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from plimsoll.databases import preflight
 from plimsoll.files import folder
+from plimsoll.files.damage import reading
 from plimsoll.live.listener import Listener
 from plimsoll.pipeline import background, forecast, qualify
 from plimsoll.run import resume as gaps
@@ -40,10 +41,9 @@ class Resumption:
         Raises:
             FolderError, EngineError: as in `qualify`.
         """
-        qualify.measure(
+        return qualify.qualify_into(
             self.plan, self.run_folder, found=self.found, listener=listener, stop=stop, first_events=[self.event]
         )
-        return qualify.judge(self.run_folder, listener=listener)
 
 
 def resume(
@@ -80,7 +80,8 @@ def begin_resume(
         ResumeError, PreflightError, FolderError: it cannot go on.
     """
     hears = listener or Listener()
-    plan, gap = left_to_do(run_folder, again=again, listener=hears)
+    with reading(run_folder):
+        plan, gap = left_to_do(run_folder, again=again, listener=hears)
     found = forecast.check(plan, destroy=destroy, listener=hears)
     event = gaps.gap_event(gaps.put_aside(run_folder, gap)[-1])
     hears.warning(event["text"])

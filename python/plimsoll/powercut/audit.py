@@ -36,7 +36,7 @@ class AuditError(PowercutError):
     """An audit that cannot be made; the message says why and what to do."""
 
 
-def audit(
+def audit_powercut(
     directory: Path, log: Path, *, work_in: Path | None, in_place: bool, keep: bool, was_cut: bool = False
 ) -> dict[str, Any]:
     """Audit what a power cut left.

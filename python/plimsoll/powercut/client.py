@@ -29,7 +29,7 @@ LETTERS = {"commit": "c", "mark": "m"}
 
 
 @dataclass
-class Progress:
+class PowercutProgress:
     """How far the work is.
 
     Attributes:
@@ -104,15 +104,15 @@ class Link:
 
 
 def carry_on(
-    native: _native.Powercut, link: Link, show: Callable[[Progress], None], warn: Callable[[str], None]
-) -> Progress:
+    native: _native.Powercut, link: Link, show: Callable[[PowercutProgress], None], warn: Callable[[str], None]
+) -> PowercutProgress:
     """Tell the witness of everything until the work is over.
 
     Raises:
         WitnessError: the witness is gone; the work was asked to stop.
         KeyboardInterrupt: the user wants to stop; the work was asked to.
     """
-    progress = Progress()
+    progress = PowercutProgress()
     said_at = shown_at = heard_at = time.monotonic()
     has_warned = False
     try:

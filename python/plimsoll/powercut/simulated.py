@@ -14,7 +14,7 @@ from plimsoll.powercut import workspace
 from plimsoll.powercut.judge import judge
 from plimsoll.powercut.witness_log import Line, Statement, rings_of
 
-BEHAVIOURS = ("honest", "drops_flushes", "tears", "reorders")
+REHEARSED_BEHAVIOURS = ("honest", "drops_flushes", "tears", "reorders")
 #: Small rings in little memory; the content of a whole second of real work.
 SIZE_BYTES, PAGE_BYTES, SESSIONS, LANES, SLOTS, CACHE_BYTES = 1 << 20, 4096, 4, 4, 64, 512 << 10
 MILLISECONDS = 60
@@ -22,15 +22,15 @@ MILLISECONDS = 60
 PHYSICAL_BYTES = 4096
 
 
-def rehearse(behaviour: str, seed: int = 1) -> dict[str, Any]:
+def rehearse_powercut(behaviour: str, seed: int = 1) -> dict[str, Any]:
     """Cut the power of a simulated disk and audit what is left.
 
-    >>> rehearse("honest")["result"]
+    >>> rehearse_powercut("honest")["result"]
     'pass'
     """
     from plimsoll import _native
 
-    wanted = workspace.Wanted(Path("/"), SIZE_BYTES, PAGE_BYTES, SESSIONS)
+    wanted = workspace.PowercutWanted(Path("/"), SIZE_BYTES, PAGE_BYTES, SESSIONS)
     small = {"run": seed, "lanes": LANES, "slots": SLOTS, "cache_bytes": CACHE_BYTES}
     work = workspace.work_of(wanted) | small
     spec = {"behaviour": behaviour, "seed": seed, "milliseconds": MILLISECONDS, "work": work}

@@ -22,7 +22,7 @@ from plimsoll.files.sanitize import parse_json
 from plimsoll.live.metrics_server import AddressError, is_loopback, parse_address
 
 PORT = 17613
-DEFAULT_ADDRESS = f"127.0.0.1:{PORT}"
+WITNESS_ADDRESS = f"127.0.0.1:{PORT}"
 GREETING = "plimsoll-witness 1 "
 TICK = "tick"
 #: A longer first line is no description of ours.
@@ -54,7 +54,7 @@ def address_of(text: str, option: str) -> tuple[str, int]:
     try:
         return parse_address(text)
     except AddressError as error:
-        raise WitnessError(f'{option}: "{text}" is no address; write HOST:PORT such as {DEFAULT_ADDRESS}') from error
+        raise WitnessError(f'{option}: "{text}" is no address; write HOST:PORT such as {WITNESS_ADDRESS}') from error
 
 
 class WitnessLog:

@@ -42,7 +42,7 @@ class PlaceError(PowercutError):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PowercutWanted:
     """What the user wants.
 
     Attributes:
@@ -62,7 +62,7 @@ class Wanted:
     seconds: float | None = None
 
 
-def work_of(wanted: Wanted) -> dict[str, Any]:
+def work_of(wanted: PowercutWanted) -> dict[str, Any]:
     """The description of the work, as the native side takes it."""
     return {
         "directory": str(wanted.directory.absolute() / NAME),
@@ -85,7 +85,7 @@ def run_name(work: dict[str, Any]) -> str:
     return f"{work['run']:016x}"
 
 
-def inspect(wanted: Wanted) -> list[str]:
+def inspect(wanted: PowercutWanted) -> list[str]:
     """Look at the place; nothing is written. Returns what a reader of the result must know.
 
     Raises:
@@ -107,7 +107,7 @@ def inspect(wanted: Wanted) -> list[str]:
     if place.is_symlink() or (place.exists() and not place.is_dir()):
         raise PlaceError(f"{place} is something else; name another directory, nothing is overwritten")
     if place.is_dir() and any(place.iterdir()):
-        if ownership.below(place):
+        if ownership.find_databases(place):
             raise PlaceError(
                 f"{place} holds what an earlier run left, which may be evidence; `plimsoll audit` it, then "
                 f"`plimsoll clean {place}`"
@@ -122,7 +122,7 @@ def inspect(wanted: Wanted) -> list[str]:
     return list(storage.warnings)
 
 
-def describe_run(wanted: Wanted, work: dict[str, Any]) -> dict[str, Any]:
+def describe_run(wanted: PowercutWanted, work: dict[str, Any]) -> dict[str, Any]:
     """What marker and witness know of a run: everything an audit needs, should the other be lost."""
     return {
         "run": run_name(work),
@@ -176,7 +176,7 @@ def held(place: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def take(wanted: Wanted, description: dict[str, Any]) -> Path:
+def take(wanted: PowercutWanted, description: dict[str, Any]) -> Path:
     """Put the marker into the directory, both on stable storage."""
     place = Path(description["path"])
     instance = {

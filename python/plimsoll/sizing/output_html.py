@@ -21,7 +21,7 @@ from plimsoll.units import SIZE_NOTE
 CHART_WIDTH, CHART_HEIGHT, CHART_LEFT, CHART_BOTTOM = 640, 340, 80, 48
 
 
-def as_html(sizing: Sizing) -> str:
+def sizing_page(sizing: Sizing) -> str:
     """Write the report.
 
     Args:

@@ -13,7 +13,7 @@ from plimsoll.units import SIZE_NOTE
 SCHEMA_VERSION = 1
 
 
-def as_plain_data(sizing: Sizing) -> dict[str, Any]:
+def sizing_data(sizing: Sizing) -> dict[str, Any]:
     """Turn a sizing into plain data.
 
     Args:

@@ -45,7 +45,7 @@ def drives_line(sizing: Sizing) -> str:
     return f"{used}{asked} on {proposal.drive_class} drives: {proposal.reason}"
 
 
-class Terminal:
+class SizingTerminal:
     """How wide lines are and whether they are weighted."""
 
     def __init__(self, width: int = 100, *, weighted: bool = False) -> None:
@@ -88,7 +88,7 @@ def _numeric(lines: Sequence[Sequence[str]], column: int) -> bool:
     return all(line[column][:1].isdigit() or line[column][:1] == "-" for line in lines[1:])
 
 
-def as_text(sizing: Sizing, terminal: Terminal) -> str:
+def sizing_text(sizing: Sizing, terminal: SizingTerminal) -> str:
     """Write a whole sizing.
 
     Args:
@@ -113,7 +113,7 @@ def as_text(sizing: Sizing, terminal: Terminal) -> str:
     return "\n\n".join("\n".join(lines) for lines in (list(block) for block in blocks) if lines)
 
 
-def _head(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
+def _head(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     requirements = sizing.requirements
     yield terminal.bold(f"Sizing: {requirements.title or requirements.name}")
     reading = "formulas as printed" if sizing.reading == "formulas" else f"as published by {sizing.reading}"
@@ -124,7 +124,7 @@ def _head(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
     yield terminal.dim(terminal.wrapped(SIZE_NOTE, ""))
 
 
-def _answer(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
+def _answer(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     figures = sizing.results
     count, volume = figures["database_count"], figures["database_volume_size_gb"]
     log, total = figures["log_volume_size_gb"], figures["total_capacity_gb"]
@@ -138,7 +138,7 @@ def _answer(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
     yield terminal.wrapped(drives_line(sizing), "  ")
 
 
-def _findings(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
+def _findings(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     if sizing.findings:
         yield terminal.bold("Findings")
     for finding in sizing.findings:
@@ -149,7 +149,7 @@ def _findings(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
         yield terminal.wrapped(f"not stated, not checked: {', '.join(unstated)}", "           ", "  open     ")
 
 
-def _section(title: str, steps: Sequence[Step], terminal: Terminal) -> Iterator[str]:
+def _section(title: str, steps: Sequence[Step], terminal: SizingTerminal) -> Iterator[str]:
     if steps:
         yield terminal.bold(title)
     for step in steps:
@@ -157,7 +157,7 @@ def _section(title: str, steps: Sequence[Step], terminal: Terminal) -> Iterator[
             yield from _step(step, terminal)
 
 
-def _step(step: Step, terminal: Terminal) -> Iterator[str]:
+def _step(step: Step, terminal: SizingTerminal) -> Iterator[str]:
     head = f"  {step.title[:TITLE_WIDTH]:{TITLE_WIDTH}} {shown_step(step):>{VALUE_WIDTH}}  "
     plain = plain_number(step.value)
     how = f"= {step.arithmetic}" if step.arithmetic not in ("", plain) else ""
@@ -173,14 +173,14 @@ def _step(step: Step, terminal: Terminal) -> Iterator[str]:
         yield " " * len(head) + terminal.dim(line)
 
 
-def _givens(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
+def _givens(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     yield terminal.bold("Given: answers, defaults and published figures")
     for step in sizing.steps:
         if step.definition is None:
             yield from _step(step, terminal)
 
 
-def _volumes(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
+def _volumes(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     first = sizing.volumes[0]
     yield terminal.bold(f"Provisioning plan: {len(sizing.volumes)} volumes")
     yield terminal.wrapped(
@@ -200,7 +200,7 @@ def _volumes(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
     yield "  paths of server 1: " + "; ".join(" > ".join(path) for path in first.paths)
 
 
-def _users(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
+def _users(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     if sizing.users_table is None:
         return
     yield terminal.bold("Users for each mailbox size")
@@ -218,7 +218,7 @@ def _users(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
     yield from terminal.table(("mailbox GB", "users that fit", "users by IOPS", "users", "limit"), rows)
 
 
-def _editions(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
+def _editions(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     if not sizing.editions:
         return
     yield terminal.bold("The same requirements under each edition's guidance")
@@ -241,7 +241,7 @@ def _editions(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
         yield terminal.dim("  * rests in part on figures recalled or assumed, not read from their source")
 
 
-def _differences(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
+def _differences(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     if not sizing.differences:
         return
     other = "its formulas give" if sizing.reading != "formulas" else "the formulas above give"
@@ -253,7 +253,7 @@ def _differences(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
     yield from terminal.table(("figure", "dell_2010", "formulas", "why"), rows)
 
 
-def _sources(sizing: Sizing, terminal: Terminal) -> Iterator[str]:
+def _sources(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     yield terminal.bold("Sources")
     for key, document in cited_sources(sizing).items():
         yield terminal.wrapped(document, " " * 22, f"  {key:18}  ")

@@ -113,7 +113,7 @@ class Book:
         self.file.define_name(name, f"='{sheet}'!${letter}${row + 1}")
 
 
-def as_workbook(sizing: Sizing) -> bytes:
+def sizing_workbook(sizing: Sizing) -> bytes:
     """Write the workbook.
 
     Args:

@@ -28,7 +28,7 @@ ENGINE_EDITIONS = {
 }
 
 
-def as_plan(sizing: Sizing) -> str:
+def sizing_plan(sizing: Sizing) -> str:
     """Write the plan as TOML.
 
     Args:

@@ -61,7 +61,7 @@ def carry_out(home: Path, log: Listener) -> int:
             return result.exit_code
     if wanted["databases"] == ANEW and not wanted["plan"]["run"].get("modelled"):
         for instance in wanted["plan"]["run"]["instances"]:
-            preflight.remove(Path(instance["directory"]))
+            preflight.delete_databases(Path(instance["directory"]))
     return exit_codes.PASS
 
 

@@ -15,7 +15,7 @@ class UnknownNameError(InvalidValueError):
     """A name nothing is known of; the message has a hint."""
 
 
-def names() -> list[str]:
+def explained_names() -> list[str]:
     """Every check and every doubt."""
     checks = [row["name"] for row in settings.limits()["check"]]
     return [*checks, "required_iops", "stated_limit", *(row["name"] for row in settings.doubts()["doubt"])]
@@ -61,7 +61,7 @@ def _explain_field(name: str) -> str:
             raise UnknownNameError(str(error)) from error
     places = [place for place, fields in FIELDS.items() if field in fields]
     if not places:
-        hint = nearest_names(name, [*names(), *known_fields()])
+        hint = nearest_names(name, [*explained_names(), *known_fields()])
         raise UnknownNameError(f'nothing is called "{name}"; {hint}')
     made = f"A field of the summary, in {unit_of(field)}, once for every {places[0]}."
     return _text(f"{name}: a limit of your own", row, made, row["source"])

@@ -63,7 +63,7 @@ def held_out_errors(results: Sequence[Result]) -> list[float]:
     ]
 
 
-def table_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
+def papers_table(results: Sequence[Result]) -> list[tuple[str, ...]]:
     """Point, figure, published, modelled, error and remark."""
     rows: list[tuple[str, ...]] = [("point", "figure", "published", "modelled", "error", "")]
     for result in results:
@@ -82,7 +82,7 @@ def table_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
     return rows
 
 
-def summary_lines(results: Sequence[Result]) -> list[str]:
+def papers_summary(results: Sequence[Result]) -> list[str]:
     """How the results stand against what the model is held to."""
     lines = []
     mean = mean_iops_error(results)

@@ -1,0 +1,91 @@
+"""A comparison of run folders from beginning to end: read, compared, held against conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from plimsoll.compare.compare import compare
+from plimsoll.compare.gates import Finding, evaluate, parse_condition
+from plimsoll.compare.sides import ComparisonError, Side, read_sides
+from plimsoll.compare.text import lines_of
+from plimsoll.documents import comparison as documents
+from plimsoll.errors import MissingLibraryError
+from plimsoll.files.damage import reading
+from plimsoll.plan.limits import LimitError
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs held against the first of them.
+
+    Attributes:
+        content: sides, figures with their factors and confidence, circumstances, warnings and `conditions`; `plain()` of it is what JSON holds.
+        sides: what was read of each run folder.
+        findings: what became of each condition on each side.
+    """
+
+    content: documents.Comparison
+    sides: Sequence[Side]
+    findings: Sequence[Finding]
+
+    def lines(self) -> list[str]:
+        """The comparison for people."""
+        return lines_of(self.content)
+
+    def page(self) -> str:
+        """The comparison as HTML, with charts.
+
+        Raises:
+            MissingLibraryError: the library that draws them is not installed.
+            ComparisonError: a table of a run is damaged.
+        """
+        try:
+            from plimsoll.compare.page import render
+        except ModuleNotFoundError as error:
+            raise MissingLibraryError("--html", error.name) from error
+        with reading(*(side.path for side in self.sides)):
+            return render(self.content, self.sides, self.findings)
+
+
+def compare_runs(
+    folders: Sequence[Path],
+    *,
+    fail_if: Sequence[str] = (),
+    confident: bool = False,
+    across_page_sizes: bool = False,
+) -> Comparison:
+    """Compare runs with the first of them: improvement factors, how sure they are, and what else differs.
+
+    Args:
+        folders: run folders, or folders of repeated runs; the first is the baseline.
+        fail_if: conditions such as `database_iops_change_percent<-5`.
+        confident: let conditions count only what 95 % intervals leave no doubt about.
+        across_page_sizes: compare runs of different page sizes all the same.
+
+    Raises:
+        ComparisonError: everything that is wrong with the folders and the conditions.
+    """
+    if len(folders) < 2:
+        raise ComparisonError(["a comparison needs two run folders or more: plimsoll compare A B"])
+    conditions, problems = [], []
+    for text in fail_if:
+        try:
+            conditions.append(parse_condition(text))
+        except LimitError as error:
+            problems.append(f"--fail-if: {error.message}" + (f"\n    hint: {error.hint}" if error.hint else ""))
+    try:
+        with reading(*folders):
+            sides = read_sides(folders)
+            found = compare(sides, across_page_sizes=across_page_sizes)
+    except ComparisonError as error:
+        problems += error.problems
+    if problems:
+        raise ComparisonError(problems)
+    with reading(*folders):
+        findings = [
+            finding for condition in conditions for finding in evaluate(condition, sides, found, confident=confident)
+        ]
+    conditions_met = [documents.Condition(**asdict(finding)) for finding in findings]
+    return Comparison(found.replace(conditions=conditions_met), sides, findings)

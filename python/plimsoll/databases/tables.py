@@ -1,0 +1,98 @@
+"""The tables of a database of the format, whoever made it: listed, written as text, and its pages repaired."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from plimsoll.errors import of_the_engine
+from plimsoll.files.folder import FolderError
+from plimsoll.files.sanitize import parse_json, printable
+
+_COPY_BYTES = 1 << 20
+
+
+def list_tables(file: Path, *, dirty: bool = False, count: bool = False) -> dict[str, Any]:
+    """What is in a database: format, pages, and each table with its columns and indexes. Never writes.
+
+    Args:
+        file: the database.
+        dirty: also read one that was not shut down cleanly; its pages may not fit together.
+        count: also count the rows, which reads all of them.
+
+    Raises:
+        EngineError: it cannot be read, or is damaged.
+    """
+    from plimsoll import _native
+
+    with of_the_engine():
+        found: dict[str, Any] = parse_json(_native.edb_tables(file, dirty, count))
+    return found
+
+
+class TableExport:
+    """A table as text, piece by piece, in the order of its primary key; damage ends it with what was read before."""
+
+    def __init__(self, file: Path, table: str, form: str = "csv", *, dirty: bool = False) -> None:
+        """Args: the database; the table; `csv` with a heading or `json`, an object a line; whether to read an unclean database."""
+        from plimsoll import _native
+
+        self._text = _native.TableText(file, table, form, dirty)
+
+    def pieces(self) -> Iterator[bytes]:
+        """The text.
+
+        Raises:
+            EngineError: there is no such table, or it is damaged.
+        """
+        while (piece := self._next()) is not None:
+            yield piece
+
+    def _next(self) -> bytes | None:
+        with of_the_engine():
+            return self._text.next_piece()
+
+    def counts(self) -> tuple[int, int]:
+        """Rows, and values that are encrypted, after the last piece."""
+        return self._text.counts()
+
+
+def repair_database(file: Path) -> dict[str, Any]:
+    """Repair, in place, pages in which a bit has flipped, and a damaged header whose other copy is sound; says what was done.
+
+    Raises:
+        EngineError: it was not shut down cleanly, somebody has it open, or it cannot be read.
+    """
+    from plimsoll import _native
+
+    with of_the_engine():
+        found: dict[str, Any] = json.loads(_native.edb_repair(file))
+    return found
+
+
+def copy_database(file: Path, target: Path) -> None:
+    """Copy a database to a new file, durably; what was begun is deleted again when it fails.
+
+    Raises:
+        FolderError: there is no such file, the target exists, or it cannot be written.
+    """
+    try:
+        if not file.is_file():
+            raise FolderError(f"{printable(file)}: there is no such file; only files can be copied")
+        with file.open("rb") as source, target.open("xb") as copy:
+            try:
+                while piece := source.read(_COPY_BYTES):
+                    copy.write(piece)
+                copy.flush()
+                os.fsync(copy.fileno())
+            except BaseException:
+                target.unlink()
+                raise
+    except FileExistsError as error:
+        raise FolderError(f"{printable(target)} exists; name another with --out, nothing is overwritten") from error
+    except OSError as error:
+        place = Path(error.filename or target)
+        raise FolderError(f"{printable(place)}: {(error.strerror or str(error)).lower()}") from error

@@ -1,0 +1,116 @@
+"""Files of other tools, of any kind and together: what is in them, and the run folders that are made of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from plimsoll.files import folder
+from plimsoll.imports.consistency_checks import Finding, as_data
+from plimsoll.imports.detect import CLAIMS, CONFIGURATION, PAPER, Source, joined, paper_text, read_report, recognise
+from plimsoll.imports.jetstress.config_read import Imported, import_config
+from plimsoll.imports.papers.checks import check_paper
+from plimsoll.imports.papers.claims import check_claims
+from plimsoll.imports.papers.tables import read_tables
+from plimsoll.imports.papers.text import read_paper
+from plimsoll.imports.to_run_folder import write_run_folder
+from plimsoll.inputs.mistakes import InputError
+
+
+@dataclass(frozen=True)
+class ImportedPaper:
+    """A paper: its reports, the figures of its numbered tables, and what does not add up between them."""
+
+    name: str
+    reports: list[dict[str, Any]]
+    tables: dict[str, Any]
+    findings: list[Finding]
+
+    @classmethod
+    def read(cls, path: Path, text: str) -> ImportedPaper:
+        """Take a paper apart."""
+        reports, tables = read_paper(str(path), text), read_tables(text)
+        return cls(path.stem, reports, tables, check_paper(tables, reports))
+
+
+@dataclass
+class ImportedFiles:
+    """What is in some files of other tools.
+
+    Attributes:
+        plans: the plan of each configuration, with its file.
+        reports: of result pages and papers, those of one test joined.
+        papers: papers with numbered tables.
+        claims: of each file of claims, what does not follow from its figures.
+        errors: of files that cannot be read.
+    """
+
+    plans: list[tuple[Source, Imported]] = field(default_factory=list)
+    reports: list[dict[str, Any]] = field(default_factory=list)
+    papers: list[ImportedPaper] = field(default_factory=list)
+    claims: list[tuple[str, list[Finding]]] = field(default_factory=list)
+    errors: list[InputError] = field(default_factory=list)
+
+
+def read_imports(files: Sequence[Path], root: str = "/mnt") -> ImportedFiles:
+    """Read configurations, result pages, result files, papers and claims; what a file is, its content says.
+
+    Args:
+        files: in any order.
+        root: the directory below which drive letters are mounted here.
+    """
+    found, configurations = ImportedFiles(), list[Source]()
+    for path in files:
+        try:
+            source = recognise(path)
+            if source.kind == CLAIMS:
+                found.claims.append(check_claims(path))
+            elif source.kind == PAPER:
+                found.papers.append(ImportedPaper.read(path, paper_text(source)))
+                found.reports += found.papers[-1].reports
+            elif source.kind == CONFIGURATION:
+                configurations.append(source)
+            else:
+                found.reports.append(read_report(source))
+        except InputError as error:
+            found.errors.append(error)
+    for source in configurations:
+        try:
+            found.plans.append((source, import_config(str(source.path), source.content, root)))
+        except InputError as error:
+            found.errors.append(error)
+    found.reports = found.reports if found.errors else joined(found.reports)
+    return found
+
+
+def keep_paper(paper: ImportedPaper, parent: Path) -> Path:
+    """Write the tables of a paper, and what does not add up in them, below a folder; answers the file."""
+    content = {"schema_version": 1, "tables": paper.tables, "findings": as_data(paper.findings)}
+    target = parent / f"{paper.name}.paper.json"
+    folder.write_json(target, content)
+    return target
+
+
+def keep_report(report: dict[str, Any], parent: Path) -> tuple[Path, dict[str, Any], list[dict[str, Any]]]:
+    """Write a report as a run folder below a parent.
+
+    Returns:
+        The folder, its verdict, and what does not add up in the report.
+
+    Raises:
+        FolderError: the folder exists, or cannot be made.
+    """
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(report["source"]["files"][0]).stem) or "report"
+    place = report["source"].get("part")
+    target = parent / (f"{name}-{place}" if place else name)
+    if target.exists() and any(target.iterdir()):
+        raise folder.FolderError(f"{target} exists; name another folder with --out, nothing is overwritten")
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise folder.FolderError(f"{target}: {(error.strerror or str(error)).lower()}") from error
+    verdict = write_run_folder(target, report)
+    return target, verdict, folder.read_json(target / folder.CONSISTENCY)["findings"]

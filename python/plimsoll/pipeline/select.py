@@ -1,0 +1,91 @@
+"""Choosing an array for a capacity and an IOPS need: what the catalogues offer, and what the model says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from plimsoll.advice.requirement_facts import need_of, sized
+from plimsoll.arrays.catalogue_match import modelled_rate
+from plimsoll.inputs.mistakes import InputError, SeveralInputsError
+from plimsoll.sizing.catalogue import SHIPPED_CATALOGUE, ArrayRow, read_catalogue, read_drive_classes
+from plimsoll.sizing.selection import SOURCE, Candidate, Need, Selection, select_arrays
+
+SHIPPED = "shipped"
+SELECTION_SOURCE = SOURCE
+
+
+def select(need: Need, rows: Sequence[ArrayRow] | None = None) -> Selection:
+    """Choose an array in six steps; every other one comes with the reason why not.
+
+    >>> found = select(Need(volumes_gb=16_000.0, database_iops=900.0))
+    >>> found.chosen is not None, len(found.steps)
+    (True, 6)
+
+    Args:
+        need: capacity and IOPS of one copy, copies, and what is allowed.
+        rows: of catalogues, as from `read_catalogues`; those of the built-in one if left out.
+    """
+    return select_arrays(need, read_catalogue().rows if rows is None else list(rows), read_drive_classes())
+
+
+def need_of_requirements(path: Path) -> Need:
+    """The need that follows from a requirements file.
+
+    Raises:
+        InputError: with every mistake in the file.
+    """
+    return need_of(sized(path))
+
+
+def read_catalogues(names: Sequence[str]) -> list[ArrayRow]:
+    """The arrays of catalogue files; `shipped` is the built-in one.
+
+    Raises:
+        SeveralInputsError: with every mistake of every file.
+    """
+    rows: list[ArrayRow] = []
+    errors: list[InputError] = []
+    for name in names:
+        try:
+            rows += read_catalogue(SHIPPED_CATALOGUE if name == SHIPPED else Path(name)).rows
+        except InputError as error:
+            errors.append(error)
+    if errors:
+        raise SeveralInputsError(errors)
+    return rows
+
+
+def selection_json(selection: Selection) -> dict[str, Any]:
+    """The result as plain data; keys carry their units."""
+    return {
+        "kind": "selection",
+        "schema_version": 1,
+        "required_capacity_gb": selection.required_gb,
+        "required_iops": selection.required_iops,
+        "need": asdict(selection.need),
+        "chosen": _candidate_json(selection.chosen) if selection.chosen else None,
+        "candidates": [_candidate_json(candidate) for candidate in selection.candidates],
+        "steps": [asdict(step) for step in selection.steps],
+        "caveats": list(selection.caveats),
+        "source": SOURCE,
+    }
+
+
+def _candidate_json(candidate: Candidate) -> dict[str, Any]:
+    row = asdict(candidate.row)
+    row.pop("conditions")
+    figures = {key: value for key, value in asdict(candidate).items() if key not in ("row", "model_absence")}
+    return row | figures | {"modelled": modelled_of(candidate)}
+
+
+def modelled_of(candidate: Candidate) -> dict[str, Any]:
+    """What the model says of the arrays of one copy, or why it says nothing."""
+    rate = modelled_rate(candidate.row.model, candidate.row.raid)
+    if rate is None:
+        return {"iops_per_copy": None, "status": "not_evaluated", "reason": candidate.model_absence}
+    iops = rate.iops * candidate.arrays_per_copy
+    reason = f"point {rate.point} of `plimsoll papers`, for each array, reads at 18.5 ms"
+    return {"iops_per_copy": iops, "status": "modelled", "reason": reason, "band_percent": rate.band_percent}

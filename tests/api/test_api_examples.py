@@ -1,0 +1,44 @@
+"""The examples of the API's page, of the package's own text, and of the notebook: readers copy them."""
+
+import doctest
+import json
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+import plimsoll
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_example_of_the_page_gives_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are carried out on modelled arrays, below a folder of this test."""
+    monkeypatch.chdir(tmp_path)
+    found = doctest.testfile(str(ROOT / "docs" / "api.md"), module_relative=False)
+    assert found.attempted > 25
+    assert found.failed == 0
+
+
+def test_the_example_of_the_package_gives_what_it_says() -> None:
+    """It is what `help(plimsoll)` shows."""
+    found = doctest.testmod(plimsoll)
+    assert (found.attempted > 2, found.failed) == (True, 0)
+
+
+def test_the_notebook_qualifies_storage_and_draws_latencies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole qualification on databases of 64 MiB, from the plan to a chart, as cells one after the other."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLIMSOLL_NOTEBOOK_DIRECTORY", str(tmp_path / "storage"))
+    monkeypatch.setenv("PLIMSOLL_NOTEBOOK_SECONDS", "3")
+    monkeypatch.setattr(sys, "argv", ["notebook.py"])
+    cells = runpy.run_path(str(ROOT / "examples" / "notebook.py"))
+    assert cells["result"].ending == "complete"
+    rows = cells["points"]
+    assert json.loads(cells["chart"].to_json())["mark"]["type"] == "line"
+    assert {row["metric"] for row in rows} >= {"database reads", "log writes"}
+    assert all(row["latency_ms"] > 0 for row in rows)
+    assert (tmp_path / "notebook-run" / "report.html").exists()
+    assert not list((tmp_path / "storage").glob("*")), "the databases are deleted"
+    assert (tmp_path / "notebook-run" / "latency.svg").exists()
