@@ -25,7 +25,9 @@ COMMITS_MIN = 50
 def sound() -> Path:
     """A directory that work was done in, and the log of its witness."""
     home = Path(tempfile.mkdtemp(prefix="plimsoll-sound-"))
-    wanted = workspace.Wanted(home / "disk", size_bytes=1 << 20, page_bytes=4096, sessions=2, io_method="threads")
+    wanted = workspace.PowercutWanted(
+        home / "disk", size_bytes=1 << 20, page_bytes=4096, sessions=2, io_method="threads"
+    )
     wanted.directory.mkdir()
     described = workspace.describe_run(wanted, workspace.work_of(wanted))
     with workspace.made(Path(described["path"])):

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -106,7 +106,7 @@ def _lines(fitted: plimsoll.Fit, tenths: list[float], out: Path) -> list[str]:
     ]
 
 
-def _as_json(fitted: plimsoll.Fit, tenths: list[float], out: Path) -> dict[str, Any]:
+def _as_json(fitted: plimsoll.Fit, tenths: list[float], out: Path) -> dict[str, object]:
     points = [
         {
             "point": point.name, "measured_per_second": point.per_second, "latency_ms": point.latency_ms,

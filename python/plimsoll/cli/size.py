@@ -111,7 +111,7 @@ def _refuse(errors: list[InputError]) -> NoReturn:
     raise typer.Exit(2)
 
 
-def _tables(options: dict[str, Any]) -> dict[str, Any]:
+def _tables(options: dict[str, object]) -> dict[str, Any]:
     """Arrange options by the tables of a requirements file; options not given are left out."""
     tables: dict[str, Any] = {}
     for path, value in options.items():

@@ -267,7 +267,7 @@ def mailbox(
 
     Example: plimsoll test mailbox /mnt/array --users 1000 --quota-mb 2048 --profile heavy --headroom-percent 20 --yes
     """
-    scenario: dict[str, Any] = {"users": users, "quota_mb": quota_mb, "headroom_percent": headroom_percent}
+    scenario: dict[str, object] = {"users": users, "quota_mb": quota_mb, "headroom_percent": headroom_percent}
     stated = {"iops_per_user": iops_per_user, "profile": profile}
     scenario |= {key: value for key, value in stated.items() if value is not None}
     return _scenario(layout, "mailbox", _loaded(minutes * 60), limits, mailbox_profile=scenario)
@@ -291,7 +291,7 @@ def throughput(
 
     Example: plimsoll test throughput /mnt/array --capacity-percent 80 --sessions 3 --yes
     """
-    scenario: dict[str, Any] = {"capacity_percent": capacity_percent, "throughput_percent": throughput_percent}
+    scenario: dict[str, object] = {"capacity_percent": capacity_percent, "throughput_percent": throughput_percent}
     if sessions is not None:
         scenario["sessions"] = sessions
     phases = _loaded(minutes * 60, search_minutes * 60 if throughput_percent < 100 else None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from plimsoll.advice.engine import Advice, Finding, Subject
 from plimsoll.advice.engine import advise as evaluate_rules
@@ -41,7 +40,7 @@ class Advised:
     advice: Advice
     suggestions: list[Suggestion]
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, object]:
         """Everything as plain data."""
         return advice_json(self.advice, self.suggestions)
 
@@ -137,7 +136,7 @@ def _read_one(path: Path, described: Described) -> None:
         described.keys_behind |= run_facts.KEYS_BEHIND
 
 
-def advice_json(advice: Advice, suggestions: list[Suggestion]) -> dict[str, Any]:
+def advice_json(advice: Advice, suggestions: list[Suggestion]) -> dict[str, object]:
     """The result as plain data."""
     return {
         "kind": "advice",
@@ -162,7 +161,7 @@ def advice_json(advice: Advice, suggestions: list[Suggestion]) -> dict[str, Any]
     }
 
 
-def _finding_json(finding: Finding) -> dict[str, Any]:
+def _finding_json(finding: Finding) -> dict[str, object]:
     subject = finding.subject
     return _rule_json(finding.rule) | {
         "scope": subject.scope,
@@ -174,7 +173,7 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _rule_json(rule: Rule) -> dict[str, Any]:
+def _rule_json(rule: Rule) -> dict[str, object]:
     keys = ("id", "subject", "condition", "severity", "recommendation", "fix", "source")
     return {key: value for key, value in asdict(rule).items() if key in keys}
 

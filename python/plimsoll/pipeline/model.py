@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -19,7 +20,7 @@ MODELLED_WARNING, MODEL_LIMIT_MS = WARNING, LIMIT_MS
 def model(
     array: str,
     *,
-    changes: dict[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
     databases: int = 2,
     size_mib: int | None = None,
     sessions: int | None = None,
@@ -69,11 +70,11 @@ def model(
 
 
 def _described(
-    array: str, changes: dict[str, Any], databases: int, size_mib: int | None, edition: str
+    array: str, changes: Mapping[str, object], databases: int, size_mib: int | None, edition: str
 ) -> dict[str, Any]:
     """The array with its changes, checked as a plan's would be."""
     instance = {"edition": edition, "database_size_mib": size_mib or 64}
-    target = {"name": "target", "modelled": array} | ({"changes": changes} if changes else {})
+    target = {"name": "target", "modelled": array} | ({"changes": dict(changes)} if changes else {})
     wanted = {
         "target": [target],
         "instance": [{"name": f"instance{number}", **instance} for number in range(1, databases + 1)],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plimsoll.errors import RefusedError
@@ -14,7 +14,7 @@ from plimsoll.plan.complete import complete_plan, plan_of_options
 PREPARING = ("prepare", "stop")
 
 
-def build_plan(tables: dict[str, Any]) -> dict[str, Any]:
+def build_plan(tables: Mapping[str, object]) -> dict[str, Any]:
     """A plan of the tables and keys that a plan file has, with every default filled in.
 
     >>> target = {"name": "array", "path": "/mnt/array"}
@@ -25,7 +25,7 @@ def build_plan(tables: dict[str, Any]) -> dict[str, Any]:
     Raises:
         InputError: with every mistake found.
     """
-    return plan_of_options(tables)
+    return plan_of_options(dict(tables))
 
 
 def parse_plan(text: str, name: str = "plan") -> dict[str, Any]:

@@ -58,7 +58,7 @@ def read_catalogues(names: Sequence[str]) -> list[ArrayRow]:
     return rows
 
 
-def selection_json(selection: Selection) -> dict[str, Any]:
+def selection_json(selection: Selection) -> dict[str, object]:
     """The result as plain data; keys carry their units."""
     return {
         "kind": "selection",
@@ -74,7 +74,7 @@ def selection_json(selection: Selection) -> dict[str, Any]:
     }
 
 
-def _candidate_json(candidate: Candidate) -> dict[str, Any]:
+def _candidate_json(candidate: Candidate) -> dict[str, object]:
     row = asdict(candidate.row)
     row.pop("conditions")
     figures = {key: value for key, value in asdict(candidate).items() if key not in ("row", "model_absence")}

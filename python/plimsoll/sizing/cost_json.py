@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from plimsoll.sizing.cost_study import CostStudy
 from plimsoll.sizing.traced import as_json
@@ -18,7 +17,7 @@ COST_SUMMARY = {
 }  # fmt: skip
 
 
-def cost_json(study: CostStudy) -> dict[str, Any]:
+def cost_json(study: CostStudy) -> dict[str, object]:
     """The result as plain data; every figure with value, unit, formula and source."""
     return {
         "kind": "cost_result",

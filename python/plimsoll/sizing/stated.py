@@ -1,5 +1,6 @@
 """Requirements as they were stated: in a file, by options, or by options laid over a file."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ EXAMPLE = "plimsoll size --users 5000 --quota-mb 2048 --messages-per-day 150 --c
 
 
 def stated_requirements(
-    path: Path | None = None, options: dict[str, Any] | None = None, as_published: str | None = None
+    path: Path | None = None, options: Mapping[str, object] | None = None, as_published: str | None = None
 ) -> Requirements:
     """Requirements for `size`, with every mistake in them found.
 
@@ -25,11 +26,11 @@ def stated_requirements(
     Raises:
         InputError: with every mistake found.
     """
-    document, folder = _document(path, options or {}, as_published)
+    document, folder = _document(path, dict(options or {}), as_published)
     return check_requirements(document, folder)
 
 
-def _document(path: Path | None, options: dict[str, Any], as_published: str | None) -> tuple[LocatedFile, Path]:
+def _document(path: Path | None, options: dict[str, object], as_published: str | None) -> tuple[LocatedFile, Path]:
     """The requirements to size: the file with the options laid over it, or the paper's own example."""
     from plimsoll.sizing.worked_example import EXAMPLE as PAPER_EXAMPLE
     from plimsoll.sizing.worked_example import PAPERS
@@ -54,7 +55,7 @@ def _document(path: Path | None, options: dict[str, Any], as_published: str | No
     return LocatedFile(document.name, data, document.lines), path.parent
 
 
-def _laid_over(table: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+def _laid_over(table: dict[str, Any], options: Mapping[str, object]) -> dict[str, Any]:
     """A table with options in place of the keys they stand for, however those were spelled."""
     from plimsoll.inputs.quantity import KEY_ENDINGS
 
@@ -64,4 +65,4 @@ def _laid_over(table: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]
         stem, _, ending = key.rpartition("_")
         if ending in endings:
             replaced |= {stem, *(f"{stem}_{other}" for other in endings)}
-    return {key: value for key, value in table.items() if key not in replaced} | options
+    return {key: value for key, value in table.items() if key not in replaced} | dict(options)
