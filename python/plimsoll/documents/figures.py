@@ -21,6 +21,7 @@ class Origin(Document):
     format: str | None = None
     test_type: str = ""
     repairs: Sequence[str] = ()
+    losses: Sequence[str] = ()
 
 
 class ReportedWindow(Document):
