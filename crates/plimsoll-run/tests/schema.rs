@@ -60,3 +60,107 @@ fn the_schema_knows_every_key_of_a_plan() {
     let backends = &schema["$defs"]["InstanceSpec"]["properties"]["backend"]["enum"];
     assert_eq!(backends, &json!(["engine", "raw_files"]));
 }
+
+/// What a schema takes, without names, descriptions, ranges and absent values: two schemas of one document are alike in this.
+fn shape(schema: &Value, root: &Value) -> Value {
+    let mut schema = schema.clone();
+    while let Some(name) = schema["$ref"].as_str() {
+        let place = name.trim_start_matches('#').to_owned();
+        let aside = schema.clone();
+        schema = root.pointer(&place).expect("a reference leads somewhere").clone();
+        merge(&mut schema, &aside);
+    }
+    let alternatives = [&schema["anyOf"], &schema["oneOf"]];
+    if let Some(alternatives) = alternatives.into_iter().find_map(Value::as_array) {
+        let shapes = alternatives.iter().map(|each| shape(each, root));
+        let mut shapes: Vec<Value> = shapes.filter(|each| *each != json!("null")).collect();
+        if shapes.iter().all(|each| each["one of"].is_array()) {
+            let each = shapes.iter().filter_map(|each| each["one of"].as_array());
+            return one_of(each.flatten().cloned().collect());
+        }
+        shapes.sort_by_key(ToString::to_string);
+        return if shapes.len() == 1 {
+            shapes.remove(0)
+        } else {
+            json!(shapes)
+        };
+    }
+    if let Some(values) = schema["enum"].as_array() {
+        return one_of(values.clone());
+    }
+    if !schema["const"].is_null() {
+        return one_of(vec![schema["const"].clone()]);
+    }
+    let kinds = match &schema["type"] {
+        Value::Array(kinds) => kinds.clone(),
+        kind => vec![kind.clone()],
+    };
+    let kind = kinds
+        .into_iter()
+        .find(|kind| *kind != json!("null"))
+        .unwrap_or(json!("null"));
+    match kind.as_str() {
+        Some("array") => json!([shape(&schema["items"], root)]),
+        Some("object") => {
+            let keys = schema["properties"].as_object().into_iter().flatten();
+            Value::Object(keys.map(|(key, each)| (key.clone(), shape(each, root))).collect())
+        }
+        _ => kind,
+    }
+}
+
+/// A schema with what stands beside the reference to it.
+fn merge(schema: &mut Value, aside: &Value) {
+    if let (Value::Object(all), Value::Object(more)) = (&mut schema["properties"], &aside["properties"]) {
+        all.extend(more.clone());
+    }
+}
+
+/// Texts that are told apart; numbers are only numbers.
+fn one_of(values: Vec<Value>) -> Value {
+    if values.iter().all(Value::is_number) {
+        return json!("integer");
+    }
+    let mut texts: Vec<Value> = values.into_iter().filter(|value| !value.is_null()).collect();
+    texts.sort_by_key(ToString::to_string);
+    json!({ "one of": texts })
+}
+
+/// Python writes what Rust reads: its own type of the run spec, published as a schema, and the one of Rust take the same keys with the same
+/// kinds of values at every place.
+#[test]
+fn python_and_rust_mean_the_same_run_spec() {
+    let published = include_str!("../../../docs/reference/schemas/run-spec.schema.json");
+    let python: Value = serde_json::from_str(published).expect("it is JSON");
+    let rust = RunSpec::schema(&built_in());
+    let (mut rust, python) = (shape(&rust, &rust), shape(&python, &python));
+    // Plans name no family while there is one; absent it means records.
+    let family = rust["workloads"][0]
+        .as_object_mut()
+        .and_then(|workload| workload.remove("family"));
+    assert!(family.is_some(), "a workload can name its family");
+    let mut differences = Vec::new();
+    differ(&rust, &python, "run", &mut differences);
+    assert_eq!(differences, Vec::<String>::new());
+}
+
+fn differ(rust: &Value, python: &Value, place: &str, found: &mut Vec<String>) {
+    match (rust, python) {
+        (Value::Object(rust), Value::Object(python)) => {
+            for key in rust.keys().chain(python.keys()).collect::<BTreeSet<_>>() {
+                let (rust, python) = (rust.get(key), python.get(key));
+                match (rust, python) {
+                    (Some(rust), Some(python)) => differ(rust, python, &format!("{place}.{key}"), found),
+                    _ => found.push(format!("{place}.{key}: Rust {rust:?}, Python {python:?}")),
+                }
+            }
+        }
+        (Value::Array(rust), Value::Array(python)) if rust.len() == python.len() => {
+            for (number, (rust, python)) in rust.iter().zip(python).enumerate() {
+                differ(rust, python, &format!("{place}[{number}]"), found);
+            }
+        }
+        _ if rust == python => {}
+        _ => found.push(format!("{place}: Rust {rust}, Python {python}")),
+    }
+}
