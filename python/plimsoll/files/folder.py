@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.errors import PlimsollError
-from plimsoll.files.sanitize import parse_json, unusable_name
+from plimsoll.files.sanitize import NO_TEXT, parse_json, unusable_name
 
 PLAN = "plan.json"
 ENVIRONMENT = "environment.json"
@@ -84,8 +84,6 @@ FILES_OF_A_RUN = frozenset(
 )
 #: Where run folders go unless the user names one.
 DEFAULT_PARENT = Path("runs")
-#: Said of names of files that may hold any bytes but not these.
-NO_TEXT = "is no text in UTF-8, or holds a zero"
 #: What of a plan's name goes into that of its folder.
 NAME_CHARACTERS_MAX = 100
 #: Larger than that of any run; all of it is kept in memory.

@@ -12,6 +12,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+#: Said of names of files that may hold any bytes but not these.
+NO_TEXT = "is no text in UTF-8, or holds a zero"
 REPLACEMENT = "\\ufffd"
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ESCAPES = re.compile(

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from plimsoll.files.folder import NO_TEXT
-from plimsoll.files.sanitize import unusable_name
+from plimsoll.files.sanitize import NO_TEXT, unusable_name
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
 from plimsoll.inputs.toml_lines import KeyPath, LocatedFile
 from plimsoll.units import unit_of_name
