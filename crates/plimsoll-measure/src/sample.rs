@@ -177,7 +177,7 @@ const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meanin
 
 /// Everything that is measured. The first entries are the purposes of I/O in the order of the disk seam, timed from
 /// submission to the reaping of the completion.
-pub const METRICS: [Metric; 80] = [
+pub const METRICS: [Metric; 82] = [
     metric(
         "database_read",
         MetricKind::Transfer,
@@ -617,6 +617,18 @@ pub const METRICS: [Metric; 80] = [
         MetricKind::Counter,
         "count",
         "operations on a record of the hot set, of those on records that were there",
+    ),
+    metric(
+        "corrected_page",
+        MetricKind::Counter,
+        "count",
+        "pages read with one flipped bit, which their checksum put right",
+    ),
+    metric(
+        "clock_gap",
+        MetricKind::Timing,
+        "ns",
+        "time the run did not go on though nothing of its own held it: the process was stopped, or the machine paused",
     ),
 ];
 

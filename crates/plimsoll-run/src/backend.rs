@@ -45,6 +45,12 @@ pub trait Backend: Any {
     /// The databases now.
     fn databases(&self) -> Vec<DatabaseState>;
 
+    /// Pages of each database that were read with a flipped bit which their checksum put right, since it was opened; nothing where
+    /// there are no such checksums.
+    fn pages_corrected(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// What opening had to replay, if anything.
     fn recovery(&self) -> Option<RecoveryResult> {
         None

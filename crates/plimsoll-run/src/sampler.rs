@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_io::{NANOS_PER_MILLISECOND, Nanos, PendingIo, Purpose};
+use plimsoll_io::{Disk, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, PendingIo, Purpose};
 
 use crate::backend::OpenBackends;
 use crate::context::RunContext;
@@ -14,6 +14,9 @@ use crate::events::Level;
 use crate::host::HostWatch;
 use crate::recorder::{Key, key_of};
 use crate::spec::{InstanceSpec, RunSpec};
+
+/// A sample that is late by less, without a reason of ours, is an ordinary wake-up on a busy machine.
+const CLOCK_GAP_NS_MIN: Nanos = NANOS_PER_SECOND;
 
 /// See the module text.
 pub struct Sampler {
@@ -29,6 +32,10 @@ pub struct Sampler {
 struct Before {
     time: Nanos,
     page_fault_stalls: Vec<u64>,
+    /// Of each database.
+    pages_corrected: BTreeMap<(usize, usize), u64>,
+    /// How long the thread had been inside the kernel to hand I/O over.
+    inside_kernel_ns: Nanos,
     /// Zero for every database and log: the levels of a sample in which nothing was handed over.
     handing_over_rows: BTreeMap<(u32, u32), Nanos>,
     /// Operations that began by then were looked at for hanging; `None` before the first look.
@@ -46,6 +53,8 @@ impl Sampler {
         let before = Before {
             time: run.handle.now(),
             page_fault_stalls: vec![0; spec.instances.len()],
+            pages_corrected: BTreeMap::new(),
+            inside_kernel_ns: run.disk.inside_kernel_ns(),
             handing_over_rows: rows_of(&spec),
             hung_until: None,
         };
@@ -64,7 +73,7 @@ impl Sampler {
         let mut next = self.run.handle.now() + interval;
         loop {
             self.run.handle.sleep_until(next).await;
-            self.close_sample();
+            self.close(self.run.handle.now() - next);
             self.report_hung();
             let now = self.run.handle.now();
             next += interval * ((now - next) / interval + 1);
@@ -73,6 +82,11 @@ impl Sampler {
 
     /// Closes the running sample. Nothing is sent for an empty interval.
     pub fn close_sample(&self) {
+        self.close(0);
+    }
+
+    /// The same, so long after it was due.
+    fn close(&self, late_ns: Nanos) {
         let now = self.run.handle.now();
         let interval_ns = now - self.before.borrow().time;
         if interval_ns == 0 {
@@ -80,7 +94,7 @@ impl Sampler {
         }
         self.note_disk();
         self.note_instances();
-        self.note_executor(interval_ns);
+        self.note_executor(interval_ns, late_ns);
         if let Some(host) = &self.host {
             host.note(&self.run.recorder, interval_ns);
         }
@@ -104,6 +118,14 @@ impl Sampler {
             let fresh = levels.page_fault_stalls.saturating_sub(*stalls);
             *stalls = levels.page_fault_stalls;
             recorder.count(key("page_fault_stall"), fresh);
+            for (position, corrected) in backend.pages_corrected().into_iter().enumerate() {
+                let known = before.pages_corrected.entry((number, position)).or_default();
+                // A database that was opened again counts from zero.
+                let fresh = corrected.checked_sub(*known).unwrap_or(corrected);
+                *known = corrected;
+                let key = Key::new(number as u32, position as u32 + 1, "corrected_page");
+                recorder.count(key, fresh);
+            }
             for (position, database) in backend.databases().into_iter().enumerate() {
                 let key = Key::new(number as u32, position as u32 + 1, "database_size");
                 recorder.set_level(key, database.size_bytes as f64);
@@ -134,13 +156,32 @@ impl Sampler {
         }
     }
 
-    fn note_executor(&self, interval_ns: Nanos) {
+    fn note_executor(&self, interval_ns: Nanos, late_ns: Nanos) {
         let statistics = self.run.handle.take_statistics();
         let recorder = &self.run.recorder;
         recorder.merge(Key::new(0, 0, "reap_gap"), &statistics.reap_gap, 0);
         // Processor time and the clock are not read at the same moment.
         let busy = (statistics.busy_ns as f64 / interval_ns as f64).min(1.0);
         recorder.set_level(Key::new(0, 0, "executor_busy"), busy);
+        let inside_ns = self.run.disk.inside_kernel_ns();
+        let held_ns =
+            inside_ns - std::mem::replace(&mut self.before.borrow_mut().inside_kernel_ns, inside_ns);
+        self.note_clock_gap(late_ns.saturating_sub(statistics.busy_ns + held_ns));
+    }
+
+    /// The sample was late although the thread neither worked, nor waited for a processor, nor was held while it handed I/O over: it
+    /// did not run at all. Whatever was under way looks as slow as that was long.
+    fn note_clock_gap(&self, gap_ns: Nanos) {
+        if gap_ns < CLOCK_GAP_NS_MIN {
+            return;
+        }
+        self.run.recorder.record(Key::new(0, 0, "clock_gap"), gap_ns);
+        let text = format!(
+            "the run did not go on for {:.1} s: its process was stopped (SIGSTOP, a debugger) or its machine was paused; latencies of \
+             that time are not the storage's",
+            gap_ns as f64 / NANOS_PER_SECOND as f64
+        );
+        self.run.report(Level::Warning, "clock_gap", text);
     }
 
     /// Reports operations that have been at the disk for too long, each once.

@@ -212,6 +212,13 @@ impl Backend for EngineInstance {
         }
     }
 
+    fn pages_corrected(&self) -> Vec<u64> {
+        let open = self.instance.store().databases.all();
+        open.iter()
+            .map(|database| database.statistics().corrected)
+            .collect()
+    }
+
     fn databases(&self) -> Vec<DatabaseState> {
         let open = self.instance.store().databases.all();
         let both = open.iter().zip(self.records_ever());

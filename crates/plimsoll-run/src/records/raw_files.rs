@@ -3,7 +3,7 @@
 //! No cache, no transactions, no recovery: what a disk does under the bare pattern of the mix, for comparison with fio
 //! and for storage that is to hold something else than a database. A record lives in a page derived from its number. A
 //! read reads it, a replace or delete reads and rewrites it, an insert writes it, and a durable commit waits for one
-//! aligned block of log.
+//! aligned block of log. A page that was written while it was read is not judged: it may be half old and half new on sound storage.
 //!
 //! ```text
 //! page: | seed 8 | page number 8 | version 8 | filler .. | CRC-64/NVME of everything before 8 |   little-endian
@@ -11,7 +11,7 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -45,6 +45,8 @@ struct RawDatabase {
     inserts: Cell<u64>,
     /// Pages that are being written: a second writer would tear them.
     busy: RefCell<BTreeSet<u64>>,
+    /// Pages that are being read: how many read them, and whether a write was under way meanwhile.
+    readers: RefCell<BTreeMap<u64, (u32, bool)>>,
 }
 
 /// See the module text.
@@ -108,7 +110,7 @@ impl RawFiles {
         let database = &self.databases[position];
         let page = page_of(database.seed, operation.record) % database.pages_count;
         let writes = operation.kind != Kind::Read;
-        if writes && !database.busy.borrow_mut().insert(page) {
+        if writes && !database.begin_write(page) {
             return Ok(Done::Conflict);
         }
         let result = self.touch(position, page, operation).await;
@@ -135,8 +137,15 @@ impl RawFiles {
         let mut buffer = database.file.allocate(self.page_bytes);
         if operation.kind != Kind::Insert {
             let context = context(self.number, number, Purpose::DatabaseRead);
-            buffer = database.file.read(offset, buffer, context).await?;
-            if verdict_on(&buffer, database.seed, page) != PageVerdict::Good && operation.kind == Kind::Read {
+            let judges = operation.kind == Kind::Read;
+            if judges {
+                database.begin_read(page);
+            }
+            let read = database.file.read(offset, buffer, context).await;
+            // Nothing promises that a read sees a write under way wholly or not at all.
+            let judges = judges && !database.end_read(page);
+            buffer = read?;
+            if judges && verdict_on(&buffer, database.seed, page) != PageVerdict::Good {
                 let path = database.path.display();
                 return Err(RunError::Corruption(format!(
                     "page {page} of {path} is not what was written there"
@@ -255,7 +264,37 @@ impl RawDatabase {
                 .unwrap_or(spec.size_bytes / u64::from(spec.record_bytes.max(1))),
             inserts: Cell::new(0),
             busy: RefCell::default(),
+            readers: RefCell::default(),
         })
+    }
+
+    /// Takes a page for a write; false when it has one already.
+    fn begin_write(&self, page: u64) -> bool {
+        if let Some((_, is_overlapped)) = self.readers.borrow_mut().get_mut(&page) {
+            *is_overlapped = true;
+        }
+        self.busy.borrow_mut().insert(page)
+    }
+
+    fn begin_read(&self, page: u64) {
+        let mut readers = self.readers.borrow_mut();
+        let (count, is_overlapped) = readers.entry(page).or_default();
+        *count += 1;
+        *is_overlapped |= self.busy.borrow().contains(&page);
+    }
+
+    /// Answers whether the page was written while it was read. Of several readers the last takes that with it.
+    fn end_read(&self, page: u64) -> bool {
+        let mut readers = self.readers.borrow_mut();
+        let Some((count, is_overlapped)) = readers.get_mut(&page) else {
+            return false;
+        };
+        *count -= 1;
+        let (is_last, is_overlapped) = (*count == 0, *is_overlapped);
+        if is_last {
+            readers.remove(&page);
+        }
+        is_overlapped
     }
 }
 

@@ -266,3 +266,34 @@ fn raw_files_can_be_neither_backed_up_nor_recovered() {
         assert!(error.text.contains("raw files"), "{}", error.text);
     }
 }
+
+/// Why: 301 reads put right while measuring passed without a word. The engine counts them, and so does the run.
+#[test]
+fn flipped_bits_put_right_under_load_are_counted() {
+    let disk = memory();
+    let path = std::path::Path::new("/data/one/database001.edb");
+    let prepare = [phase("prepare", json!({})), phase("stop", json!({}))];
+    let (prepared, _) = run_on(&disk, &with_phases(&prepare));
+    let records = prepared.phases[1].result.databases[0][0].records_ever;
+    let mut bytes = disk.bytes(path).expect("it is there");
+    for page in 300..600 {
+        bytes[page * 32768 + 5000] ^= 4;
+    }
+    disk.load(path, &bytes);
+    let mut spec = with_phases(&[
+        phase("prepare", json!({})),
+        under_load(phase("measure", json!({"duration_s": 5.0}))),
+        phase("stop", json!({})),
+    ]);
+    spec["instances"][0]["databases"][0]["existing_records"] = json!(records);
+    let (outcome, rows) = run_on(&disk, &spec);
+    assert_eq!(outcome.ending, Ending::Complete, "{:?}", outcome.error);
+    let of_samples: u64 = (0..=1).map(|phase| count(&rows, phase, "corrected_page")).sum();
+    assert!(of_samples > 10, "{of_samples} pages were put right");
+    let distributions = outcome.figures.iter();
+    let of_distributions = distributions.filter(|figures| figures.metric == "corrected_page");
+    assert_eq!(
+        of_distributions.map(|figures| figures.count).sum::<u64>(),
+        of_samples
+    );
+}

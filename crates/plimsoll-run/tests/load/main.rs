@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod habits;
+mod overlapping;
 mod phase_end;
 mod real_knee;
 mod search;

@@ -29,7 +29,8 @@ impl Session {
     }
 
     /// The next transaction on a database with this population. An operation that found nothing or lost a conflict is
-    /// repeated on another record at once, so that the mix of completed operations is the one asked for.
+    /// repeated on another record at once, so that the mix of completed operations is the one asked for. Its response time runs from
+    /// the first attempt.
     pub fn next(&mut self, population: &mut Population, now: Nanos, previous: Option<Previous>) -> Step {
         let intended = previous.map_or(now, |previous| self.after(previous));
         let operation = self.choice.next(&mut self.random, population, previous);
@@ -38,7 +39,7 @@ impl Session {
 
     fn after(&self, previous: Previous) -> Nanos {
         if previous.result != Done::Done {
-            return previous.finished;
+            return previous.intended;
         }
         let took = previous.finished.saturating_sub(previous.intended);
         previous.finished + (took as f64 * self.sluggish) as Nanos
