@@ -329,6 +329,7 @@ fn hanging_io_is_reported_before_it_completes() {
         hung.iter()
             .all(|event| (30..45).contains(&(event.time_ns / 1_000_000_000)))
     );
-    let counted: u64 = (0..5).map(|phase| total(&ran.rows, phase, "hung").0).sum();
+    // They are found while sessions finish after the time of the measured phase, which has rows of its own.
+    let counted: u64 = (0..=6).map(|phase| total(&ran.rows, phase, "hung").0).sum();
     assert_eq!(counted, 3);
 }
