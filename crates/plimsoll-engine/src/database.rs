@@ -3,8 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use plimsoll_io::{Buffer, Context, Durability, File, Files, Notify, OpenMode, Purpose};
+use plimsoll_io::{Buffer, Context, Durability, File, Files, Handle, OpenMode, Permits, Purpose};
 
 use crate::error::{EngineError, PageDamage, Result};
 use crate::flushmap::{FlushMap, flush_map_path, flush_map_path_of_device, open_flush_map, save_flush_map};
@@ -82,10 +83,11 @@ pub struct Database {
     number: u8,
     size: PageSize,
     file: File,
+    handle: Handle,
     context: Context,
     header: RefCell<DatabaseHeader>,
-    header_busy: Cell<bool>,
-    header_free: Notify,
+    /// One who changes the header at a time.
+    header_turn: Permits,
     dbtime: Cell<u64>,
     pages_owned: Cell<u32>,
     pages_in_use: Cell<u32>,
@@ -102,6 +104,7 @@ impl Database {
     /// `log_directory` takes the flush map of a database that is a whole block device.
     pub async fn open(
         files: &Files,
+        handle: &Handle,
         path: &Path,
         log_directory: &Path,
         number: u8,
@@ -121,7 +124,7 @@ impl Database {
         } else {
             flush_map_path(path)
         };
-        match Self::with_file(files, file.clone(), flush_map_path, number, context).await {
+        match Self::with_file(files, handle, file.clone(), flush_map_path, number, context).await {
             Ok(database) => Ok(database),
             Err(error) => {
                 file.close(metadata).await?;
@@ -132,6 +135,7 @@ impl Database {
 
     async fn with_file(
         files: &Files,
+        handle: &Handle,
         file: File,
         flush_map_path: PathBuf,
         number: u8,
@@ -158,9 +162,9 @@ impl Database {
             file,
             context,
             dbtime: Cell::new(header.dbtime_max),
+            handle: handle.clone(),
             header: RefCell::new(header),
-            header_busy: Cell::new(false),
-            header_free: Notify::new(),
+            header_turn: Permits::new(1),
             pages_owned: Cell::new(pages_owned),
             pages_in_use: Cell::new(pages_owned),
             flush_map: RefCell::new(flush_map),
@@ -284,11 +288,19 @@ impl Database {
     }
 
     /// Changes the header and writes both copies, the first made durable before the second is touched.
-    pub async fn update_header(&self, change: impl FnOnce(&mut DatabaseHeader)) -> Result<()> {
-        while self.header_busy.get() {
-            self.header_free.notified().await;
-        }
-        self.header_busy.set(true);
+    ///
+    /// That is a task of its own: who stops waiting must not leave one copy written, nor let the next one write while that is under way.
+    pub async fn update_header(
+        self: &Rc<Self>,
+        change: impl FnOnce(&mut DatabaseHeader) + 'static,
+    ) -> Result<()> {
+        let this = self.clone();
+        let changed = self.handle.spawn(async move { this.change_header(change).await });
+        changed.await
+    }
+
+    async fn change_header(&self, change: impl FnOnce(&mut DatabaseHeader)) -> Result<()> {
+        let _turn = self.header_turn.acquire().await;
         let bytes = {
             let mut header = self.header.borrow_mut();
             change(&mut header);
@@ -301,10 +313,7 @@ impl Database {
             };
             header.encode()
         };
-        let result = self.write_header(&bytes).await;
-        self.header_busy.set(false);
-        self.header_free.notify_all();
-        result
+        self.write_header(&bytes).await
     }
 
     async fn write_header(&self, bytes: &[u8]) -> Result<()> {
@@ -321,13 +330,24 @@ impl Database {
 
     /// Makes the header say that recovery needs the log up to `required`, before a page that depends on it is written, and that the log on
     /// stable storage goes up to `committed`.
-    pub async fn require_generation(&self, required: u32, committed: u32) -> Result<()> {
+    pub async fn require_generation(self: &Rc<Self>, required: u32, committed: u32) -> Result<()> {
         if self.header.borrow().generation_max_required >= required {
             return Ok(());
         }
-        self.update_header(|header| {
+        self.update_header(move |header| {
             header.generation_max_required = header.generation_max_required.max(required);
             header.generation_max_committed = header.generation_max_committed.max(required.max(committed));
+        })
+        .await
+    }
+
+    /// Makes the header say that there is log up to `generation`, before anything in it is acknowledged: without that nobody would miss it.
+    pub async fn note_generation(self: &Rc<Self>, generation: u32) -> Result<()> {
+        if self.header.borrow().generation_max_committed >= generation {
+            return Ok(());
+        }
+        self.update_header(move |header| {
+            header.generation_max_committed = header.generation_max_committed.max(generation);
         })
         .await
     }

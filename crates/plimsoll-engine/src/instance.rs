@@ -263,7 +263,7 @@ impl Instance {
             let committed = store.log.durable().generation;
             for database in store.databases.all() {
                 database
-                    .update_header(|header| {
+                    .update_header(move |header| {
                         header.generation_min_required = target.generation;
                         header.generation_max_committed = header.generation_max_committed.max(committed);
                     })
@@ -437,11 +437,11 @@ impl Instance {
         self.write_checkpoint_file(appended.end).await
     }
 
-    async fn mark_clean(&self, database: &Database, detached_at: Lsn) -> Result<()> {
+    async fn mark_clean(&self, database: &Rc<Database>, detached_at: Lsn) -> Result<()> {
         let position = self.store.log.framing().position(detached_at);
         let now = LogTime::from_utc_ns(self.store.handle.clock().anchor().utc_ns);
         database
-            .update_header(|header| {
+            .update_header(move |header| {
                 header.state = DatabaseState::Clean;
                 header.generation_min_required = 0;
                 header.generation_max_required = 0;

@@ -206,7 +206,7 @@ impl Writeback {
         Ok(true)
     }
 
-    async fn write_run(&self, database: &Database, run: &[Rc<Frame>]) -> Result<()> {
+    async fn write_run(&self, database: &Rc<Database>, run: &[Rc<Frame>]) -> Result<()> {
         // Whatever changes a page after its copy lies behind this.
         let resume_at = self.log.tip();
         let (mut buffer, taken) = match run {

@@ -39,7 +39,7 @@ impl Instance {
         random: &mut Random,
     ) -> Result<(Rc<Instance>, RecoveryReport)> {
         options.check()?;
-        let databases = open_databases(&files, &options).await?;
+        let databases = open_databases(&files, &handle, &options).await?;
         let opened = Self::open_with(files, handle, options, random, databases.clone()).await;
         if opened.is_err() {
             close_all(&databases).await;
@@ -92,11 +92,16 @@ pub(super) fn needs_recovery(database: &Database) -> bool {
     )
 }
 
-pub(super) async fn open_databases(files: &Files, options: &InstanceOptions) -> Result<Vec<Rc<Database>>> {
+pub(super) async fn open_databases(
+    files: &Files,
+    handle: &Handle,
+    options: &InstanceOptions,
+) -> Result<Vec<Rc<Database>>> {
     let mut databases: Vec<Rc<Database>> = Vec::new();
     for (index, path) in options.databases.iter().enumerate() {
         let number = index as u8 + 1;
-        let opened = Database::open(files, path, options.log.directory(), number, options.context);
+        let log_directory = options.log.directory();
+        let opened = Database::open(files, handle, path, log_directory, number, options.context);
         let database = match opened.await {
             Ok(database) => Rc::new(database),
             Err(error) => {
@@ -292,6 +297,10 @@ pub(super) async fn activate(
         grown: Notify::new(),
         stopping: Cell::new(false),
     });
+    let (databases, spawner) = (store.databases.clone(), handle.clone());
+    store.log.note_generations(Box::new(move |generation| {
+        Box::pin(note_generation(databases.all(), spawner.clone(), generation))
+    }));
     let writeback = Rc::new(Writeback {
         cache: store.cache.clone(),
         log: WriteAhead::Live(log),
@@ -333,6 +342,20 @@ pub(super) async fn activate(
     Ok((instance, report))
 }
 
+/// All databases at once: commits wait for this.
+async fn note_generation(databases: Vec<Rc<Database>>, handle: Handle, generation: u32) -> Result<()> {
+    let note = |database: Rc<Database>| async move { database.note_generation(generation).await };
+    let noting: Vec<_> = databases
+        .into_iter()
+        .map(|database| handle.spawn(note(database)))
+        .collect();
+    let mut noted = Ok(());
+    for database in noting {
+        noted = noted.and(database.await);
+    }
+    noted
+}
+
 async fn begin_work(
     instance: &Rc<Instance>,
     generation: u32,
@@ -365,14 +388,15 @@ async fn attach(instance: &Rc<Instance>, generation: u32, recovered: bool) -> Re
         } else {
             generation
         };
+        let number = u32::from(database.number());
         database
-            .update_header(|header| {
+            .update_header(move |header| {
                 header.state = DatabaseState::Dirty;
                 header.log_signature = log_signature;
                 header.attach_position = position;
                 header.attach_time = now;
                 header.detach_position = Default::default();
-                header.database_id = u32::from(database.number());
+                header.database_id = number;
                 if was_clean {
                     header.consistent_position = position;
                     header.generation_min_required = oldest_needed;

@@ -42,7 +42,7 @@ impl Recovery {
     /// When a file cannot be opened or log that is needed is missing.
     pub async fn begin(files: Files, handle: Handle, options: InstanceOptions) -> Result<Recovery> {
         options.check()?;
-        let databases = open_databases(&files, &options).await?;
+        let databases = open_databases(&files, &handle, &options).await?;
         let begun = Self::with_databases(files, handle, options, databases.clone()).await;
         if begun.is_err() {
             close_all(&databases).await;
@@ -327,7 +327,7 @@ async fn note_resume(
 ) -> Result<()> {
     for database in databases.iter().filter(|database| needs_recovery(database)) {
         database
-            .update_header(|header| {
+            .update_header(move |header| {
                 header.generation_min_required = header.generation_min_required.max(resume_at.generation);
                 header.generation_recovering = resume_at.generation;
             })

@@ -6,10 +6,14 @@
 //!
 //! Rollover: the next generation, formatted ahead as `E00tmp.log`, gets its header; the full one is renamed to its number; the
 //! directory is synced; the new one becomes `E00.log`; the directory is synced. A cut anywhere leaves either the
-//! full generation under one of its two names, or both.
+//! full generation under one of its two names, or both. Then the databases note that there is a new generation, and only after that
+//! anything in it counts as durable: a header that knows less would let lost generations go unnoticed, one that knows more
+//! would miss generations that never were.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use plimsoll_io::{Context, DiskErrorKind, Durability, File, Files, Handle, Notify, OpenMode, Purpose};
@@ -52,6 +56,9 @@ pub struct LogStatistics {
     /// Times a rollover had to wait for the next generation to be formatted.
     pub format_stalls: u64,
 }
+
+/// Notes durably that there is a generation.
+pub type NoteGeneration = Box<dyn Fn(u32) -> Pin<Box<dyn Future<Output = Result<()>>>>>;
 
 struct GenerationBuffer {
     generation: u32,
@@ -107,6 +114,7 @@ pub struct Log {
     context: Context,
     buffer_bytes: u64,
     state: RefCell<State>,
+    note_generation: RefCell<Option<NoteGeneration>>,
     requested: Cell<Lsn>,
     failed: RefCell<Option<EngineError>>,
     closing: Cell<bool>,
@@ -166,6 +174,7 @@ impl Log {
             context,
             buffer_bytes,
             state: RefCell::new(state),
+            note_generation: RefCell::new(None),
             requested: Cell::new(Lsn::ZERO),
             failed: RefCell::new(None),
             closing: Cell::new(false),
@@ -177,6 +186,11 @@ impl Log {
         let writer = log.clone();
         drop(handle.spawn(async move { writer.write_until_closed().await }));
         Ok(log)
+    }
+
+    /// From now on no record of a further generation counts as durable before `note` has noted it.
+    pub fn note_generations(&self, note: NoteGeneration) {
+        *self.note_generation.borrow_mut() = Some(note);
     }
 
     /// File names of the stream.
@@ -533,6 +547,14 @@ impl Log {
             .sync_directory(self.names.directory(), metadata)
             .await?;
         old_file.close(metadata).await?;
+        let noted = self
+            .note_generation
+            .borrow()
+            .as_ref()
+            .map(|note| note(header.generation));
+        if let Some(noted) = noted {
+            noted.await?;
+        }
         {
             let mut state = self.state.borrow_mut();
             state.durable = Lsn::new(header.generation, 0);

@@ -112,8 +112,9 @@ impl Instance {
             .max(system::USER_OBJECT_MIN - 1)
             + 1;
         let placed = self.place_table(database, table, object).await?;
+        let object_max = placed.object_max();
         target
-            .update_header(|header| header.object_max = header.object_max.max(placed.object_max()))
+            .update_header(move |header| header.object_max = header.object_max.max(object_max))
             .await?;
         self.write_catalog(&transaction, database, &placed).await?;
         transaction.commit(Commit::Durable).await?;

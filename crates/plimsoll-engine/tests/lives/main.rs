@@ -6,4 +6,6 @@ mod support;
 
 mod life;
 
+mod dropped;
 mod killed;
+mod lost_log;
