@@ -210,7 +210,7 @@ impl Transaction {
         work.ended.set(true);
         let store = work.store.clone();
         let rows: Vec<RowKey> = work.undo.take().into_iter().map(|undo| undo.entry.row).collect();
-        if rows.is_empty() {
+        if rows.is_empty() && !work.has_logged() {
             work.end();
             return match how {
                 Commit::Durable => store.log.make_durable(store.log.tip()).await,
@@ -221,8 +221,12 @@ impl Transaction {
             work.end();
             return Err(error);
         }
-        let appended = store.log.append(&LogRecord::Commit {
-            transaction: work.status.id,
+        let transaction = work.status.id;
+        // What it logged may all be taken back. Recovery has to be told of its end all the same, and the checkpoint waits for that.
+        let appended = store.log.append(&if rows.is_empty() {
+            LogRecord::RolledBack { transaction }
+        } else {
+            LogRecord::Commit { transaction }
         });
         let gone = store.versions.borrow_mut().commit(&work.status, rows);
         store.leave_over(gone);

@@ -9,3 +9,4 @@ mod life;
 mod dropped;
 mod killed;
 mod lost_log;
+mod savepoints;
