@@ -147,7 +147,8 @@ impl Instance {
         &self.options
     }
 
-    /// Begins a transaction.
+    /// Begins a transaction. Once the instance is closing, every operation of a transaction that is begun fails with
+    /// [`EngineError::Closing`].
     pub fn begin(&self) -> Transaction {
         Transaction::begin(&self.store)
     }
@@ -159,6 +160,19 @@ impl Instance {
 
     /// Makes a new tree of `pages` pages below `parent` (1 for the database root).
     pub async fn create_tree(
+        &self,
+        database: u8,
+        parent: u32,
+        object: u32,
+        kind: u32,
+        pages: u32,
+    ) -> Result<Tree> {
+        let _entered = self.store.enter()?;
+        self.make_tree(database, parent, object, kind, pages).await
+    }
+
+    /// The same, as a part of work that a close waits for.
+    pub(crate) async fn make_tree(
         &self,
         database: u8,
         parent: u32,
@@ -223,6 +237,9 @@ impl Instance {
     /// # Errors
     /// Any error poisons the instance: after a failed sync nobody knows what is in the files.
     pub async fn checkpoint(self: &Rc<Self>) -> Result<()> {
+        if self.store.stopping.get() {
+            return Err(EngineError::Closing);
+        }
         if self.checkpointing.replace(true) {
             return self.store.log.check();
         }
@@ -381,13 +398,23 @@ impl Instance {
         Ok(Progress::Done(lines == 1))
     }
 
-    /// Shuts down cleanly: transactions end, pages are written and synced, headers say clean.
+    /// Shuts down cleanly: no transaction is begun any more, those under way end, pages are written and synced, headers say clean. It goes on to the
+    /// end when nobody waits for it any longer.
     ///
     /// # Errors
-    /// When anything cannot be written: the databases are then left to be recovered.
+    /// When anything cannot be written: the databases are then left to be recovered. [`EngineError::Closing`] if it was closed before.
     pub async fn close(self: Rc<Self>) -> Result<()> {
+        if self.store.closing.replace(true) {
+            return Err(EngineError::Closing);
+        }
+        let handle = self.store.handle.clone();
+        handle.spawn(async move { self.close_alone().await }).await
+    }
+
+    async fn close_alone(&self) -> Result<()> {
         let result = self.close_cleanly().await;
         self.stop_tasks().await;
+        self.store.sealed.set(true);
         let closed = self.store.log.close().await;
         for database in self.store.databases.take_all() {
             self.store.cache.forget_database(database.number());
@@ -405,7 +432,9 @@ impl Instance {
     /// # Errors
     /// What the disk reports of I/O that was under way.
     pub async fn abandon(self: Rc<Self>) -> Result<()> {
+        self.store.closing.set(true);
         self.stop_tasks().await;
+        self.store.sealed.set(true);
         let closed = self.store.log.close().await;
         for database in self.store.databases.take_all() {
             self.store.cache.forget_database(database.number());
@@ -422,6 +451,7 @@ impl Instance {
         }
         self.tidy().await?;
         self.stop_tasks().await;
+        store.sealed.set(true);
         // Only now does nothing change pages any more.
         self.writeback.write_everything(&store.databases).await?;
         for database in store.databases.all() {

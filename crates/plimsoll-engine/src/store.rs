@@ -75,7 +75,7 @@ pub struct Store {
     pub versions: RefCell<VersionStore>,
     /// Transactions that recovery may have to take back.
     pub writers: RefCell<Writers>,
-    /// Transactions begun and not ended.
+    /// Transactions begun and not ended, and other work that a close waits for.
     pub active: Cell<usize>,
     /// The next transaction number.
     pub next_transaction: Cell<u64>,
@@ -95,17 +95,42 @@ pub struct Store {
     pub growing: RefCell<Vec<u8>>,
     /// A database has grown.
     pub grown: Notify,
-    /// The instance is closing.
+    /// The instance is closing: nothing new is begun, and what is under way is waited for.
+    pub closing: Cell<bool>,
+    /// The instance is closing: background tasks end.
     pub stopping: Cell<bool>,
+    /// Nothing is looked at or changed any more: pages changed now would be in no file, whatever the log says.
+    pub sealed: Cell<bool>,
 }
 
 impl Store {
     /// The database of a tree.
     pub fn database(&self, number: u8) -> Result<Rc<Database>> {
+        self.check_open()?;
         self.databases.get(number).ok_or(EngineError::NoSuchObject {
             what: "database",
             name: number.to_string(),
         })
+    }
+
+    /// Fails once nothing may be looked at or changed any more.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.sealed.get() {
+            return Err(EngineError::Closing);
+        }
+        Ok(())
+    }
+
+    /// Begins work that is no transaction of a caller's; a close waits for it.
+    ///
+    /// # Errors
+    /// [`EngineError::Closing`].
+    pub(crate) fn enter(&self) -> Result<Entered<'_>> {
+        if self.closing.get() {
+            return Err(EngineError::Closing);
+        }
+        self.active.set(self.active.get() + 1);
+        Ok(Entered { store: self })
     }
 
     fn batch<'a>(&'a self, database: &'a Database) -> Batch<'a> {
@@ -124,6 +149,7 @@ impl Store {
             // Callers may loop over rows in memory without ever waiting.
             self.handle.breathe().await;
             self.log.room().await?;
+            self.check_open()?;
             let mut batch = self.batch(database);
             match step(&mut batch) {
                 Ok(Progress::Done(result)) => {
@@ -151,6 +177,7 @@ impl Store {
         let mut pins: Vec<Rc<Frame>> = Vec::new();
         loop {
             self.handle.breathe().await;
+            self.check_open()?;
             let batch = self.batch(database);
             match step(&batch) {
                 Ok(result) => return Ok(result),
@@ -249,6 +276,18 @@ impl Store {
             self.leftovers.borrow_mut().extend(rows);
             self.tidy.notify_all();
         }
+    }
+}
+
+/// Work under way that a close waits for. See [`Store::enter`].
+pub(crate) struct Entered<'a> {
+    store: &'a Store,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.store.active.set(self.store.active.get() - 1);
+        self.store.ended.notify_all();
     }
 }
 

@@ -7,6 +7,7 @@
 //! A transaction carries out one change at a time: an operation that is begun while a change is under way, or a change while anything is, is
 //! refused with [`EngineError::TransactionBusy`].
 
+mod begin;
 mod rows;
 mod steps;
 mod undo;
@@ -20,7 +21,7 @@ use crate::edit::RowChange;
 use crate::error::{EngineError, Result};
 use crate::log::record::LogRecord;
 use crate::store::Store;
-use crate::versions::{Before, RowKey, TransactionStatus};
+use crate::versions::{RowKey, TransactionStatus};
 
 pub(crate) use steps::Steps;
 use steps::UnderWay;
@@ -66,6 +67,8 @@ pub(crate) struct Work {
     steps: RefCell<BTreeMap<u64, usize>>,
     under_way: Cell<UnderWay>,
     ended: Cell<bool>,
+    /// It was begun when the instance was closing already: it sees and does nothing.
+    is_refused: bool,
 }
 
 /// A transaction. See the module text.
@@ -73,64 +76,7 @@ pub struct Transaction {
     work: Option<Rc<Work>>,
 }
 
-impl Work {
-    fn new(store: &Rc<Store>, status: Rc<TransactionStatus>, snapshot: u64) -> Work {
-        Work {
-            store: store.clone(),
-            status,
-            snapshot,
-            undo: RefCell::default(),
-            changes_made: Cell::new(0),
-            taken_back: Cell::new(0),
-            steps_begun: Cell::new(0),
-            steps: RefCell::default(),
-            under_way: Cell::default(),
-            ended: Cell::new(false),
-        }
-    }
-}
-
 impl Transaction {
-    /// Begins a transaction that sees everything committed so far.
-    pub fn begin(store: &Rc<Store>) -> Transaction {
-        let id = store.next_transaction.get();
-        store.next_transaction.set(id + 1);
-        store.active.set(store.active.get() + 1);
-        let snapshot = store.versions.borrow_mut().open_snapshot();
-        let status = Rc::new(TransactionStatus {
-            id,
-            committed: Cell::new(None),
-        });
-        Transaction {
-            work: Some(Rc::new(Work::new(store, status, snapshot))),
-        }
-    }
-
-    /// A transaction that recovery found unfinished.
-    pub(crate) fn unfinished(store: &Rc<Store>, id: u64, undo: Vec<UndoEntry>) -> Transaction {
-        let transaction = Self::begin(store);
-        let work = transaction.work();
-        let status = Rc::new(TransactionStatus {
-            id,
-            committed: Cell::new(None),
-        });
-        // Its records lie behind the checkpoint that redo started from: until all is taken back, redo must start there again.
-        store.writers.borrow_mut().note(id, store.checkpoint.get());
-        // Rows still to be taken back must not look dead to anybody meanwhile.
-        for entry in &undo {
-            store
-                .versions
-                .borrow_mut()
-                .push(entry.row.clone(), status.clone(), Before::Absent);
-        }
-        let replaced = Work::new(store, status, work.snapshot);
-        undo.into_iter().for_each(|entry| replaced.note_undo(entry));
-        work.ended.set(true);
-        Transaction {
-            work: Some(Rc::new(replaced)),
-        }
-    }
-
     pub(crate) fn work(&self) -> &Rc<Work> {
         self.work
             .as_ref()
@@ -207,8 +153,11 @@ impl Transaction {
             ));
         }
         let work = self.work.take().expect("a transaction ends once");
-        work.ended.set(true);
         let store = work.store.clone();
+        if work.is_refused {
+            return Err(EngineError::Closing);
+        }
+        work.ended.set(true);
         let rows: Vec<RowKey> = work.undo.take().into_iter().map(|undo| undo.entry.row).collect();
         if rows.is_empty() && !work.has_logged() {
             work.end();
@@ -217,7 +166,7 @@ impl Transaction {
                 Commit::Lazy => Ok(()),
             };
         }
-        if let Err(error) = store.log.check() {
+        if let Err(error) = store.check_open().and(store.log.check()) {
             work.end();
             return Err(error);
         }

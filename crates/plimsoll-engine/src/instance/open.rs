@@ -295,7 +295,9 @@ pub(super) async fn activate(
         extension_pages: options.extension_pages,
         growing: RefCell::default(),
         grown: Notify::new(),
+        closing: Cell::new(false),
         stopping: Cell::new(false),
+        sealed: Cell::new(false),
     });
     let (databases, spawner) = (store.databases.clone(), handle.clone());
     store.log.note_generations(Box::new(move |generation| {

@@ -6,6 +6,7 @@
 //! It may activate at any point from which on no page in the files is newer than what was redone. Log after that point is another history
 //! from then on: it is set aside under another name, and a copy that has redone it is refused the new one (creation times do not chain).
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use plimsoll_io::{Context, Files, Handle, JoinHandle, Purpose, Random};
@@ -16,9 +17,19 @@ use crate::checkpoint::write_checkpoint;
 use crate::database::Database;
 use crate::error::{EngineError, Result};
 use crate::log::Lsn;
+use crate::log::header::GenerationHeader;
 use crate::log::reader::{Generation, GenerationFile, LogReader};
 use crate::logtime::Signature;
 use crate::replay::{ReplayStatistics, Replayer, replay_context};
+
+/// Generations whose reading has begun before they are waited for.
+const GENERATIONS_READ_AHEAD: usize = 2;
+
+/// Generations to be fed.
+struct Ahead {
+    unread: VecDeque<GenerationFile>,
+    reading: VecDeque<JoinHandle<Result<Generation>>>,
+}
 
 /// See the module text.
 pub struct Recovery {
@@ -108,12 +119,21 @@ impl Recovery {
             return Ok(false);
         };
         let generation: Generation = self.reader.read_durably(&file.path).await?;
-        self.feed(generation).await?;
+        let following = self.known.iter().find(|file| file.generation == self.next + 1);
+        let following = match following {
+            Some(file) => Some(self.reader.read_header(&file.path).await?),
+            None => None,
+        };
+        self.feed(generation, following.as_ref()).await?;
         Ok(true)
     }
 
-    async fn feed(&mut self, generation: Generation) -> Result<()> {
+    async fn feed(&mut self, mut generation: Generation, following: Option<&GenerationHeader>) -> Result<()> {
         check_stream(self.signature, &generation, self.databases[0].path())?;
+        if let Some(following) = following.filter(|following| generation.goes_beyond(following)) {
+            self.check_history(&generation, following)?;
+            generation.cut_at(following.previous_end);
+        }
         let from = if self.next == self.start.generation {
             self.start.offset
         } else {
@@ -122,6 +142,27 @@ impl Recovery {
         self.replayer.feed(generation, from).await?;
         self.next += 1;
         Ok(())
+    }
+
+    /// Log behind the place where the next generation goes on was given up when that was begun. Databases that were opened with it, or after it, know nothing
+    /// of that log. Others may have been changed by it: they are of another history.
+    fn check_history(&self, generation: &Generation, following: &GenerationHeader) -> Result<()> {
+        let has_parted = |database: &&Rc<Database>| {
+            let opened_in = database.header().attach_position.generation;
+            needs_recovery(database) && opened_in < following.generation
+        };
+        match self.databases.iter().find(has_parted) {
+            None => Ok(()),
+            Some(database) => Err(EngineError::Diverged {
+                path: database.path().to_owned(),
+                why: format!(
+                    "its log ends at {}, and generation {} goes on from {}: what lies between is not of this history",
+                    generation.end(),
+                    following.generation,
+                    following.previous_end
+                ),
+            }),
+        }
     }
 
     /// The file of the next generation. Closed generations stay where they are, so the directory is looked at again only for others.
@@ -134,39 +175,51 @@ impl Recovery {
         Ok(found.cloned())
     }
 
-    /// Feeds every generation there is. While one is redone the next is read.
+    /// Feeds every generation there is. While one is redone the next is there, and the one after it is read.
     pub async fn feed_all(&mut self) -> Result<()> {
-        let files = self.known.clone();
-        let mut following = None;
-        for index in 0..files.len() {
-            if files[index].generation != self.next {
-                continue;
-            }
-            let reading = match following.take() {
-                Some(reading) => reading,
-                None => self.start_reading(&files[index]),
-            };
-            let generation = reading.await?;
-            if generation.header.generation != self.next {
-                // The writer has closed it and begun another under its name.
-                break;
-            }
-            let next_file = files.get(index + 1);
-            following = next_file
-                .filter(|file| file.generation == self.next + 1)
-                .map(|file| self.start_reading(file));
-            let fed = self.feed(generation).await;
-            if fed.is_err()
-                && let Some(reading) = following.take()
-            {
-                // Nothing may touch the files when this has returned.
-                let _ = reading.await;
-            }
-            fed?;
+        let unread: VecDeque<GenerationFile> = (self.next..)
+            .map_while(|number| self.known.iter().find(|file| file.generation == number).cloned())
+            .collect();
+        let mut ahead = Ahead {
+            unread,
+            reading: VecDeque::new(),
+        };
+        let fed = self.feed_run(&mut ahead).await;
+        for reading in ahead.reading {
+            // Nothing may touch the files when this has returned.
+            let _ = reading.await;
         }
+        fed?;
         // What was begun meanwhile, and anything that was renamed.
         while self.feed_next().await? {}
         Ok(())
+    }
+
+    async fn feed_run(&mut self, ahead: &mut Ahead) -> Result<()> {
+        let mut coming = self.read_ahead(ahead).await?;
+        while let Some(generation) = coming {
+            if generation.header.generation != self.next {
+                // The writer has closed it and begun another under its name.
+                return Ok(());
+            }
+            coming = self.read_ahead(ahead).await?;
+            let following = coming.as_ref().map(|following| &following.header);
+            self.feed(generation, following).await?;
+        }
+        Ok(())
+    }
+
+    /// The next generation; those behind it go on being read.
+    async fn read_ahead(&self, ahead: &mut Ahead) -> Result<Option<Generation>> {
+        while ahead.reading.len() < GENERATIONS_READ_AHEAD
+            && let Some(file) = ahead.unread.pop_front()
+        {
+            ahead.reading.push_back(self.start_reading(&file));
+        }
+        match ahead.reading.pop_front() {
+            Some(reading) => Ok(Some(reading.await?)),
+            None => Ok(None),
+        }
     }
 
     fn start_reading(&self, file: &GenerationFile) -> JoinHandle<Result<Generation>> {

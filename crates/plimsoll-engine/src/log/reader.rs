@@ -42,6 +42,18 @@ impl Generation {
         Lsn::new(self.header.generation, self.payload.len() as u32)
     }
 
+    /// Whether it reads further than the generation that follows it says that it went: that log was given up.
+    pub fn goes_beyond(&self, next: &GenerationHeader) -> bool {
+        next.previous_created == self.header.created
+            && next.generation == self.header.generation + 1
+            && next.previous_end < self.end()
+    }
+
+    /// Leaves out what lies behind `end`.
+    pub(crate) fn cut_at(&mut self, end: Lsn) {
+        self.payload.truncate(end.offset as usize);
+    }
+
     /// The records from payload offset `from` on. `end` is where the last complete record ends.
     pub fn records(&self, from: u32) -> Records<'_> {
         Records {
@@ -134,6 +146,13 @@ impl LogReader {
             purpose: Purpose::Metadata,
             ..self.context
         };
+        // The current one first: one that is closed meanwhile is then found under its number.
+        let current = match self.read_header(&self.names.current()).await {
+            Ok(header) => Some(header.generation),
+            // There is none between the two renames of a rollover.
+            Err(EngineError::Disk(error)) if error.kind == DiskErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
         let entries = match self.files.list(self.names.directory(), metadata).await {
             Ok(entries) => entries,
             Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(Vec::new()),
@@ -148,12 +167,11 @@ impl LogReader {
             })
             .collect();
         found.sort_by_key(|file| file.generation);
-        let current = self.names.current();
-        if self.files.exists(&current, metadata).await? {
-            let header = self.read_header(&current).await?;
+        let last_closed = found.last().map(|file| file.generation);
+        if let Some(generation) = current.filter(|current| last_closed.is_none_or(|last| last < *current)) {
             found.push(GenerationFile {
-                generation: header.generation,
-                path: current,
+                generation,
+                path: self.names.current(),
             });
         }
         Ok(found)
@@ -224,7 +242,40 @@ impl LogReader {
         result
     }
 
+    /// Reads and checks a generation that may be written meanwhile. Its parts are then of different moments, and a later flush seen behind an earlier
+    /// one looks like a loss. A loss stays as it is, so what looks like one is read again until it is not there or nothing has changed.
+    pub async fn read_live(&self, path: &Path) -> Result<Generation> {
+        let metadata = Context {
+            purpose: Purpose::Metadata,
+            ..self.context
+        };
+        let file = self.files.open(path, OpenMode::Read, metadata).await?;
+        let result = self.read_until_settled(&file).await;
+        file.close(metadata).await?;
+        result
+    }
+
+    async fn read_until_settled(&self, file: &File) -> Result<Generation> {
+        let mut before: Option<Vec<Buffer>> = None;
+        loop {
+            let (header, parts) = self.parts_of(file).await?;
+            match judge(file.path(), header, &parts) {
+                Err(EngineError::LogCorrupt { .. })
+                    if before.as_ref().is_none_or(|before| !same(before, &parts)) =>
+                {
+                    before = Some(parts);
+                }
+                judged => return judged,
+            }
+        }
+    }
+
     async fn read_open_generation(&self, file: &File) -> Result<Generation> {
+        let (header, parts) = self.parts_of(file).await?;
+        judge(file.path(), header, &parts)
+    }
+
+    async fn parts_of(&self, file: &File) -> Result<(GenerationHeader, Vec<Buffer>)> {
         let header = self.header_of(file).await?;
         let reads: Vec<_> = (HEADER_BYTES..GENERATION_BYTES as usize)
             .step_by(READ_BYTES)
@@ -245,7 +296,7 @@ impl LogReader {
         if let Some(error) = first_error {
             return Err(error.into());
         }
-        judge(file.path(), header, &parts)
+        Ok((header, parts))
     }
 
     /// Checks that `next` continues `previous` without a gap.
@@ -268,6 +319,13 @@ impl LogReader {
                 "it continues another history of this stream (creation times do not chain)".into(),
             ));
         }
+        if next.previous_end < previous.end() {
+            return Err(foreign(format!(
+                "it goes on from {}, and the generation before it, as it is here, ends at {}: two histories part there",
+                next.previous_end,
+                previous.end()
+            )));
+        }
         if next.previous_end > previous.end() {
             let unit = previous.header.framing.unit_of(previous.payload.len() as u32);
             return Err(EngineError::LogCorrupt {
@@ -285,6 +343,8 @@ impl LogReader {
 }
 
 /// Follows the growing end of a stream: gives every record once, in order, as far as the files go at the time.
+///
+/// It reads files. The last records may be of a flush that is under way, which a power cut can take back: only the writer knows what is durable.
 pub struct LogFollower {
     reader: LogReader,
     next: Lsn,
@@ -325,7 +385,7 @@ impl LogFollower {
                     }),
                 };
             };
-            let generation = match self.reader.read_generation(&file.path).await {
+            let generation = match self.reader.read_live(&file.path).await {
                 Ok(generation) => generation,
                 // It was renamed between looking and reading: look again.
                 Err(EngineError::Disk(error)) if error.kind == DiskErrorKind::NotFound => continue,
@@ -354,6 +414,12 @@ impl LogFollower {
             self.previous = Some(generation);
         }
     }
+}
+
+fn same(one: &[Buffer], other: &[Buffer]) -> bool {
+    one.iter()
+        .map(|part| &part[..])
+        .eq(other.iter().map(|part| &part[..]))
 }
 
 /// Judges what lies behind the header, in the parts in which it was read.

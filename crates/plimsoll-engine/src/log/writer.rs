@@ -257,6 +257,14 @@ impl Log {
         }
     }
 
+    /// Fails when nobody writes the log any more.
+    fn check_writer(&self) -> Result<()> {
+        if self.stopped.get() {
+            return Err(EngineError::Closing);
+        }
+        Ok(())
+    }
+
     /// Stops everything after an error that makes further work unsafe.
     pub fn fail(&self, error: &EngineError) {
         self.failed.borrow_mut().get_or_insert_with(|| error.poisoning());
@@ -272,6 +280,7 @@ impl Log {
         }
         self.count(|statistics| statistics.record_stalls += 1);
         while self.unflushed_bytes() >= self.buffer_bytes {
+            self.check_writer()?;
             let progress = self.progress.notified();
             self.request(self.tip());
             progress.await;
@@ -326,6 +335,7 @@ impl Log {
             if self.durable() >= upto {
                 return Ok(());
             }
+            self.check_writer()?;
             let progress = self.progress.notified();
             self.request(upto);
             progress.await;

@@ -27,6 +27,14 @@ fn system_tree(database: u8, object: u32, root: u32, kind: u32) -> Tree {
     }
 }
 
+async fn last_long_value(transaction: &Transaction, tree: Tree) -> Result<u32> {
+    let mut cursor = Cursor::new(transaction, tree, KeyRange::all(), Direction::Backward);
+    let last = cursor.next().await?;
+    Ok(last
+        .and_then(|(key, _)| Some(u32::from_be_bytes(key.get(..4)?.try_into().ok()?)))
+        .unwrap_or(0))
+}
+
 impl Instance {
     /// The tables the catalog of a database lists, the system's own among them.
     pub async fn tables(&self, database: u8) -> Result<Vec<PlacedTable>> {
@@ -52,10 +60,15 @@ impl Instance {
             what: "table",
             name: name.to_owned(),
         })?;
-        self.open_placed(database, placed).await
+        self.open_placed(&self.begin(), database, placed).await
     }
 
-    async fn open_placed(&self, database: u8, placed: PlacedTable) -> Result<OpenTable> {
+    async fn open_placed(
+        &self,
+        transaction: &Transaction,
+        database: u8,
+        placed: PlacedTable,
+    ) -> Result<OpenTable> {
         let target = self.database(database)?;
         // Handles of one table share the counter, or two of them would give out one number twice.
         let known = self.long_value_counter(database, placed.place.object);
@@ -64,20 +77,11 @@ impl Instance {
             (None, None) => Rc::new(Cell::new(1)),
             (None, Some(place)) => {
                 let tree = system_tree(database, place.object, place.root, page_flags::LONG_VALUE);
-                let counter = Rc::new(Cell::new(self.last_long_value(tree).await? + 1));
+                let counter = Rc::new(Cell::new(last_long_value(transaction, tree).await? + 1));
                 self.keep_long_value_counter(database, placed.place.object, counter.clone())
             }
         };
         OpenTable::new(placed, target.size(), database, counter)
-    }
-
-    async fn last_long_value(&self, tree: Tree) -> Result<u32> {
-        let transaction = self.begin();
-        let mut cursor = Cursor::new(&transaction, tree, KeyRange::all(), Direction::Backward);
-        let last = cursor.next().await?;
-        Ok(last
-            .and_then(|(key, _)| Some(u32::from_be_bytes(key.get(..4)?.try_into().ok()?)))
-            .unwrap_or(0))
     }
 
     /// Makes a table with its indexes, and a long-value tree if it has long columns. Durable when this returns.
@@ -96,9 +100,10 @@ impl Instance {
     }
 
     async fn create_table_alone(&self, database: u8, table: Table) -> Result<OpenTable> {
+        // A close that is begun meanwhile waits until all is done.
+        let _entered = self.store().enter()?;
         let target = self.database(database)?;
-        // Begun first and not ended before all is done: the instance is not closed meanwhile.
-        let transaction = self.begin();
+        let transaction = Transaction::begin_entered(self.store());
         let tables = self.tables(database).await?;
         if tables.iter().any(|placed| placed.table.name == table.name) {
             return Err(EngineError::BadRow(format!(
@@ -118,16 +123,17 @@ impl Instance {
             .await?;
         self.write_catalog(&transaction, database, &placed).await?;
         transaction.commit(Commit::Durable).await?;
-        self.open_placed(database, placed).await
+        let transaction = Transaction::begin_entered(self.store());
+        self.open_placed(&transaction, database, placed).await
     }
 
     async fn place_table(&self, database: u8, table: Table, object: u32) -> Result<PlacedTable> {
-        let root = self.create_tree(database, 1, object, 0, TABLE_PAGES).await?.root;
+        let root = self.make_tree(database, 1, object, 0, TABLE_PAGES).await?.root;
         let mut next = object + 1;
         let mut secondary_roots = Vec::new();
         for _ in 1..table.indexes.len() {
             secondary_roots.push(
-                self.create_tree(database, root, next, page_flags::INDEX, INDEX_PAGES)
+                self.make_tree(database, root, next, page_flags::INDEX, INDEX_PAGES)
                     .await?
                     .root,
             );
@@ -136,7 +142,7 @@ impl Instance {
         let is_long = |column_type| matches!(column_type, ColumnType::LongBinary | ColumnType::LongText);
         let long_value_root = if table.columns.iter().any(|column| is_long(column.column_type)) {
             Some(
-                self.create_tree(database, root, next, page_flags::LONG_VALUE, INDEX_PAGES)
+                self.make_tree(database, root, next, page_flags::LONG_VALUE, INDEX_PAGES)
                     .await?
                     .root,
             )

@@ -51,6 +51,7 @@ impl Work {
     /// # Errors
     /// [`EngineError::TransactionBusy`] while a change is under way: it would be seen half done.
     pub(crate) fn begin_read(&self) -> Result<Turn<'_>> {
+        self.check_begun()?;
         let reads = match self.under_way.get() {
             UnderWay::Nothing => 1,
             UnderWay::Reads(reads) => reads + 1,
@@ -63,8 +64,9 @@ impl Work {
     /// Begins an operation that changes something.
     ///
     /// # Errors
-    /// [`EngineError::TransactionBusy`] while anything else is under way.
+    /// [`EngineError::TransactionBusy`] while anything else is under way, [`EngineError::Closing`] where the instance was closing when it was begun.
     pub(crate) fn begin_change(&self) -> Result<Turn<'_>> {
+        self.check_begun()?;
         if self.under_way.get() != UnderWay::Nothing {
             return Err(EngineError::TransactionBusy);
         }

@@ -107,6 +107,9 @@ impl Work {
     }
 
     pub(super) async fn roll_back(&self) -> Result<()> {
+        if self.is_refused {
+            return Ok(());
+        }
         let result = self.take_back(0).await;
         if result.is_ok() && self.has_logged() {
             let appended = self.store.log.append(&LogRecord::RolledBack {

@@ -6,7 +6,10 @@ mod support;
 
 mod life;
 
+mod closing;
 mod dropped;
+mod following;
+mod forked;
 mod killed;
 mod lost_log;
 mod savepoints;

@@ -1,0 +1,100 @@
+//! How transactions come about: begun by a caller, refused because the instance is closing, begun as a part of larger work, or found unfinished by
+//! recovery.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use super::{Transaction, UndoEntry, Work};
+use crate::error::{EngineError, Result};
+use crate::store::Store;
+use crate::versions::{Before, TransactionStatus};
+
+impl Transaction {
+    /// Begins a transaction that sees everything committed so far. Where the instance is closing, every operation of it says so.
+    pub fn begin(store: &Rc<Store>) -> Transaction {
+        if store.closing.get() {
+            return Self::refused(store);
+        }
+        Self::begin_entered(store)
+    }
+
+    fn refused(store: &Rc<Store>) -> Transaction {
+        let status = Rc::new(TransactionStatus {
+            id: 0,
+            committed: Cell::new(None),
+        });
+        Self::of(Work {
+            is_refused: true,
+            ended: Cell::new(true),
+            ..Work::new(store, status, 0)
+        })
+    }
+
+    /// Begins a transaction as a part of work that a close waits for.
+    pub(crate) fn begin_entered(store: &Rc<Store>) -> Transaction {
+        let id = store.next_transaction.get();
+        store.next_transaction.set(id + 1);
+        store.active.set(store.active.get() + 1);
+        let snapshot = store.versions.borrow_mut().open_snapshot();
+        let status = Rc::new(TransactionStatus {
+            id,
+            committed: Cell::new(None),
+        });
+        Self::of(Work::new(store, status, snapshot))
+    }
+
+    fn of(work: Work) -> Transaction {
+        Transaction {
+            work: Some(Rc::new(work)),
+        }
+    }
+
+    /// A transaction that recovery found unfinished.
+    pub(crate) fn unfinished(store: &Rc<Store>, id: u64, undo: Vec<UndoEntry>) -> Transaction {
+        let transaction = Self::begin_entered(store);
+        let work = transaction.work();
+        let status = Rc::new(TransactionStatus {
+            id,
+            committed: Cell::new(None),
+        });
+        // Its records lie behind the checkpoint that redo started from: until all is taken back, redo must start there again.
+        store.writers.borrow_mut().note(id, store.checkpoint.get());
+        // Rows still to be taken back must not look dead to anybody meanwhile.
+        for entry in &undo {
+            store
+                .versions
+                .borrow_mut()
+                .push(entry.row.clone(), status.clone(), Before::Absent);
+        }
+        let replaced = Work::new(store, status, work.snapshot);
+        undo.into_iter().for_each(|entry| replaced.note_undo(entry));
+        work.ended.set(true);
+        Self::of(replaced)
+    }
+}
+
+impl Work {
+    pub(super) fn new(store: &Rc<Store>, status: Rc<TransactionStatus>, snapshot: u64) -> Work {
+        Work {
+            store: store.clone(),
+            status,
+            snapshot,
+            undo: RefCell::default(),
+            changes_made: Cell::new(0),
+            taken_back: Cell::new(0),
+            steps_begun: Cell::new(0),
+            steps: RefCell::default(),
+            under_way: Cell::default(),
+            ended: Cell::new(false),
+            is_refused: false,
+        }
+    }
+
+    /// Fails where the transaction was begun too late to do anything.
+    pub(super) fn check_begun(&self) -> Result<()> {
+        if self.is_refused {
+            return Err(EngineError::Closing);
+        }
+        Ok(())
+    }
+}

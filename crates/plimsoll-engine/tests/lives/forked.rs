@@ -1,0 +1,121 @@
+//! Two histories of one log stream. A copy takes over where its log ended and goes on; what the one before it logged after that never happened. Where
+//! both have the generation in which they part, its number and its creation time say nothing.
+
+use std::rc::Rc;
+
+use plimsoll_engine::btree::Tree;
+use plimsoll_engine::error::EngineError;
+use plimsoll_engine::instance::Instance;
+use plimsoll_engine::log::names::LogNames;
+use plimsoll_engine::transaction::Commit;
+use plimsoll_io::{Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random};
+
+use crate::life::*;
+use crate::support::*;
+
+fn setup(page_images: bool) -> Setup {
+    Setup {
+        page_images,
+        checkpoint_generations: 20,
+        cache_frames: 64,
+        ..Setup::default()
+    }
+}
+
+async fn insert(instance: &Rc<Instance>, tree: Tree, numbers: std::ops::Range<u64>) {
+    for number in numbers {
+        let transaction = instance.begin();
+        transaction
+            .insert(tree, &row_key(number), &[number as u8; 700])
+            .await
+            .unwrap();
+        transaction.commit(Commit::Durable).await.unwrap();
+    }
+}
+
+fn image(disk: &Rc<MemoryDisk>) -> Rc<MemoryDisk> {
+    disk.crash_image(Loss::Nothing, &mut Random::from_seed(1))
+}
+
+/// Commits rows 0..20 and then 20..`rows` of one generation; what a copy had after the first 20, and what there is in the end.
+fn parted_in_one_generation(setup: &Setup, rows: u64) -> (Tree, Rc<MemoryDisk>, Rc<MemoryDisk>) {
+    let disk = disk_with_databases(1, setup, MemoryOptions::default());
+    let (watched, setup) = (disk.clone(), setup.clone());
+    let (tree, copy) = live(&disk, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup)).await;
+        let tree = instance.create_tree(1, 1, 50, 0, 16).await.unwrap();
+        insert(&instance, tree, 0..20).await;
+        let copy = image(&watched);
+        insert(&instance, tree, 20..rows).await;
+        handle.sleep(NANOS_PER_SECOND).await;
+        (tree, copy)
+    });
+    (tree, copy, image(&disk))
+}
+
+/// Recovers the copy and commits rows from 1000 on.
+fn take_over(setup: &Setup, copy: &Rc<MemoryDisk>, tree: Tree) {
+    let setup = setup.clone();
+    live(copy, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup)).await;
+        insert(&instance, tree, 1000..1020).await;
+    });
+}
+
+/// Puts the new history behind the generation in which the old one ended.
+fn give_new_history(to: &Rc<MemoryDisk>, from: &Rc<MemoryDisk>) {
+    let names = LogNames::new(LOG, "E00");
+    let own = to.bytes(names.current()).unwrap();
+    to.load(names.closed(1), &own);
+    to.load(names.current(), &from.bytes(names.current()).unwrap());
+}
+
+fn opened(setup: &Setup, disk: &Rc<MemoryDisk>, tree: Tree) -> Result<Vec<Vec<u8>>, EngineError> {
+    let setup = setup.clone();
+    live(disk, move |files, handle| async move {
+        let (instance, _) = open(&files, &handle, &setup, 9).await?;
+        let rows = dump(&instance, tree).await.unwrap();
+        Ok(rows.into_keys().collect())
+    })
+}
+
+/// Why it matters: rows of both histories would stand beside each other, and no check of the files could tell.
+#[test]
+fn a_database_that_went_further_in_the_generation_of_the_fork_is_refused_the_new_history() {
+    for (page_images, rows) in [(true, 21), (true, 60), (true, 400), (false, 21), (false, 400)] {
+        let setup = setup(page_images);
+        let (tree, copy, old) = parted_in_one_generation(&setup, rows);
+        take_over(&setup, &copy, tree);
+        give_new_history(&old, &copy);
+        let found = opened(&setup, &old, tree);
+        let is_refused = matches!(&found, Err(EngineError::Diverged { .. }));
+        assert!(is_refused, "{rows} rows: {:?}", found.map(|rows| rows.len()));
+    }
+}
+
+/// A flush that was under way when the power failed: one leg of a mirror lost it, the other has it, and recovery read the first. It was never acknowledged,
+/// and what was acknowledged since does not know of it.
+#[test]
+fn log_that_was_given_up_and_comes_back_is_cut_where_the_next_generation_goes_on() {
+    for page_images in [true, false] {
+        let setup = setup(page_images);
+        let disk = disk_with_databases(1, &setup, MemoryOptions::default());
+        let (watched, s) = (disk.clone(), setup.clone());
+        let (tree, leg) = live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&s)).await;
+            let tree = instance.create_tree(1, 1, 50, 0, 16).await.unwrap();
+            insert(&instance, tree, 0..20).await;
+            let leg = image(&watched);
+            insert(&instance, tree, 20..21).await;
+            (tree, leg)
+        });
+        let names = LogNames::new(LOG, "E00");
+        let other_leg = disk.bytes(names.current()).unwrap();
+        take_over(&setup, &leg, tree);
+        leg.load(names.closed(1), &other_leg);
+        let rows = opened(&setup, &leg, tree).unwrap_or_else(|error| panic!("images {page_images}: {error}"));
+        let mut wanted: Vec<Vec<u8>> = (0..20).chain(1000..1020).map(row_key).collect();
+        wanted.sort();
+        assert_eq!(rows, wanted, "images {page_images}");
+    }
+}
