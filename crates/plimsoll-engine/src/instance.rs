@@ -223,6 +223,9 @@ impl Instance {
     }
 
     /// Keeps generations from `generation` on until the hold is changed or released; used by backups, copies and lag.
+    ///
+    /// A hold ends with the process, as what it is for does: a backup that was not finished is none, and whoever reads log for a copy begins with the
+    /// generation being written. Who needs log across a restart has to keep it elsewhere.
     pub fn hold_log(&self, holder: &str, generation: u32) {
         self.holds.borrow_mut().insert(holder.to_owned(), generation);
     }

@@ -204,8 +204,10 @@ fn growth_pages(batch: &Batch<'_>, header: &SpaceHeader) -> u32 {
 
 /// The first available extent of at least `pages` pages.
 fn first_with(batch: &Batch<'_>, tree: &Tree, pages: u32) -> Step<Option<(PageNumber, usize, Extent)>> {
-    let mut leaf = descend_first(batch, tree)?.leaf;
-    loop {
+    let first = descend_first(batch, tree)?.leaf;
+    let mut leaf = first;
+    // Leaves of a damaged tree may lead around in a circle.
+    for _ in 0..batch.database().pages_in_use() {
         let (lines, next) = batch.with(leaf, |view| Ok((view.lines(), view.next())))?;
         for line in 0..lines {
             let deleted = batch.with(leaf, |view| Ok(view.node(line)?.is_deleted()))?;
@@ -219,6 +221,10 @@ fn first_with(batch: &Batch<'_>, tree: &Tree, pages: u32) -> Step<Option<(PageNu
         }
         leaf = next;
     }
+    Err(batch.damaged(
+        first,
+        PageDamage::Link("leaves of free space that lead around in a circle"),
+    ))
 }
 
 fn take_front(batch: &mut Batch<'_>, leaf: PageNumber, line: usize, extent: Extent, pages: u32) -> Step<()> {

@@ -77,7 +77,9 @@ impl Instance {
             (None, None) => Rc::new(Cell::new(1)),
             (None, Some(place)) => {
                 let tree = system_tree(database, place.object, place.root, page_flags::LONG_VALUE);
-                let counter = Rc::new(Cell::new(last_long_value(transaction, tree).await? + 1));
+                let counter = Rc::new(Cell::new(
+                    last_long_value(transaction, tree).await?.saturating_add(1),
+                ));
                 self.keep_long_value_counter(database, placed.place.object, counter.clone())
             }
         };

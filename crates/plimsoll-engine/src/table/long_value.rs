@@ -54,7 +54,11 @@ impl<'a> LongValueWriter<'a> {
     pub(super) async fn start(table: &OpenTable, work: &'a Work) -> Result<LongValueWriter<'a>> {
         let tree = table.long_value_tree()?;
         let number = table.next_long_value.get();
-        table.next_long_value.set(number + 1);
+        // Numbers are given out once: a handle that still knows an old value must not read a new one.
+        let next = number.checked_add(1).ok_or_else(|| {
+            EngineError::BadRow("its table has given out every number there is for a long value".into())
+        })?;
+        table.next_long_value.set(next);
         let steps = work.begin_steps();
         if let Err(error) = work.insert(tree, &head_key(number), &head(0)).await {
             // One step, so nothing has happened.

@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Instance;
+use plimsoll_engine::set_checksum;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
     Clock, DiskErrorKind, Effect, FaultRule, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions,
@@ -378,4 +380,66 @@ fn a_write_through_disk_needs_no_mercy() {
     let (disk, field, ledger) = filled(&setup, memory);
     let image = disk.crash_image(Loss::Everything, &mut Random::from_seed(2));
     audited(&image, &setup, &field, &ledger, "write through");
+}
+
+/// Why it matters: an instance that goes around in a circle does nothing else any more, and waits for nothing that could be stopped.
+#[test]
+fn free_space_that_leads_around_in_a_circle_is_refused() {
+    const AVAILABLE_ROOT: u32 = 3;
+    let (clock, setup) = (Rc::new(Clock::simulated()), Setup::default());
+    let disk = new_disk(&clock, 1, MemoryOptions::default());
+    let s = setup.clone();
+    run_on(&clock, &disk, move |files, _| async move {
+        create_databases(&files, &s).await.unwrap()
+    })
+    .unwrap();
+    disk.corrupt(database_path(1), setup.size.offset_of(AVAILABLE_ROOT), |bytes| {
+        let page = &mut bytes[..setup.size.bytes()];
+        page[20..24].copy_from_slice(&AVAILABLE_ROOT.to_le_bytes());
+        set_checksum(page, AVAILABLE_ROOT);
+    });
+    run_on(&clock, &disk, move |files, handle| async move {
+        let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
+        let found = instance.create_tree(1, 1, 50, 0, 5_000).await;
+        assert!(matches!(found, Err(EngineError::DamagedPage { .. })), "{found:?}");
+    })
+    .unwrap();
+}
+
+/// Why it matters: a number that is given out again makes one row read the value of another.
+#[test]
+fn when_all_numbers_of_long_values_are_given_out_a_further_one_is_refused() {
+    let (clock, setup) = (Rc::new(Clock::simulated()), Setup::default());
+    let disk = new_disk(&clock, 1, MemoryOptions::default());
+    run_on(&clock, &disk, move |files, handle| async move {
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
+        let table = instance.create_table(1, message_table("Messages")).await.unwrap();
+        let place = table.placed().long_values.unwrap();
+        let transaction = instance.begin();
+        let last_but_one = (u32::MAX - 1).to_be_bytes();
+        let tree = tree_of(1, place.root, place.object);
+        transaction
+            .insert(tree, &last_but_one, &[1, 0, 0, 0, 0, 0, 0, 0])
+            .await
+            .unwrap();
+        transaction.commit(Commit::Durable).await.unwrap();
+        instance.close().await.unwrap();
+
+        let (instance, _) = open(&files, &handle, &setup, 2).await.unwrap();
+        let table = instance.open_table(1, "Messages").await.unwrap();
+        let (id, body) = (table.column("id").unwrap(), table.column("body").unwrap());
+        let one = 1i32.to_le_bytes();
+        for (bytes, is_taken) in [(9_000, false), (10, true), (9_000, false)] {
+            let text = vec![b'b'; bytes];
+            let transaction = instance.begin();
+            let inserted = table
+                .insert(&transaction, &[(id, Some(&one[..])), (body, Some(&text[..]))])
+                .await;
+            assert_eq!(inserted.is_ok(), is_taken, "{inserted:?}");
+            transaction.rollback().await.unwrap();
+        }
+        instance.close().await.unwrap();
+    })
+    .unwrap();
 }
