@@ -69,6 +69,7 @@ slow: $(VENV)/.native $(VENV)/.dev ## everything that takes longer than ten seco
 
 # Tests are named in full here, and a name that selects nothing is an error: `tests/rust_tests.py`.
 SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowledged \
+	power_cut::five_thousand_cuts_after_other_lives_lose_nothing_acknowledged \
 	model::a_swarm_of_sessions_leaves_what_the_model_says_on_small_pages \
 	model::every_page_size_and_both_framings_agree_with_the_model \
 	engine_leaves::recovery_leaves_sound_files engine_leaves::a_clean_stop_leaves_a_sound_database \

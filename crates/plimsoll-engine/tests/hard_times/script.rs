@@ -14,6 +14,10 @@ const STEPS: u64 = 36;
 /// A page of which a multiple of three writes was lost cannot be told from one of which none was.
 const LOST_WRITES_MAX: u64 = 2;
 
+/// The share of rounds in which a process is killed, and how long it lives at most.
+const KILLED: f64 = 0.3;
+const LIFE_NS_MAX: u64 = 300_000_000;
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// A transaction of a session.
@@ -26,6 +30,8 @@ pub enum Part {
     Fault { round: u64, rule: FaultRule },
     /// The power is cut after so many events of a round, or when its work is done. Rounds without it end with a clean stop.
     Cut { round: u64, events: u64 },
+    /// The process dies after so long, and another opens the databases and moves its checkpoint; then the power is cut.
+    Kill { round: u64, after_ns: u64 },
     /// The power is cut again after so many events of the recovery.
     RecoveryCut { round: u64, events: u64 },
 }
@@ -97,6 +103,7 @@ impl Script {
             }
         }
         parts.extend(faults(&bad, &mut random));
+        parts.extend(kills(seed));
         Script { seed, setup, parts }
     }
 
@@ -134,9 +141,23 @@ impl Part {
             | Part::Checkpoint { round, .. }
             | Part::Fault { round, .. }
             | Part::Cut { round, .. }
+            | Part::Kill { round, .. }
             | Part::RecoveryCut { round, .. } => *round,
         }
     }
+}
+
+/// Drawn by themselves, so that everything else about a seed stays as it is.
+fn kills(seed: u64) -> Vec<Part> {
+    let mut random = Random::from_seed(seed).child("kills");
+    let mut parts = Vec::new();
+    for round in 0..ROUNDS {
+        let after_ns = 1 + random.below(LIFE_NS_MAX);
+        if random.chance(KILLED) {
+            parts.push(Part::Kill { round, after_ns });
+        }
+    }
+    parts
 }
 
 fn steps(round: u64, random: &mut Random) -> Vec<Part> {

@@ -9,7 +9,7 @@ use plimsoll_engine::instance::Instance;
 use plimsoll_engine::verify::{FileVerdict, VerifyOptions, verify};
 use plimsoll_io::{
     Clock, DiskErrorKind, Effect, FaultRule, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk,
-    MemoryOptions, NANOS_PER_SECOND, OperationKind, Random, Stage, TraceEntry,
+    MemoryOptions, NANOS_PER_SECOND, OperationKind, Random, Stage, TraceEntry, either,
 };
 
 use crate::judge::{Allowed, Met, examine, look, note, note_error};
@@ -17,8 +17,9 @@ use crate::script::{Part, SESSIONS, Script};
 use crate::support::*;
 
 /// What a swarm has to meet for its promises to mean anything, beside the effects of the disk.
-pub const FATES: [&str; 9] = [
+pub const FATES: [&str; 10] = [
     "databases refused",
+    "kills before a cut",
     "power cuts",
     "power cuts without page images",
     "recoveries cut",
@@ -143,15 +144,32 @@ impl World<'_> {
             closed.clone(),
         );
         let working = self.sessions(round);
+        let killed_after_ns = self.script.parts.iter().find_map(|part| match part {
+            Part::Kill { round: of, after_ns } if *of == round => Some(*after_ns),
+            _ => None,
+        });
+        let dying = self.disk.clone();
         run_until_power_lost(&self.disk, move |files, handle| async move {
-            match open(&files, &handle, &setup, seed).await {
-                Ok((instance, _)) => {
-                    working.run(&instance, &handle).await;
-                    done.set(cut.is_none() && instance.close().await.is_ok());
+            let life = async {
+                match open(&files, &handle, &setup, seed).await {
+                    Ok((instance, _)) => {
+                        working.run(&instance, &handle).await;
+                        done.set(cut.is_none() && instance.close().await.is_ok());
+                    }
+                    Err(error) => note_error(&working.met, &error),
                 }
-                Err(error) => note_error(&working.met, &error),
+            };
+            match killed_after_ns {
+                None => life.await,
+                Some(after_ns) => {
+                    either(life, handle.sleep(after_ns)).await;
+                    dying.process_died();
+                }
             }
         });
+        if killed_after_ns.is_some() && !closed.get() && !self.disk.is_off() {
+            self.live_on();
+        }
         for (name, count) in self.disk.injected() {
             note(&self.met, name, count);
         }
@@ -170,6 +188,23 @@ impl World<'_> {
             Loss::Drawn
         };
         self.take_over(loss, &mut self.random("loss", round));
+    }
+
+    /// What the next process does with what a dead one has left: it opens the databases, moves its checkpoint, and does nothing else until the power fails.
+    fn live_on(&self) {
+        let (setup, met) = (self.script.setup.clone(), self.met.clone());
+        run_until_power_lost(&self.disk, move |files, handle| async move {
+            // What the dead one had asked for is carried out, and its files are closed.
+            handle.sleep(NANOS_PER_SECOND).await;
+            let moved = match open(&files, &handle, &setup, 5).await {
+                Ok((instance, _)) => instance.checkpoint().await,
+                Err(error) => Err(error),
+            };
+            match moved {
+                Ok(()) => note(&met, "kills before a cut", 1),
+                Err(error) => note_error(&met, &error),
+            }
+        });
     }
 
     /// Cuts the power, and goes on with the disk that is found.

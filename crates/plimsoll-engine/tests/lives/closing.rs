@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use plimsoll_engine::deep::{DeepOptions, Finding, verify_deep};
 use plimsoll_engine::error::EngineError;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{Handle, MemoryOptions, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Random, either};
@@ -151,6 +152,53 @@ fn a_table_made_beside_a_close_is_whole_or_refused() {
         });
     }
     assert!((5..38).contains(&refused), "{refused} of 40 refused");
+}
+
+/// Why it matters: a tree is made in one step, which a close that knows nothing of it overtakes.
+#[test]
+fn a_tree_made_beside_a_close_is_there_or_refused() {
+    for tenth_ms in 0..40 {
+        let setup = Setup::default();
+        let disk = disk_with_databases(tenth_ms, &setup, MemoryOptions::default());
+        let s = setup.clone();
+        let made = live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&s)).await;
+            let (making, own) = (instance.clone(), handle.clone());
+            let making = handle.spawn(async move {
+                own.sleep(tenth_ms * NANOS_PER_MILLISECOND / 10).await;
+                making.create_tree(1, 1, 50, 0, 300).await
+            });
+            handle.sleep(NANOS_PER_MILLISECOND).await;
+            ends(&handle, instance.close())
+                .await
+                .expect("a close ends")
+                .unwrap();
+            making.await
+        });
+        let Ok(tree) = made else {
+            assert_refused(made);
+            continue;
+        };
+        live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&setup)).await;
+            let transaction = instance.begin();
+            transaction.insert(tree, b"a row", b"of data").await.unwrap();
+            transaction.commit(Commit::Durable).await.unwrap();
+            instance.close().await.unwrap();
+            let deep = verify_deep(&files, &handle, database_path(1), DeepOptions::default()).await;
+            let is_lost = |finding: &Finding| matches!(finding, Finding::Leaked { .. });
+            let others: Vec<_> = deep
+                .unwrap()
+                .findings
+                .into_iter()
+                .filter(|found| !is_lost(found))
+                .collect();
+            assert!(
+                others.is_empty(),
+                "after {tenth_ms} tenths of a millisecond: {others:?}"
+            );
+        });
+    }
 }
 
 /// Why it matters: who stops waiting for a close must not keep the files locked, nor leave databases half marked.

@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use plimsoll_engine::DatabaseHeader;
 use plimsoll_engine::cursor::{Direction, KeyRange};
 use plimsoll_engine::deep::{DeepOptions, Finding, verify_deep};
 use plimsoll_engine::error::Result;
@@ -163,5 +164,36 @@ fn every_public_operation_may_be_dropped_at_each_of_its_waits() {
             polls += if polls < 40 { 1 } else { polls / 8 };
         }
         println!("{public:?}: {polls} polls");
+    }
+}
+
+/// Why it matters: a turn that is never given back holds up checkpoints and the close, and two who write at a time could tear both copies.
+#[test]
+fn a_header_that_nobody_waits_for_is_written_to_the_end() {
+    for polls in 1..12 {
+        let setup = Setup::default();
+        let disk = disk_with_databases(polls, &setup, MemoryOptions::default());
+        let read = disk.clone();
+        live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&setup)).await;
+            let database = instance.database(1).unwrap();
+            drop(give_up_after(polls, database.update_header(|header| header.repair_count = 7)).await);
+            handle.sleep(NANOS_PER_SECOND / 10).await;
+            let bytes = read.bytes(database_path(1)).unwrap();
+            let copies: Vec<_> = bytes.chunks(4096).take(2).map(DatabaseHeader::decode).collect();
+            for copy in copies {
+                assert_eq!(copy.unwrap().repair_count, 7, "dropped at poll {polls}");
+            }
+            let mut next = None;
+            let late = handle.sleep(NANOS_PER_SECOND);
+            either(
+                async { next = Some(database.update_header(|header| header.repair_count = 8).await) },
+                late,
+            )
+            .await;
+            next.unwrap_or_else(|| panic!("dropped at poll {polls}: nobody has a turn any more"))
+                .unwrap();
+            instance.close().await.unwrap();
+        });
     }
 }

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::rc::Rc;
-use std::task::Poll;
 
 use plimsoll_engine::instance::{Instance, InstanceOptions};
 use plimsoll_io::{Clock, Files, Handle, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random};
@@ -60,22 +59,4 @@ pub async fn open_with(files: &Files, handle: &Handle, options: InstanceOptions)
 pub async fn make_durable(instance: &Instance) {
     let log = &instance.store().log;
     log.make_durable(log.tip()).await.unwrap();
-}
-
-/// Polls a future at most `polls` times; `None` if it was dropped before it was done.
-pub async fn give_up_after<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
-    let mut future = Box::pin(future);
-    let mut left = polls;
-    std::future::poll_fn(move |context| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        match future.as_mut().poll(context) {
-            Poll::Ready(value) => Poll::Ready(Some(value)),
-            Poll::Pending if left == 0 => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
 }

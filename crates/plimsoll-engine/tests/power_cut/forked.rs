@@ -1,5 +1,6 @@
 //! A world whose rounds are cut at many moments (`moments.rs`): what would be found at each is taken as an image, each image is recovered and audited
 //! by itself with what had been promised by then, and the world goes on from the last. Recoveries are cut in the same way, and recoveries from that.
+//! Before a round others may have lived on the databases, and been killed or closed (`lives.rs`).
 //! One run of the sessions serves many cuts, which is what makes a million of them affordable.
 //!
 //! Every cut is recovered and every row compared with the history of the run. What comes after that, a clean stop and the deep check of the files, is
@@ -13,6 +14,7 @@ use plimsoll_io::{AfterLook, MemoryDisk, Random};
 use crate::Tally;
 use crate::coverage::{Shape, count, to_be_redone};
 use crate::history::History;
+use crate::lives;
 use crate::moments::{Moment, Pace, Promises, SharedWatch, Watch};
 use crate::sizes::Scale;
 use crate::support::*;
@@ -36,7 +38,10 @@ pub fn run(seed: u64, tally: &mut Tally) {
     let (mut world, mut random) = begin(seed, scale);
     // What a round has logged is redone after each of its cuts: many short rounds are cheaper than few long ones.
     let rounds = if scale == Scale::Large { 4 } else { 12 };
+    let mut lived = BTreeSet::new();
     for number in 0..rounds {
+        world.lived = lives::run(&world, number);
+        lived.extend(&world.lived);
         let moments = world.moments_of(number, &mut random);
         tally.simulated_ns += world.disk.clock().now() - world.since_ns;
         let mut shape = world.shape.clone();
@@ -56,6 +61,7 @@ pub fn run(seed: u64, tally: &mut Tally) {
         let (found, survived) = last.expect("a round ends with a cut");
         world.go_on(found, survived);
     }
+    tally.note_lives(&lived);
 }
 
 impl World {
@@ -84,7 +90,7 @@ impl World {
     }
 
     /// What has been promised so far.
-    fn promises(&self) -> impl Fn() -> Promises + use<> {
+    pub fn promises(&self) -> impl Fn() -> Promises + use<> {
         let (ground, ledger) = (self.ground.clone(), self.ledger.clone());
         move || Promises {
             ground: ground.borrow().clone(),

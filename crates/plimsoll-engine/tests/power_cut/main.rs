@@ -9,10 +9,13 @@ mod support;
 mod coverage;
 mod forked;
 mod history;
+mod lives;
 mod moments;
 mod sizes;
 mod tables;
 mod world;
+
+use std::collections::BTreeSet;
 
 use coverage::{ALWAYS, Coverage, IN_THE_LONG_RUN, check_met, check_met_often};
 use support::{SHARE_OF_HARD_TIMES, first_seed, side_by_side, wanted};
@@ -22,6 +25,9 @@ use support::{SHARE_OF_HARD_TIMES, first_seed, side_by_side, wanted};
 struct Tally {
     /// Cuts of one world share its history, so there are fewer of these.
     worlds: u64,
+    /// Worlds in which a process was killed before a cut, and those in which one was closed or backed up under load.
+    worlds_with_kills: u64,
+    worlds_with_closes: u64,
     cuts: u64,
     cuts_in_recovery: u64,
     /// Cuts after which the databases were closed, too, and their files deeply checked.
@@ -52,6 +58,8 @@ impl Default for Started {
 impl Tally {
     fn add(&mut self, other: Tally) {
         self.worlds += other.worlds;
+        self.worlds_with_kills += other.worlds_with_kills;
+        self.worlds_with_closes += other.worlds_with_closes;
         self.cuts += other.cuts;
         self.cuts_in_recovery += other.cuts_in_recovery;
         self.closed += other.closed;
@@ -65,7 +73,34 @@ impl Tally {
         }
     }
 
+    /// Adds what the lives before the cuts of a world were.
+    fn note_lives(&mut self, lived: &BTreeSet<&'static str>) {
+        let [kill, close, backup, _] = lives::OF_LIVES;
+        self.worlds_with_kills += u64::from(lived.contains(kill));
+        self.worlds_with_closes += u64::from(lived.contains(close) || lived.contains(backup));
+    }
+
+    /// Fails where too few worlds had more than one life before their cuts.
+    fn check_lives(&self) {
+        let (kills, closes) = (self.worlds_with_kills, self.worlds_with_closes);
+        assert!(
+            3 * kills >= self.worlds,
+            "kills in {kills} of {} worlds",
+            self.worlds
+        );
+        assert!(
+            10 * closes >= self.worlds,
+            "closes in {closes} of {} worlds",
+            self.worlds
+        );
+        check_met(&self.coverage, &lives::OF_LIVES);
+    }
+
     fn print_summary(&self) {
+        println!(
+            "{} of {} worlds with a kill before a cut, {} with a close or a backup under load",
+            self.worlds_with_kills, self.worlds, self.worlds_with_closes
+        );
         println!(
             "{} power cuts of {} worlds, {} of them in recovery; {} closed again, {} of them checked deeply, {} in all their space; {} commits kept, {} unacknowledged ones lost; in {:.3} simulated seconds",
             self.cuts,
@@ -135,6 +170,28 @@ fn a_hundred_cuts_of_few_runs_lose_nothing_acknowledged() {
     );
 }
 
+/// Why it matters: a process finds what the one before it had written and not synced, and the power takes that away from it.
+#[test]
+fn cuts_after_other_lives_lose_nothing_acknowledged() {
+    let mut tally = Tally::default();
+    many_moments(100, 10, &mut tally);
+    tally.print();
+    tally.check_lives();
+}
+
+#[test]
+#[ignore = "slow: `make simulate SEED=n` and `make slow`"]
+fn five_thousand_cuts_after_other_lives_lose_nothing_acknowledged() {
+    let mut tally = Tally::default();
+    let mut seed = first_seed(20_000);
+    while tally.cuts < 5_000 {
+        many_moments(seed, 20, &mut tally);
+        seed += 20;
+    }
+    tally.print();
+    tally.check_lives();
+}
+
 /// Worlds in which something was lost once.
 #[test]
 fn worlds_that_found_a_fault() {
@@ -200,5 +257,7 @@ fn power_cuts_for_as_long_as_told() {
     if let Some(cuts) = cuts {
         check_met_often(&tally.coverage, &ALWAYS, cuts / 1_000);
         check_met_often(&tally.coverage, &IN_THE_LONG_RUN, cuts / 1_000);
+        check_met_often(&tally.coverage, &lives::OF_LIVES, cuts / 1_000);
+        tally.check_lives();
     }
 }

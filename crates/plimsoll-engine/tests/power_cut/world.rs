@@ -8,6 +8,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use plimsoll_engine::btree::Tree;
@@ -15,7 +17,9 @@ use plimsoll_engine::catalog::system;
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_io::{Clock, Effect, FaultRule, Handle, Loss, MemoryDisk, OperationKind, Purpose, Random};
+use plimsoll_io::{
+    Clock, Effect, FaultRule, Files, Handle, Loss, MemoryDisk, OperationKind, Purpose, Random,
+};
 
 use crate::Tally;
 use crate::coverage::{Shape, count, name_kind_of_disk, to_be_redone, under_way};
@@ -65,6 +69,10 @@ pub struct World {
     pub shape: Shape,
     /// Commits found at the last audit.
     pub kept: Cell<usize>,
+    /// What the lives before the round's own were.
+    pub lived: BTreeSet<&'static str>,
+    /// Whether operations were dropped half-way: nobody knows which pages those have left with nobody.
+    pub is_careless: Cell<bool>,
     /// Clock of the disk when it was found.
     pub since_ns: u64,
 }
@@ -139,6 +147,8 @@ pub fn begin(seed: u64, scale: Scale) -> (World, Random) {
         ledger: Rc::default(),
         shape: Shape::default(),
         kept: Cell::new(0),
+        lived: BTreeSet::new(),
+        is_careless: Cell::new(false),
         since_ns: 0,
     };
     (world, random)
@@ -178,35 +188,20 @@ pub fn run(seed: u64, rounds: u64, tally: &mut Tally) {
 impl World {
     /// Runs sessions on the disk until the power fails or their work is done.
     pub fn work(&self, round: u64) {
-        let (setup, kind, rows, seed) = (self.setup.clone(), self.kind, self.rows, self.seed);
-        let (ground, ledger) = (self.ground.clone(), self.ledger.clone());
-        let beginnings = self.beginnings.clone();
-        run_until_power_lost(&self.disk, move |files, handle| async move {
-            let Ok((instance, _)) = open(&files, &handle, &setup, seed ^ round).await else {
-                return;
-            };
-            if ground.borrow().is_none() {
-                beginnings.set(beginnings.get() + 1);
-                let Ok(made) = prepare_ground(&instance, &setup, kind, rows).await else {
-                    return;
-                };
-                *ground.borrow_mut() = Some(made);
-            }
-            let ground = ground.borrow().clone().expect("it was just set");
-            sessions(&instance, &handle, kind, rows, &ground, &ledger, (seed, round)).await;
-        });
+        run_until_power_lost(&self.disk, work_of(self, round, Rc::default()));
     }
 
     /// The tree of the serial numbers, where nothing can be left of another attempt to make it.
     pub fn only_serials(&self, ground: Option<&Ground>) -> Option<Tree> {
         ground
-            .filter(|_| self.beginnings.get() == 1)
+            .filter(|_| self.beginnings.get() == 1 && !self.is_careless.get())
             .map(|ground| ground.field.serials)
     }
 
     /// Adds what a cut met on a disk of this kind.
     pub fn name(&self, met: &mut BTreeSet<&'static str>) {
         name_kind_of_disk(met, self.setup.page_images, self.has_breaking_sectors);
+        met.extend(&self.lived);
     }
 
     /// Cuts the power; the disk found afterwards is the world's from now on. Its clock may be another one, so time is added up here.
@@ -277,6 +272,37 @@ impl World {
         tally.commits_kept += (survived - self.kept.replace(survived)) as u64;
         tally.commits_lost += (books.committed.len() - survived) as u64;
         books.committed.truncate(survived);
+    }
+}
+
+/// The instance that a life has opened, for who works beside its sessions.
+pub type Opened = Rc<RefCell<Option<Rc<Instance>>>>;
+
+/// What a process does on the databases: opens them, makes what is not there yet, and runs sessions. `round` names it.
+pub fn work_of(
+    world: &World,
+    round: u64,
+    opened: Opened,
+) -> impl FnOnce(Files, Handle) -> Pin<Box<dyn Future<Output = ()>>> + use<> {
+    let (setup, kind, rows, seed) = (world.setup.clone(), world.kind, world.rows, world.seed);
+    let (ground, ledger) = (world.ground.clone(), world.ledger.clone());
+    let beginnings = world.beginnings.clone();
+    move |files, handle| {
+        Box::pin(async move {
+            let Ok((instance, _)) = open(&files, &handle, &setup, seed ^ round).await else {
+                return;
+            };
+            *opened.borrow_mut() = Some(instance.clone());
+            if ground.borrow().is_none() {
+                beginnings.set(beginnings.get() + 1);
+                let Ok(made) = prepare_ground(&instance, &setup, kind, rows).await else {
+                    return;
+                };
+                *ground.borrow_mut() = Some(made);
+            }
+            let ground = ground.borrow().clone().expect("it was just set");
+            sessions(&instance, &handle, kind, rows, &ground, &ledger, (seed, round)).await;
+        })
     }
 }
 

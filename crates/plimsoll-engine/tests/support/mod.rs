@@ -521,3 +521,21 @@ fn history(ledger: &Ledger, tree: Tree, key: &[u8], found: Option<&Vec<u8>>, sur
     }
     story
 }
+
+/// Polls a future at most `polls` times; `None` if it was dropped before it was done.
+pub async fn give_up_after<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = Box::pin(future);
+    let mut left = polls;
+    std::future::poll_fn(move |context| {
+        if left == 0 {
+            return std::task::Poll::Ready(None);
+        }
+        left -= 1;
+        match future.as_mut().poll(context) {
+            std::task::Poll::Ready(value) => std::task::Poll::Ready(Some(value)),
+            std::task::Poll::Pending if left == 0 => std::task::Poll::Ready(None),
+            std::task::Poll::Pending => std::task::Poll::Pending,
+        }
+    })
+    .await
+}
