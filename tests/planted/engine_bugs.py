@@ -86,7 +86,7 @@ BUGS = (
     ),
     Bug(
         "recovery lets the checkpoint pass what it still takes back",
-        "transaction.rs",
+        "transaction/begin.rs",
         "store.writers.borrow_mut().note(id, store.checkpoint.get());",
         "store.writers.borrow_mut().note(id, if PLANTED { store.log.tip() } else { store.checkpoint.get() });",
         "trust",

@@ -343,8 +343,8 @@ BUGS = (
     Bug(
         "long values are numbered from the last one on",
         "table/create.rs",
-        "Rc::new(Cell::new(self.last_long_value(tree).await? + 1))",
-        "Rc::new(Cell::new(self.last_long_value(tree).await? + u32::from(!PLANTED)))",
+        "last_long_value(transaction, tree).await?.saturating_add(1),",
+        "last_long_value(transaction, tree).await?.saturating_add(u32::from(!PLANTED)),",
         *NUMBERS,
     ),
     Bug(

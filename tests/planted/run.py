@@ -18,10 +18,18 @@ import sys
 import time
 from pathlib import Path
 
-from tests.planted import engine_bugs, file_bugs, log_bugs, operation_bugs, row_bugs, tree_bugs
+from tests.planted import engine_bugs, file_bugs, lives_bugs, log_bugs, operation_bugs, row_bugs, tree_bugs
 from tests.planted.bug import Bug
 
-BUGS = (*engine_bugs.BUGS, *log_bugs.BUGS, *row_bugs.BUGS, *tree_bugs.BUGS, *file_bugs.BUGS, *operation_bugs.BUGS)
+BUGS = (
+    *engine_bugs.BUGS,
+    *lives_bugs.BUGS,
+    *log_bugs.BUGS,
+    *row_bugs.BUGS,
+    *tree_bugs.BUGS,
+    *file_bugs.BUGS,
+    *operation_bugs.BUGS,
+)
 ROOT = Path(__file__).resolve().parents[2]
 COPY = ROOT / "target" / "planted"
 CRATES = ("plimsoll-engine", "plimsoll-prepare")
@@ -58,6 +66,7 @@ PROGRAMS = (
     "histories",
     "every_io_fails",
     "power_cut",
+    "lives",
     "trust",
     "every_sync_matters",
 )

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use plimsoll_engine::deep::{DeepOptions, Finding, verify_deep};
 use plimsoll_engine::error::EngineError;
+use plimsoll_engine::log::record::LogRecord;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{Handle, MemoryOptions, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Random, either};
 
@@ -237,6 +238,19 @@ fn after_an_instance_was_abandoned_its_transactions_are_refused() {
         let found = ends(&handle, transaction.commit(Commit::Durable)).await;
         assert_refused(found.expect("somebody waits for ever"));
         let found = ends(&handle, instance.begin().get(tree, b"a row")).await;
+        assert_refused(found.expect("somebody waits for ever"));
+    });
+}
+
+#[test]
+fn log_that_nobody_writes_any_more_is_waited_for_by_nobody() {
+    let disk = disk_with_databases(1, &Setup::default(), MemoryOptions::default());
+    live(&disk, |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&Setup::default())).await;
+        let log = instance.store().log.clone();
+        instance.close().await.unwrap();
+        let appended = log.append(&LogRecord::Term);
+        let found = ends(&handle, log.make_durable(appended.end)).await;
         assert_refused(found.expect("somebody waits for ever"));
     });
 }
