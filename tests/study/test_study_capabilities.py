@@ -17,7 +17,7 @@ def test_every_built_study_is_borne_by_a_test() -> None:
     files = [
         *TESTS.glob("study/test_s[!t]*.py"),
         *TESTS.glob("study/test_study_command.py"),
-        *TESTS.glob("comparison/test_c*.py"),
+        *TESTS.glob("compare/test_c*.py"),
     ]
     borne = {name for file in files for name in re.findall(r"STU-\d{2}", file.read_text(encoding="utf-8"))}
     assert borne >= WANTED - NOT_BUILT
