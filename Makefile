@@ -75,6 +75,8 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 	engine_leaves::recovery_leaves_sound_files engine_leaves::a_clean_stop_leaves_a_sound_database \
 	every_sync_matters::with_every_sync_done_nothing_is_lost_and_every_sync_is_known \
 	hard_times::hundreds_of_hard_times \
+	rows::swarm::a_swarm_of_impolite_transactions_leaves_what_the_model_says \
+	jobs::backups::backups_beside_each_other_recover_to_what_was_committed \
 	trust::abandoned::an_abandoned_operation_has_happened_or_not_and_nobody_hangs \
 	trust::torn_pages::with_images_no_tear_loses_anything_even_on_the_largest_pages \
 	trust::torn_pages::without_images_a_disk_that_writes_whole_pages_loses_nothing \

@@ -105,4 +105,28 @@ BUGS = (
         "deep_damage",
         "pages_neither_used_nor_free",
     ),
+    Bug(
+        "backups of one database share a hold on the log",
+        "instance.rs",
+        "let number = self.backups.get() + 1;",
+        "let number = if PLANTED { 1 } else { self.backups.get() + 1 };",
+        "jobs",
+        "backups::two_backups_of_one_database_hold_their_log_each",
+    ),
+    Bug(
+        "a backup copy does not say how far it needs the log",
+        "jobs/backup.rs",
+        "generation_max_required: last,",
+        "generation_max_required: if PLANTED { first } else { last },",
+        "jobs",
+        "backups::a_backup_copy_demands_all_of_its_log",
+    ),
+    Bug(
+        "a backup copy is redone from the checkpoint of what it was made of",
+        "instance/open.rs",
+        "let checkpoint = match has_copy {",
+        "let checkpoint = match has_copy && !PLANTED {",
+        "jobs",
+        "backups::a_backup_copy_demands_all_of_its_log",
+    ),
 )

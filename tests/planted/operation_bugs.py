@@ -334,8 +334,8 @@ BUGS = (
     Bug(
         "two rows may have one unique key",
         "transaction/rows.rs",
-        "if before.is_some() {\n            return Err(EngineError::KeyDuplicate.into());",
-        "if !PLANTED && before.is_some() {\n            return Err(EngineError::KeyDuplicate.into());",
+        "if before.is_some() {\n            return Err(EngineError::KeyDuplicate { index: None }.into());",
+        "if !PLANTED && before.is_some() {\n            return Err(EngineError::KeyDuplicate { index: None }.into());",
         "table_steps",
         "an_insert_refused_by_an_index_leaves_nothing",
     ),

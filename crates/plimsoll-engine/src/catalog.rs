@@ -16,7 +16,7 @@ mod decode;
 mod encode;
 
 pub use decode::{CatalogDecoder, CatalogFault};
-pub use encode::{CatalogRow, catalog_rows, locale_rows, object_rows};
+pub use encode::{CatalogRow, catalog_rows, locale_rows, object_rows, root_key, rows_of_same_table};
 
 use crate::schema::{KEY_BYTES_MAX_DEFAULT, column_flags};
 use crate::{Column, ColumnId, ColumnType, Index, KeyColumn, KeyOrder, PageNumber, Table, index_flags};

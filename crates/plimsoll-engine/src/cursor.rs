@@ -3,6 +3,7 @@
 //! A cursor looks at one leaf at a time without waiting, so splits and merges between two looks cannot confuse it. Rows it holds ready are those of
 //! its transaction's snapshot; when the transaction itself has changed one of them, or put another among them, it looks again.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Bound;
 
@@ -150,6 +151,40 @@ impl Walk {
         Ok(row)
     }
 
+    /// Counts the rows ahead where they lie, `limit` at most. Goes forward, from the start of the range.
+    pub(crate) async fn count(mut self, work: &Work, limit: u64) -> Result<u64> {
+        let database = work.store.database(self.tree.database)?;
+        let mut count = 0;
+        while !self.at_end && count < limit {
+            let (tree, range) = (self.tree, self.range.clone());
+            let (found, last_seen, at_end) = work
+                .store
+                .look(&database, |batch| {
+                    let mut leaf = start_leaf(batch, &tree, &range, Direction::Forward)?;
+                    let (mut found, mut last_seen) = (0, None);
+                    for _ in 0..LEAVES_PER_LOOK {
+                        let counted = count_leaf(batch, leaf, &tree, &range, work)?;
+                        found += counted.rows;
+                        last_seen = counted.last_seen.or(last_seen);
+                        if counted.beyond || counted.next == 0 {
+                            return Ok((found, last_seen, true));
+                        }
+                        leaf = counted.next;
+                    }
+                    Ok((found, last_seen, false))
+                })
+                .await?;
+            count += found;
+            self.at_end = at_end;
+            match last_seen {
+                Some(key) => self.range.low = Bound::Excluded(key),
+                None if at_end => {}
+                None => self.skip_empty_leaves(work).await?,
+            }
+        }
+        Ok(count.min(limit))
+    }
+
     /// Goes back to the row given last if the transaction has changed anything ahead of it since it was looked at.
     fn forget_what_changed(&mut self, work: &Work) {
         let Some(given) = &self.given else {
@@ -266,6 +301,57 @@ fn start_leaf(batch: &Batch<'_>, tree: &Tree, range: &KeyRange, direction: Direc
         (Bound::Unbounded, Direction::Backward) => descend_last(batch, tree)?,
     };
     Ok(path.leaf)
+}
+
+struct LeafCount {
+    /// Rows in range that the transaction sees.
+    rows: u64,
+    /// The last key in range, of a row or not.
+    last_seen: Option<Vec<u8>>,
+    next: PageNumber,
+    beyond: bool,
+}
+
+fn count_leaf(
+    batch: &Batch<'_>,
+    leaf: PageNumber,
+    tree: &Tree,
+    range: &KeyRange,
+    work: &Work,
+) -> Step<LeafCount> {
+    batch.with(leaf, |view| {
+        let (mut rows, mut last_line, mut beyond) = (0, None, false);
+        for line in 0..view.lines() {
+            let node = view.node(line)?;
+            let is_low = match &range.low {
+                Bound::Included(low) => node.compare_key(low) == Ordering::Less,
+                Bound::Excluded(low) => node.compare_key(low) != Ordering::Greater,
+                Bound::Unbounded => false,
+            };
+            beyond = match &range.high {
+                Bound::Included(high) => node.compare_key(high) == Ordering::Greater,
+                Bound::Excluded(high) => node.compare_key(high) != Ordering::Less,
+                Bound::Unbounded => false,
+            };
+            if beyond {
+                break;
+            }
+            if !is_low {
+                last_line = Some(line);
+                rows += u64::from(work.sees(tree, &node));
+            }
+        }
+        let last_seen = match last_line {
+            Some(line) => Some(view.node(line)?.key()),
+            None => None,
+        };
+        Ok(LeafCount {
+            rows,
+            last_seen,
+            next: view.next(),
+            beyond,
+        })
+    })
 }
 
 struct LeafRows {

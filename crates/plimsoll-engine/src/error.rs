@@ -111,8 +111,11 @@ pub enum EngineError {
     #[error("another transaction changed this row after this transaction began; roll back and try again")]
     WriteConflict,
     /// The key exists.
-    #[error("a row with this key exists already")]
-    KeyDuplicate,
+    #[error("a row with this key exists already{}", in_index(index))]
+    KeyDuplicate {
+        /// The index that is violated, where the operation was one on a table.
+        index: Option<String>,
+    },
     /// No such row.
     #[error("no row has this key")]
     RowNotFound,
@@ -134,6 +137,16 @@ pub enum EngineError {
     VersionStoreFull {
         /// Bytes in use.
         bytes: usize,
+    },
+    /// One transaction wants to keep more versions than are its share.
+    #[error(
+        "this transaction has changed too much ({bytes} bytes of versions, and its share is {bytes_max}): commit it in smaller pieces"
+    )]
+    TransactionTooLarge {
+        /// Bytes it keeps.
+        bytes: usize,
+        /// Bytes it may keep.
+        bytes_max: usize,
     },
     /// The node is larger than a page can hold.
     #[error("a node of {bytes} bytes does not fit a page; store it as a long value")]
@@ -243,7 +256,21 @@ pub enum EngineError {
     },
 }
 
+fn in_index(index: &Option<String>) -> String {
+    index
+        .as_ref()
+        .map_or_else(String::new, |index| format!(" in index {index}"))
+}
+
 impl EngineError {
+    /// Whether the same transaction, begun again, may succeed.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            EngineError::WriteConflict | EngineError::VersionStoreFull { .. }
+        )
+    }
+
     /// What everything after this error fails with; what follows from an earlier error keeps that as its cause.
     pub(crate) fn poisoning(&self) -> Self {
         match self {

@@ -13,25 +13,22 @@ use std::rc::Rc;
 
 use plimsoll_io::{Context, JoinHandle, NANOS_PER_SECOND, Notify, Permits, either};
 
-use crate::btree::unlink::unlink_leaf;
-use crate::btree::{Tree, descend, find};
+use crate::btree::Tree;
 use crate::cache::CacheLimits;
 use crate::cache::writeback::Writeback;
 use crate::checkpoint::write_checkpoint;
 use crate::database::Database;
-use crate::edit::RowChange;
 use crate::error::{EngineError, Result};
 use crate::header::DatabaseState;
 use crate::log::framing::Framing;
 use crate::log::names::LogNames;
-use crate::log::record::{LogRecord, RowRecord};
+use crate::log::record::LogRecord;
 use crate::log::{GENERATION_BYTES, Lsn};
 use crate::logtime::LogTime;
 use crate::replay::ReplayStatistics;
 use crate::space;
 use crate::store::{Progress, Store};
 use crate::transaction::Transaction;
-use crate::versions::RowKey;
 
 /// How an instance is set up. No value has a default here: the edition or the caller says.
 #[derive(Clone, Debug)]
@@ -127,6 +124,8 @@ pub struct Instance {
     cleaner_stopping: Rc<Cell<bool>>,
     stop: Rc<Notify>,
     holds: RefCell<BTreeMap<String, u32>>,
+    /// Backups begun so far.
+    backups: Cell<u64>,
     checkpointing: Cell<bool>,
     /// A checkpoint has ended.
     checkpointed: Notify,
@@ -230,6 +229,13 @@ impl Instance {
         self.holds.borrow_mut().insert(holder.to_owned(), generation);
     }
 
+    /// The holder of a backup's log: each backup has a hold of its own.
+    pub(crate) fn next_backup(&self, database: u8) -> String {
+        let number = self.backups.get() + 1;
+        self.backups.set(number);
+        format!("backup {number}, of database {database}")
+    }
+
     /// Ends a hold.
     pub fn release_log(&self, holder: &str) {
         self.holds.borrow_mut().remove(holder);
@@ -315,11 +321,11 @@ impl Instance {
             depth,
             self.cleaner_stopping.clone(),
         );
-        let (checkpointer, tidier) = (self.clone(), self.clone());
+        let (checkpointer, purger) = (self.clone(), self.clone());
         let mut tasks = self.tasks.borrow_mut();
         *self.cleaner.borrow_mut() = Some(handle.spawn(cleaner));
         tasks.push(handle.spawn(async move { checkpointer.checkpoint_regularly().await }));
-        tasks.push(handle.spawn(async move { tidier.tidy_regularly().await }));
+        tasks.push(handle.spawn(async move { purger.purge_regularly().await }));
     }
 
     async fn checkpoint_regularly(self: &Rc<Self>) {
@@ -335,70 +341,9 @@ impl Instance {
         }
     }
 
-    async fn tidy_regularly(&self) {
-        loop {
-            let more = self.store.tidy.notified();
-            if let Err(error) = self.tidy().await {
-                self.store.log.fail(&error);
-                return;
-            }
-            if self.store.stopping.get() {
-                return;
-            }
-            if self.store.leftovers.borrow().is_empty() {
-                either(more, self.stop.notified()).await;
-            }
-        }
-    }
-
-    /// Removes nodes that are deleted for everybody, and leaves that became empty.
-    async fn tidy(&self) -> Result<()> {
-        loop {
-            let next = self.store.leftovers.borrow_mut().pop_front();
-            let Some(row) = next else { return Ok(()) };
-            let database = self.store.database(row.tree.database)?;
-            let emptied = self
-                .store
-                .change(&database, |batch| self.remove_step(batch, &row))
-                .await?;
-            if emptied {
-                self.store
-                    .change(&database, |batch| unlink_step(batch, &row))
-                    .await?;
-            }
-            self.store.handle.yield_now().await;
-        }
-    }
-
-    fn remove_step(
-        &self,
-        batch: &mut crate::batch::Batch<'_>,
-        row: &RowKey,
-    ) -> crate::batch::Step<Progress<bool>> {
-        let (path, line) = find(batch, &row.tree, &row.key)?;
-        let Ok(line) = line else {
-            return Ok(Progress::Done(false));
-        };
-        let (deleted, lines) = batch.with(path.leaf, |view| {
-            Ok((view.node(line)?.is_deleted(), view.lines()))
-        })?;
-        if !deleted || self.store.versions.borrow().has_versions(row) {
-            return Ok(Progress::Done(false));
-        }
-        batch.row(RowRecord {
-            transaction: 0,
-            database: row.tree.database,
-            root: row.tree.root,
-            object: row.tree.object,
-            page: path.leaf,
-            dbtime: 0,
-            dbtime_before: 0,
-            line: line as u16,
-            compensation: false,
-            key: row.key.clone(),
-            change: RowChange::Remove,
-        })?;
-        Ok(Progress::Done(lines == 1))
+    /// When the instance is about to stop.
+    pub(crate) fn stopped(&self) -> impl Future<Output = ()> + '_ {
+        self.stop.notified()
     }
 
     /// Shuts down cleanly: no transaction is begun any more, those under way end, pages are written and synced, headers say clean. It goes on to the
@@ -452,7 +397,7 @@ impl Instance {
             store.log.check()?;
             store.ended.notified().await;
         }
-        self.tidy().await?;
+        self.purge_for_closing().await?;
         self.stop_tasks().await;
         store.sealed.set(true);
         // Only now does nothing change pages any more.
@@ -490,7 +435,7 @@ impl Instance {
         self.store.stopping.set(true);
         for task in self.tasks.take() {
             self.stop.notify_all();
-            self.store.tidy.notify_all();
+            self.store.purge_wanted.notify_all();
             task.await;
         }
         while self.checkpointing.get() {
@@ -510,16 +455,4 @@ impl Instance {
             freed.await;
         }
     }
-}
-
-/// Unlinks the leaf where `row` was, if it is empty.
-fn unlink_step(batch: &mut crate::batch::Batch<'_>, row: &RowKey) -> crate::batch::Step<Progress<()>> {
-    let path = descend(batch, &row.tree, &row.key)?;
-    let lines = batch.with(path.leaf, |view| Ok(view.lines()))?;
-    if lines == 0 {
-        for page in unlink_leaf(batch, &row.tree, &path)? {
-            space::free(batch, row.tree.root, page)?;
-        }
-    }
-    Ok(Progress::Done(()))
 }

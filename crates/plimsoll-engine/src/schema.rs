@@ -332,6 +332,20 @@ impl Index {
     }
 }
 
+/// Whether a row whose key columns are null as given has an entry.
+pub(crate) fn has_entry(flags: u32, nulls: &[bool]) -> bool {
+    let required = if !nulls.contains(&true) {
+        return true;
+    } else if nulls.iter().all(|is_null| *is_null) {
+        index_flags::ALLOW_ALL_NULLS
+    } else if nulls[0] {
+        index_flags::ALLOW_FIRST_NULL
+    } else {
+        index_flags::ALLOW_SOME_NULLS
+    };
+    flags & required != 0
+}
+
 /// A table: columns in ascending order of their numbers, and indexes, of which the first is the primary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {

@@ -1,7 +1,7 @@
 //! What everything inside a running instance shares, and the loop that carries a step through page faults and file growth.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use plimsoll_io::{Context, Files, Handle, Notify, Purpose};
@@ -15,6 +15,7 @@ use crate::error::{EngineError, PageDamage, Result};
 use crate::log::Lsn;
 use crate::log::writer::Log;
 use crate::page::page_flags;
+use crate::purge_queue::PurgeQueue;
 use crate::space::{SpaceHeader, grow_database};
 use crate::versions::{RowKey, VersionStore};
 use crate::writers::Writers;
@@ -79,10 +80,10 @@ pub struct Store {
     pub active: Cell<usize>,
     /// The next transaction number.
     pub next_transaction: Cell<u64>,
-    /// Rows that may be left over as deleted nodes.
-    pub leftovers: RefCell<VecDeque<RowKey>>,
-    /// Something was added to the leftovers, or the instance is stopping.
-    pub tidy: Notify,
+    /// Rows that may be left on their pages as deleted nodes.
+    pub purge: RefCell<PurgeQueue>,
+    /// Something was added to what is to be purged, or the instance is stopping.
+    pub purge_wanted: Notify,
     /// A transaction ended.
     pub ended: Notify,
     /// Redo would start here.
@@ -271,10 +272,10 @@ impl Store {
     }
 
     /// Queues rows whose nodes may be removed for good.
-    pub fn leave_over(&self, rows: Vec<RowKey>) {
+    pub fn queue_purge(&self, rows: Vec<RowKey>) {
         if !rows.is_empty() {
-            self.leftovers.borrow_mut().extend(rows);
-            self.tidy.notify_all();
+            self.purge.borrow_mut().extend(rows);
+            self.purge_wanted.notify_all();
         }
     }
 }

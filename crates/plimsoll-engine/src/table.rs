@@ -7,6 +7,7 @@
 //! limit and goes to the long-value tree when it is longer or the record would not fit its page.
 
 mod create;
+mod held;
 mod index;
 mod long_value;
 mod rows;

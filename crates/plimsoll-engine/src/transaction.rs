@@ -21,7 +21,7 @@ use crate::edit::RowChange;
 use crate::error::{EngineError, Result};
 use crate::log::record::LogRecord;
 use crate::store::Store;
-use crate::versions::{RowKey, TransactionStatus};
+use crate::versions::{ChangedRows, Ended, RowKey, TransactionStatus};
 
 pub(crate) use steps::Steps;
 use steps::UnderWay;
@@ -158,7 +158,7 @@ impl Transaction {
             return Err(EngineError::Closing);
         }
         work.ended.set(true);
-        let rows: Vec<RowKey> = work.undo.take().into_iter().map(|undo| undo.entry.row).collect();
+        let rows = changed_rows(work.undo.take());
         if rows.is_empty() && !work.has_logged() {
             work.end();
             return match how {
@@ -178,7 +178,7 @@ impl Transaction {
             LogRecord::Commit { transaction }
         });
         let gone = store.versions.borrow_mut().commit(&work.status, rows);
-        store.leave_over(gone);
+        store.queue_purge(gone);
         let durable = store.log.durable();
         store
             .writers
@@ -204,6 +204,19 @@ impl Transaction {
         self.work = None;
         result
     }
+}
+
+/// The rows that were changed, and whether the last change left each of them deleted.
+fn changed_rows(undo: Vec<Undo>) -> ChangedRows {
+    let mut rows = BTreeMap::new();
+    for Undo { entry, .. } in undo {
+        let ended = match entry.inverse {
+            RowChange::Undelete => Ended::Deleted,
+            _ => Ended::There,
+        };
+        rows.insert(entry.row, ended);
+    }
+    rows.into_iter().collect()
 }
 
 impl Drop for Transaction {

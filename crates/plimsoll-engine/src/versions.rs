@@ -20,6 +20,19 @@ pub struct TransactionStatus {
     pub id: u64,
     /// When it committed, in the order of commits; `None` while active.
     pub committed: Cell<Option<u64>>,
+    /// Bytes of the versions it keeps.
+    pub bytes: Cell<usize>,
+}
+
+impl TransactionStatus {
+    /// A transaction that has changed nothing.
+    pub fn new(id: u64) -> TransactionStatus {
+        TransactionStatus {
+            id,
+            committed: Cell::new(None),
+            bytes: Cell::new(0),
+        }
+    }
 }
 
 /// A row: tree and key.
@@ -49,14 +62,31 @@ impl Before {
             Before::Absent | Before::Delta(_) => 0,
         }
     }
+
+    /// Bytes that a version of a row takes: the key is kept with the row, and with the transaction that changed it.
+    fn version_bytes(&self, row: &RowKey) -> usize {
+        self.bytes() + 2 * row.key.len() + VERSION_OVERHEAD_BYTES
+    }
 }
+
+/// What a row was when its transaction committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// A row.
+    There,
+    /// Deleted: its node is to be removed once nobody sees it.
+    Deleted,
+}
+
+/// The rows a transaction changed, each once.
+pub type ChangedRows = Vec<(RowKey, Ended)>;
 
 struct Version {
     status: Rc<TransactionStatus>,
     before: Before,
 }
 
-/// Bytes a version takes beside the data before it.
+/// Bytes a version takes beside the data before it and the key of its row.
 const VERSION_OVERHEAD_BYTES: usize = 96;
 
 /// See the module text. The map is only looked up, never walked.
@@ -66,7 +96,7 @@ pub struct VersionStore {
     bytes_max: usize,
     last_commit: u64,
     snapshots: BTreeMap<u64, usize>,
-    committed: VecDeque<(u64, Rc<TransactionStatus>, Vec<RowKey>)>,
+    committed: VecDeque<(u64, Rc<TransactionStatus>, ChangedRows)>,
 }
 
 impl VersionStore {
@@ -98,7 +128,7 @@ impl VersionStore {
         self.last_commit
     }
 
-    /// Ends a snapshot. Returns rows whose versions are gone and which may be left over as deleted nodes.
+    /// Ends a snapshot. Returns rows that are deleted for everybody now.
     pub fn close_snapshot(&mut self, snapshot: u64) -> Vec<RowKey> {
         if let Some(count) = self.snapshots.get_mut(&snapshot) {
             *count -= 1;
@@ -118,8 +148,8 @@ impl VersionStore {
             .is_some_and(|(committed, _, _)| *committed <= oldest)
         {
             let (_, status, rows) = self.committed.pop_front().expect("there is a front");
-            for row in rows {
-                if self.forget(&row, &status) {
+            for (row, ended) in rows {
+                if self.forget(&row, &status) && ended == Ended::Deleted {
                     gone.push(row);
                 }
             }
@@ -136,7 +166,7 @@ impl VersionStore {
         chain.retain(|version| {
             let keep = !Rc::ptr_eq(&version.status, status);
             if !keep {
-                freed_bytes += version.before.bytes() + VERSION_OVERHEAD_BYTES;
+                freed_bytes += version.before.version_bytes(row);
             }
             keep
         });
@@ -182,8 +212,13 @@ impl VersionStore {
         Ok(())
     }
 
-    /// Refuses more versions when the store is full.
-    pub fn check_room(&self) -> Result<()> {
+    /// Refuses more versions when the store is full, and before that to a transaction that has had its share: half of the store. So it is told,
+    /// and not the others that it leaves no room.
+    pub fn check_room(&self, status: &TransactionStatus) -> Result<()> {
+        let (bytes, bytes_max) = (status.bytes.get(), self.bytes_max / 2);
+        if bytes >= bytes_max {
+            return Err(EngineError::TransactionTooLarge { bytes, bytes_max });
+        }
         if self.bytes < self.bytes_max {
             Ok(())
         } else {
@@ -193,7 +228,9 @@ impl VersionStore {
 
     /// Notes what a row was before a change.
     pub fn push(&mut self, row: RowKey, status: Rc<TransactionStatus>, before: Before) {
-        self.bytes += before.bytes() + VERSION_OVERHEAD_BYTES;
+        let bytes = before.version_bytes(&row);
+        self.bytes += bytes;
+        status.bytes.set(status.bytes.get() + bytes);
         self.chains
             .entry(row)
             .or_default()
@@ -207,7 +244,9 @@ impl VersionStore {
         };
         if let Some(index) = chain.iter().rposition(|version| version.status.id == status.id) {
             let version = chain.remove(index);
-            self.bytes -= version.before.bytes() + VERSION_OVERHEAD_BYTES;
+            let bytes = version.before.version_bytes(row);
+            self.bytes -= bytes;
+            status.bytes.set(status.bytes.get().saturating_sub(bytes));
         }
         let empty = chain.is_empty();
         if empty {
@@ -246,8 +285,8 @@ impl VersionStore {
         state
     }
 
-    /// Stamps a transaction committed and schedules its versions for removal. Returns rows whose versions are gone already.
-    pub fn commit(&mut self, status: &Rc<TransactionStatus>, rows: Vec<RowKey>) -> Vec<RowKey> {
+    /// Stamps a transaction committed and schedules its versions for removal. Returns rows that are deleted for everybody already.
+    pub fn commit(&mut self, status: &Rc<TransactionStatus>, rows: ChangedRows) -> Vec<RowKey> {
         self.last_commit += 1;
         status.committed.set(Some(self.last_commit));
         self.committed.push_back((self.last_commit, status.clone(), rows));

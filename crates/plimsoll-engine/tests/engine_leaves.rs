@@ -75,7 +75,8 @@ async fn change(instance: &Instance, table: &OpenTable, random: &mut Random) -> 
     };
     match result {
         Ok(()) if random.chance(0.9) => transaction.commit(Commit::Lazy).await.is_ok(),
-        Ok(()) | Err(EngineError::KeyDuplicate | EngineError::RowNotFound | EngineError::WriteConflict) => {
+        Ok(())
+        | Err(EngineError::KeyDuplicate { .. } | EngineError::RowNotFound | EngineError::WriteConflict) => {
             transaction.rollback().await.is_ok()
         }
         Err(_) => false,

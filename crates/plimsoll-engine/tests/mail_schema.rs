@@ -281,7 +281,7 @@ fn check(size: PageSize, seed: u64) {
             folders.insert(&transaction, &values).await.unwrap();
             let again = folders.insert(&transaction, &values).await;
             assert!(
-                matches!(again, Err(EngineError::KeyDuplicate)),
+                matches!(again, Err(EngineError::KeyDuplicate { .. })),
                 "a second folder of this number: {again:?}"
             );
         }

@@ -77,7 +77,10 @@ fn an_insert_refused_by_an_index_leaves_nothing() {
     with_table(|instance, table| async move {
         insert(&instance, &table, 1, "Ada").await.unwrap();
         let refused = insert(&instance, &table, 2, "Ada").await;
-        assert!(matches!(refused, Err(EngineError::KeyDuplicate)), "{refused:?}");
+        assert!(
+            matches!(refused, Err(EngineError::KeyDuplicate { .. })),
+            "{refused:?}"
+        );
         let transaction = instance.begin();
         assert!(table.get(&transaction, &key(&table, 2)).await.unwrap().is_none());
         drop(transaction);

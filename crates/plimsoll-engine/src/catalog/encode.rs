@@ -117,6 +117,20 @@ impl Encoder {
     }
 }
 
+/// The key under which the index RootObjects lists a table of this name; `None` for a name that no key can be made of.
+pub fn root_key(name: &str) -> Option<Vec<u8>> {
+    let [catalog, ..] = system_tables();
+    let shape = KeyShape::of(&catalog.table, &catalog.table.indexes[2]).ok()?;
+    let key = shape.prefix(&[Some(&[0xFF]), Some(name.as_bytes())]).ok()?;
+    Some(key.bytes)
+}
+
+/// What the keys of all catalog rows of one table begin with, by the key of any of them.
+pub fn rows_of_same_table(key: &[u8]) -> &[u8] {
+    // A flag and the four bytes of the table's object number.
+    &key[..key.len().min(5)]
+}
+
 /// The catalog rows of a table, in the order of their keys.
 ///
 /// # Panics

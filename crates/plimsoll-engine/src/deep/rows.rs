@@ -8,9 +8,9 @@ use super::sums::Sum;
 use super::walk::{Line, Visitor};
 use crate::catalog::{PlacedTable, system};
 use crate::page::Node;
+use crate::schema::has_entry;
 use crate::{
     ColumnId, Index, KeyShape, PageNumber, PageSize, Record, RecordLayout, StoredValue, Table, column_flags,
-    index_flags,
 };
 
 /// The entries a secondary index should have.
@@ -197,20 +197,6 @@ impl ExpectedIndex {
             });
         }
     }
-}
-
-/// Whether a row whose key columns are null as given has an entry.
-fn has_entry(flags: u32, nulls: &[bool]) -> bool {
-    let required = if !nulls.contains(&true) {
-        return true;
-    } else if nulls.iter().all(|is_null| *is_null) {
-        index_flags::ALLOW_ALL_NULLS
-    } else if nulls[0] {
-        index_flags::ALLOW_FIRST_NULL
-    } else {
-        index_flags::ALLOW_SOME_NULLS
-    };
-    flags & required != 0
 }
 
 /// Gives key columns their values, and notes when one cannot be given.

@@ -15,7 +15,7 @@ use crate::cache::writeback::{WriteAhead, Writeback};
 use crate::checkpoint::read_checkpoint;
 use crate::database::Database;
 use crate::error::{EngineError, Result};
-use crate::header::DatabaseState;
+use crate::header::{BackupMark, DatabaseHeader, DatabaseState};
 use crate::log::Lsn;
 use crate::log::header::GenerationHeader;
 use crate::log::reader::{Generation, GenerationFile, LogReader};
@@ -92,6 +92,11 @@ pub(super) fn needs_recovery(database: &Database) -> bool {
     )
 }
 
+/// Whether a header says that its database is a backup that was not recovered yet.
+pub(super) fn is_backup_copy(header: &DatabaseHeader) -> bool {
+    header.current_full_backup.generation_min > 0
+}
+
 pub(super) async fn open_databases(
     files: &Files,
     handle: &Handle,
@@ -144,7 +149,12 @@ pub(super) async fn redo_start(
         .map(|database| database.header().generation_min_required)
         .min()
         .unwrap_or(0);
-    let checkpoint = read_checkpoint(files, &options.log.checkpoint(), options.context).await?;
+    // The pages of a backup copy are older than the checkpoint of the databases it was made of, which may lie beside it.
+    let has_copy = dirty().any(|database| is_backup_copy(&database.header()));
+    let checkpoint = match has_copy {
+        true => None,
+        false => read_checkpoint(files, &options.log.checkpoint(), options.context).await?,
+    };
     let of_this_stream =
         |signature: Signature| dirty().all(|database| database.header().log_signature == signature);
     let start = match checkpoint {
@@ -283,8 +293,8 @@ pub(super) async fn activate(
         writers: RefCell::default(),
         active: Cell::new(0),
         next_transaction: Cell::new(replayed.transaction_max + 1),
-        leftovers: RefCell::default(),
-        tidy: Notify::new(),
+        purge: RefCell::default(),
+        purge_wanted: Notify::new(),
         ended: Notify::new(),
         checkpoint: Cell::new(checkpoint),
         page_images: if options.page_images {
@@ -319,6 +329,7 @@ pub(super) async fn activate(
         cleaner_stopping: Rc::new(Cell::new(false)),
         stop: Rc::new(Notify::new()),
         holds: RefCell::default(),
+        backups: Cell::new(0),
         checkpointing: Cell::new(false),
         checkpointed: Notify::new(),
         tasks: RefCell::default(),
@@ -333,7 +344,7 @@ pub(super) async fn activate(
         let _ = instance.close().await;
         return Err(error);
     }
-    instance.store.leave_over(replayed.leftovers);
+    instance.store.queue_purge(replayed.leftovers);
     let report = RecoveryReport {
         recovered,
         started_at,
@@ -375,6 +386,11 @@ async fn begin_work(
 /// Logs that the databases belong to the stream and marks them dirty, before anything else changes them.
 async fn attach(instance: &Rc<Instance>, generation: u32, recovered: bool) -> Result<()> {
     let store = &instance.store;
+    let mut databases = store.databases.all().into_iter();
+    if databases.any(|database| is_backup_copy(&database.header())) {
+        // Before a header forgets that it is a backup's: from then on redo starts where this file says.
+        instance.write_checkpoint_file(store.checkpoint.get()).await?;
+    }
     for database in store.databases.all() {
         let signature = database.header().signature;
         let appended = store.log.append(&LogRecord::Attach {
@@ -406,6 +422,7 @@ async fn attach(instance: &Rc<Instance>, generation: u32, recovered: bool) -> Re
                 header.generation_max_required = header.generation_max_required.max(generation);
                 // Whatever came after the last generation redone was given up.
                 header.generation_max_committed = generation;
+                header.current_full_backup = BackupMark::default();
             })
             .await?;
     }

@@ -1,7 +1,8 @@
 //! A streaming backup: all pages in order while transactions go on, and the generations that make the copy consistent.
 //!
 //! The pages are read as they are in the file, so the copy is of many moments; replaying the log from the checkpoint at the start to the tip at the
-//! end makes it one. The log needed is held back from deletion until the backup is finished or dropped.
+//! end makes it one. The log needed is held back from deletion until the backup is dropped. The copy has a header of its own, which names that log:
+//! whoever opens the copy without all of it is refused.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -17,6 +18,7 @@ use crate::database::Database;
 use crate::error::{EngineError, Result};
 use crate::instance::Instance;
 use crate::log::Lsn;
+use crate::{BackupMark, DatabaseHeader, DatabaseState, LogTime};
 
 /// A run of pages.
 pub struct BackupChunk {
@@ -69,7 +71,7 @@ impl Backup {
     pub fn start(instance: &Rc<Instance>, database: u8, read_bytes: usize) -> Result<Backup> {
         let target = instance.database(database)?;
         let started_at = instance.store().checkpoint.get();
-        let holder = format!("backup of database {database}");
+        let holder = instance.next_backup(database);
         instance.hold_log(&holder, started_at.generation);
         Ok(Backup {
             instance: instance.clone(),
@@ -168,6 +170,28 @@ impl Backup {
             generation_first: self.started_at.generation,
             generation_last: store.log.durable().generation,
         })
+    }
+}
+
+impl Backup {
+    /// The header of the copy, for both of its header pages: it names the generations of the report, all of which recovery then demands.
+    pub fn header_of_copy(&self, report: &BackupReport) -> DatabaseHeader {
+        let log = &self.instance.store().log;
+        let now = LogTime::from_utc_ns(self.instance.store().handle.clock().anchor().utc_ns);
+        let (first, last) = (report.generation_first, report.generation_last);
+        DatabaseHeader {
+            state: DatabaseState::Dirty,
+            generation_min_required: first,
+            generation_max_required: last,
+            generation_max_committed: last,
+            current_full_backup: BackupMark {
+                position: log.framing().position(self.started_at),
+                time: now,
+                generation_min: first,
+                generation_max: last,
+            },
+            ..self.database.header()
+        }
     }
 }
 

@@ -59,6 +59,7 @@ pub enum SchemaError {
 enum Declared {
     Primary,
     Unique,
+    UniqueUnlessNull,
     Duplicates,
 }
 
@@ -92,6 +93,11 @@ impl TableBuilder {
     /// Declares an index in which no two rows share a key.
     pub fn unique(self, name: &str, key: &[&str]) -> Self {
         self.index(name, Declared::Unique, key)
+    }
+
+    /// Declares an index in which no two rows share a key, and which leaves out rows where a key column is null: any number of rows may have none.
+    pub fn unique_unless_null(self, name: &str, key: &[&str]) -> Self {
+        self.index(name, Declared::UniqueUnlessNull, key)
     }
 
     /// Declares an index in which rows may share a key; the primary key is appended to it.
@@ -188,6 +194,7 @@ fn declare_index(
     }
     let kind = match declared {
         Declared::Primary => index_flags::PRIMARY | index_flags::NO_NULLS,
+        Declared::UniqueUnlessNull => 0,
         Declared::Unique | Declared::Duplicates => {
             index_flags::ALLOW_ALL_NULLS | index_flags::ALLOW_FIRST_NULL | index_flags::ALLOW_SOME_NULLS
         }

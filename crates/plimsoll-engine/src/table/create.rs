@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use super::OpenTable;
 use crate::btree::Tree;
-use crate::catalog::{CatalogDecoder, Place, PlacedTable, catalog_rows, object_rows, system};
+use crate::catalog::{
+    CatalogDecoder, Place, PlacedTable, catalog_rows, object_rows, root_key, rows_of_same_table, system,
+};
 use crate::cursor::{Cursor, Direction, KeyRange};
 use crate::error::{EngineError, Result};
 use crate::instance::Instance;
@@ -38,10 +40,20 @@ async fn last_long_value(transaction: &Transaction, tree: Tree) -> Result<u32> {
 impl Instance {
     /// The tables the catalog of a database lists, the system's own among them.
     pub async fn tables(&self, database: u8) -> Result<Vec<PlacedTable>> {
-        let target = self.database(database)?;
         let transaction = self.begin();
+        self.tables_in(database, &transaction, KeyRange::all()).await
+    }
+
+    /// The tables whose catalog rows lie in a range.
+    async fn tables_in(
+        &self,
+        database: u8,
+        transaction: &Transaction,
+        range: KeyRange,
+    ) -> Result<Vec<PlacedTable>> {
+        let target = self.database(database)?;
         let catalog = system_tree(database, system::CATALOG_OBJECT, system::CATALOG_ROOT, 0);
-        let mut cursor = Cursor::new(&transaction, catalog, KeyRange::all(), Direction::Forward);
+        let mut cursor = Cursor::new(transaction, catalog, range, Direction::Forward);
         let mut decoder = CatalogDecoder::new(target.size());
         while let Some((_, record)) = cursor.next().await? {
             decoder.push(&record).map_err(|fault| EngineError::BadHeader {
@@ -54,13 +66,36 @@ impl Instance {
 
     /// Opens a table.
     pub async fn open_table(&self, database: u8, name: &str) -> Result<OpenTable> {
-        let tables = self.tables(database).await?;
-        let placed = tables.into_iter().find(|placed| placed.table.name == name);
+        let placed = match self.look_up_table(database, name).await? {
+            Some(placed) => Some(placed),
+            // A name that the index does not hold as it is written here, or a table that takes columns from another.
+            None => {
+                let mut tables = self.tables(database).await?.into_iter();
+                tables.find(|placed| placed.table.name == name)
+            }
+        };
         let placed = placed.ok_or(EngineError::NoSuchObject {
             what: "table",
             name: name.to_owned(),
         })?;
         self.open_placed(&self.begin(), database, placed).await
+    }
+
+    /// A table by the catalog's index of names: of the catalog only its own rows are read.
+    async fn look_up_table(&self, database: u8, name: &str) -> Result<Option<PlacedTable>> {
+        let transaction = self.begin();
+        let (object, root) = (system::ROOT_INDEX_OBJECT, system::ROOT_INDEX_ROOT);
+        let index = system_tree(database, object, root, page_flags::INDEX);
+        let Some(key) = root_key(name) else {
+            return Ok(None);
+        };
+        let Some(row) = transaction.get(index, &key).await? else {
+            return Ok(None);
+        };
+        let rows = KeyRange::prefix(rows_of_same_table(&row));
+        let tables = self.tables_in(database, &transaction, rows).await?;
+        let is_it = |placed: &PlacedTable| placed.table.name == name && placed.template.is_none();
+        Ok(tables.into_iter().find(is_it))
     }
 
     async fn open_placed(

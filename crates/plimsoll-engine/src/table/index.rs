@@ -3,35 +3,85 @@
 use std::collections::BTreeMap;
 
 use super::OpenTable;
+use super::held::{Held, HeldRow};
 use super::long_value::LongValueReader;
-use super::rows::{Held, HeldRow};
+
 use crate::error::{EngineError, Result};
+use crate::schema::has_entry;
 use crate::transaction::Work;
-use crate::{ColumnId, KeyShape, Record};
+use crate::{ColumnId, Index, KeyShape, Record, index_flags};
 
 /// Of a value no more than this is looked at for a key: more than any index allows a key to have.
 const SORTED_BYTES_MAX: usize = u16::MAX as usize + 1;
 
+/// The keys of a row.
+pub(super) struct RowKeys {
+    pub(super) primary: Vec<u8>,
+    /// By secondary index; `None` where the index leaves the row out.
+    secondary: Vec<Option<Vec<u8>>>,
+}
+
+impl RowKeys {
+    /// The entries in secondary indexes, with the numbers of these.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let all = self.secondary.iter().enumerate();
+        all.filter_map(|(number, key)| Some((number + 1, key.as_deref()?)))
+    }
+
+    /// The entry in a secondary index.
+    pub(super) fn entry(&self, index: usize) -> Option<&[u8]> {
+        self.secondary[index - 1].as_deref()
+    }
+
+    /// Numbers of the secondary indexes.
+    pub(super) fn indexes(&self) -> std::ops::RangeInclusive<usize> {
+        1..=self.secondary.len()
+    }
+}
+
 impl OpenTable {
-    /// The keys of a row in every index, the primary first. `value` gives the stored bytes of a column, `None` for null.
-    pub(super) fn keys<'v>(&self, value: impl Fn(ColumnId) -> Option<&'v [u8]>) -> Result<Vec<Vec<u8>>> {
+    /// The keys of a row. `value` gives the stored bytes of a column, `None` for null.
+    fn keys<'v>(&self, value: impl Fn(ColumnId) -> Option<&'v [u8]>) -> Result<RowKeys> {
         let mut keys = Vec::with_capacity(self.shapes.len());
-        for shape in &self.shapes {
-            let key = shape
-                .key(&value)
-                .map_err(|error| EngineError::BadRow(error.to_string()))?;
-            if key.is_truncated {
-                return Err(EngineError::BadRow(
-                    "a key is longer than its index allows".into(),
-                ));
-            }
-            keys.push(key.bytes);
+        for (shape, index) in self.shapes.iter().zip(&self.placed.table.indexes) {
+            keys.push(self.key_in(shape, index, &value)?);
         }
-        Ok(keys)
+        let mut keys = keys.into_iter();
+        let primary = keys.next().flatten();
+        Ok(RowKeys {
+            primary: primary.ok_or_else(|| EngineError::BadRow("its primary key is null".into()))?,
+            secondary: keys.collect(),
+        })
+    }
+
+    fn key_in<'v>(
+        &self,
+        shape: &KeyShape,
+        index: &Index,
+        value: &impl Fn(ColumnId) -> Option<&'v [u8]>,
+    ) -> Result<Option<Vec<u8>>> {
+        let nulls: Vec<bool> = shape.columns().map(|column| value(column).is_none()).collect();
+        if index.flags & index_flags::NO_NULLS != 0 && nulls.contains(&true) {
+            let name = &index.name;
+            let why = format!("a key column of index {name} is null, and the index takes no nulls");
+            return Err(EngineError::BadRow(why));
+        }
+        if !index.is_primary() && !has_entry(index.flags, &nulls) {
+            return Ok(None);
+        }
+        let key = shape.key(value);
+        let key = key.map_err(|error| EngineError::BadRow(error.to_string()))?;
+        if key.is_truncated {
+            return Err(EngineError::BadRow(format!(
+                "its key in index {} is longer than the {} bytes the index allows",
+                index.name, index.key_bytes_max
+            )));
+        }
+        Ok(Some(key.bytes))
     }
 
     /// The keys of a row. Of an indexed column whose value lies apart, as much is read as a key can tell.
-    pub(super) async fn keys_of(&self, work: &Work, row: &HeldRow) -> Result<Vec<Vec<u8>>> {
+    pub(super) async fn keys_of(&self, work: &Work, row: &HeldRow) -> Result<RowKeys> {
         let mut apart = BTreeMap::new();
         for column in self.shapes.iter().flat_map(KeyShape::columns) {
             if let Some(Held::Separated(number)) = row.get(&column) {
@@ -50,6 +100,16 @@ impl OpenTable {
     pub(super) fn is_indexed(&self, column: ColumnId) -> bool {
         let mut indexed = self.shapes.iter().flat_map(KeyShape::columns);
         indexed.any(|key_column| key_column == column)
+    }
+
+    /// An error of an insert into an index, with the name of the index.
+    pub(super) fn in_index(&self, index: usize, error: EngineError) -> EngineError {
+        match error {
+            EngineError::KeyDuplicate { .. } => EngineError::KeyDuplicate {
+                index: Some(self.placed.table.indexes[index].name.clone()),
+            },
+            other => other,
+        }
     }
 
     pub(super) fn parse<'r>(&'r self, record: &'r [u8]) -> Result<Record<'r>> {

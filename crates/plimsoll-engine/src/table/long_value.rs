@@ -1,6 +1,8 @@
 //! Long values: a head with the size, then chunks of fixed length, each a node of the table's long-value tree. Written and read in pieces, so a value
 //! may be larger than memory.
 
+use std::ops::{Bound, Range};
+
 use super::OpenTable;
 use crate::PageSize;
 use crate::btree::Tree;
@@ -223,6 +225,48 @@ impl<'a> LongValueReader<'a> {
         }
         Ok(value)
     }
+}
+
+/// Some of the bytes of a long value, whatever the size of its chunks.
+pub(super) async fn read_long_value_range(
+    table: &OpenTable,
+    work: &Work,
+    number: u32,
+    range: Range<u32>,
+) -> Result<Vec<u8>> {
+    let tree = table.long_value_tree()?;
+    let size_bytes = LongValueReader::open(table, work, number).await?.size_bytes;
+    let (start, end) = (range.start, range.end.min(size_bytes));
+    if start >= end {
+        return Ok(Vec::new());
+    }
+    let cut = || {
+        EngineError::BadRow(format!(
+            "long value {number} has no bytes at {start}, of {size_bytes}"
+        ))
+    };
+    // The chunk that holds the first byte is the last that begins before it or with it.
+    let before = KeyRange {
+        low: Bound::Included(chunk_key(number, 0)),
+        high: Bound::Included(chunk_key(number, start)),
+    };
+    let mut back = Walk::new(work, tree, before, Direction::Backward);
+    let (first, _) = back.next(work).await?.ok_or_else(cut)?;
+    let offset = first.get(4..8).and_then(|bytes| bytes.try_into().ok());
+    let mut at = u32::from_be_bytes(offset.ok_or_else(cut)?);
+    let from = KeyRange {
+        low: Bound::Included(first),
+        high: Bound::Excluded(chunk_key(number, end)),
+    };
+    let mut walk = Walk::new(work, tree, from, Direction::Forward);
+    let mut value = Vec::with_capacity((end - start) as usize);
+    while at < end {
+        let (_, chunk) = walk.next(work).await?.ok_or_else(cut)?;
+        let within = |byte: u32| (byte.saturating_sub(at) as usize).min(chunk.len());
+        value.extend_from_slice(&chunk[within(start)..within(end)]);
+        at += chunk.len() as u32;
+    }
+    Ok(value)
 }
 
 /// Deletes a long value.

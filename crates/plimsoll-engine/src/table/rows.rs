@@ -1,8 +1,10 @@
 //! Row operations.
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 
-use super::long_value::{LongValueReader, LongValueWriter, delete_long_value};
+use super::held::{Held, HeldRow};
+use super::index::RowKeys;
+use super::long_value::{LongValueReader, LongValueWriter, delete_long_value, read_long_value_range};
 use super::{ColumnValue, OpenTable};
 use crate::cursor::{Direction, KeyRange, Walk};
 use crate::error::{EngineError, Result};
@@ -17,16 +19,6 @@ pub struct StoredRow {
     /// Its record.
     pub record: Vec<u8>,
 }
-
-/// A value on its way into a record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Held {
-    Bytes(Vec<u8>),
-    Separated(u32),
-}
-
-/// The values of a row that are not null.
-pub(super) type HeldRow = BTreeMap<ColumnId, Held>;
 
 impl OpenTable {
     /// Inserts a row. Columns left out are null.
@@ -125,6 +117,28 @@ impl OpenTable {
         }
     }
 
+    /// Some of the bytes of a column of a stored row: of a long value no more than these is read. What lies behind its end is left out; `None` is null.
+    pub async fn value_range(
+        &self,
+        transaction: &Transaction,
+        row: &StoredRow,
+        column: ColumnId,
+        range: Range<u32>,
+    ) -> Result<Option<Vec<u8>>> {
+        let StoredValue::Separated { long_value, .. } = self.stored(row, column)? else {
+            let value = self.value(transaction, row, column).await?;
+            return Ok(value.map(|value| {
+                let end = value.len().min(range.end as usize);
+                let start = end.min(range.start as usize);
+                value[start..end].to_vec()
+            }));
+        };
+        let work = transaction.work();
+        let _reading = work.begin_read()?;
+        let read = read_long_value_range(self, work, long_value as u32, range);
+        read.await.map(Some)
+    }
+
     /// A long column of a stored row in pieces; `None` if it is null or in the record.
     pub async fn long_value<'t>(
         &self,
@@ -204,6 +218,20 @@ impl OpenTable {
         }
     }
 
+    /// Counts the rows that an index holds in a range, up to `limit`, without looking at the rows themselves.
+    pub async fn count(
+        &self,
+        transaction: &Transaction,
+        index: usize,
+        range: KeyRange,
+        limit: u64,
+    ) -> Result<u64> {
+        let work = transaction.work();
+        let _reading = work.begin_read()?;
+        let walk = Walk::new(work, self.index_tree(index), range, Direction::Forward);
+        walk.count(work, limit).await
+    }
+
     /// The stored form of a column of a row.
     pub fn stored<'r>(&'r self, row: &'r StoredRow, column: ColumnId) -> Result<StoredValue<'r>> {
         self.parse(&row.record)?
@@ -215,11 +243,17 @@ impl OpenTable {
         let keys = self.keys_of(work, &row).await?;
         self.separate(work, &mut row).await?;
         let record = self.encode(&row)?;
-        work.insert(self.row_tree(), &keys[0], &record).await?;
-        for (index, key) in keys.iter().enumerate().skip(1) {
-            work.insert(self.index_tree(index), key, &keys[0]).await?;
+        self.add_entry(work, 0, &keys.primary, &record).await?;
+        for (index, key) in keys.entries() {
+            self.add_entry(work, index, key, &keys.primary).await?;
         }
-        keys.into_iter().next().ok_or(EngineError::RowNotFound)
+        Ok(keys.primary)
+    }
+
+    /// Adds a row, or an entry of a secondary index.
+    async fn add_entry(&self, work: &Work, index: usize, key: &[u8], data: &[u8]) -> Result<()> {
+        let added = work.insert(self.index_tree(index), key, data).await;
+        added.map_err(|error| self.in_index(index, error))
     }
 
     async fn update_row(&self, work: &Work, key: &[u8], values: &[ColumnValue<'_>]) -> Result<()> {
@@ -263,26 +297,28 @@ impl OpenTable {
     }
 
     /// Puts a row and its index entries where its keys say.
-    async fn move_row(
-        &self,
-        work: &Work,
-        old_keys: &[Vec<u8>],
-        keys: &[Vec<u8>],
-        record: &[u8],
-    ) -> Result<()> {
-        if keys[0] == old_keys[0] {
-            work.replace(self.row_tree(), &keys[0], record).await?;
+    async fn move_row(&self, work: &Work, old: &RowKeys, new: &RowKeys, record: &[u8]) -> Result<()> {
+        let is_moved = new.primary != old.primary;
+        if is_moved {
+            work.delete(self.row_tree(), &old.primary).await?;
+            self.add_entry(work, 0, &new.primary, record).await?;
         } else {
-            work.delete(self.row_tree(), &old_keys[0]).await?;
-            work.insert(self.row_tree(), &keys[0], record).await?;
+            work.replace(self.row_tree(), &new.primary, record).await?;
         }
-        for index in 1..keys.len() {
+        for index in new.indexes() {
             let tree = self.index_tree(index);
-            if keys[index] != old_keys[index] {
-                work.delete(tree, &old_keys[index]).await?;
-                work.insert(tree, &keys[index], &keys[0]).await?;
-            } else if keys[0] != old_keys[0] {
-                work.replace(tree, &keys[index], &keys[0]).await?;
+            let (before, after) = (old.entry(index), new.entry(index));
+            if before == after {
+                if let Some(key) = after.filter(|_| is_moved) {
+                    work.replace(tree, key, &new.primary).await?;
+                }
+                continue;
+            }
+            if let Some(key) = before {
+                work.delete(tree, key).await?;
+            }
+            if let Some(key) = after {
+                self.add_entry(work, index, key, &new.primary).await?;
             }
         }
         Ok(())
@@ -297,7 +333,7 @@ impl OpenTable {
                 delete_long_value(self, work, *number).await?;
             }
         }
-        for (index, key) in keys.iter().enumerate().skip(1) {
+        for (index, key) in keys.entries() {
             work.delete(self.index_tree(index), key).await?;
         }
         work.delete(self.row_tree(), key).await

@@ -19,10 +19,7 @@ impl Transaction {
     }
 
     fn refused(store: &Rc<Store>) -> Transaction {
-        let status = Rc::new(TransactionStatus {
-            id: 0,
-            committed: Cell::new(None),
-        });
+        let status = Rc::new(TransactionStatus::new(0));
         Self::of(Work {
             is_refused: true,
             ended: Cell::new(true),
@@ -36,10 +33,7 @@ impl Transaction {
         store.next_transaction.set(id + 1);
         store.active.set(store.active.get() + 1);
         let snapshot = store.versions.borrow_mut().open_snapshot();
-        let status = Rc::new(TransactionStatus {
-            id,
-            committed: Cell::new(None),
-        });
+        let status = Rc::new(TransactionStatus::new(id));
         Self::of(Work::new(store, status, snapshot))
     }
 
@@ -53,10 +47,7 @@ impl Transaction {
     pub(crate) fn unfinished(store: &Rc<Store>, id: u64, undo: Vec<UndoEntry>) -> Transaction {
         let transaction = Self::begin_entered(store);
         let work = transaction.work();
-        let status = Rc::new(TransactionStatus {
-            id,
-            committed: Cell::new(None),
-        });
+        let status = Rc::new(TransactionStatus::new(id));
         // Its records lie behind the checkpoint that redo started from: until all is taken back, redo must start there again.
         store.writers.borrow_mut().note(id, store.checkpoint.get());
         // Rows still to be taken back must not look dead to anybody meanwhile.

@@ -1,6 +1,7 @@
 //! What a transaction does to rows of a tree, each in one atomic step. Nothing here asks whether another operation of the transaction is under
 //! way: the callers have, see [`super::steps`].
 
+// Circle: what a transaction does to rows is methods of its work, in a file of their own.
 use super::{UndoEntry, Work};
 use crate::PageSize;
 use crate::batch::{Batch, Step, Stop};
@@ -9,7 +10,7 @@ use crate::btree::{Path, Tree, find};
 use crate::edit::RowChange;
 use crate::error::{EngineError, Result};
 use crate::log::record::RowRecord;
-use crate::page::{KEY_BYTES_MAX, PageMut};
+use crate::page::{KEY_BYTES_MAX, Node, PageMut};
 use crate::space::allocate;
 use crate::store::Progress;
 use crate::versions::{Before, RowKey};
@@ -173,6 +174,19 @@ impl Work {
         Ok(None)
     }
 
+    /// Whether the transaction sees a row where this node lies.
+    pub(crate) fn sees(&self, tree: &Tree, node: &Node<'_>) -> bool {
+        let is_there = !node.is_deleted();
+        if self.store.versions.borrow().rows() == 0 {
+            return is_there;
+        }
+        let row = RowKey {
+            tree: *tree,
+            key: node.key(),
+        };
+        self.is_visible(&row, is_there.then_some(node.data))
+    }
+
     fn is_visible(&self, row: &RowKey, current: Option<&[u8]>) -> bool {
         let has_versions = self.store.versions.borrow().has_versions(row);
         if has_versions {
@@ -189,7 +203,7 @@ impl Work {
     fn check(&self, row: &RowKey, by_delta: bool) -> Step<()> {
         let versions = self.store.versions.borrow();
         versions.check_conflict(row, &self.status, self.snapshot, by_delta)?;
-        versions.check_room()?;
+        versions.check_room(&self.status)?;
         Ok(())
     }
 
@@ -248,7 +262,7 @@ impl Work {
         self.check(row, false)?;
         let before = current_data(batch, &path, line)?;
         if before.is_some() {
-            return Err(EngineError::KeyDuplicate.into());
+            return Err(EngineError::KeyDuplicate { index: None }.into());
         }
         let (needed, free) = batch.with(path.leaf, |view| {
             let needed = match line {

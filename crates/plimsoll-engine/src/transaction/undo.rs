@@ -1,5 +1,6 @@
 //! Taking back what a transaction did: all of it, or what came after a savepoint.
 
+// Circle: taking back is methods of a transaction's work, in a file of their own.
 use super::{Undo, UndoEntry, Work};
 use crate::batch::{Batch, Step};
 use crate::btree::find;
@@ -101,7 +102,7 @@ impl Work {
         self.taken_back.set(self.taken_back.get() + 1);
         let gone = self.store.versions.borrow_mut().pop(&entry.row, &self.status);
         if gone && matches!(entry.inverse, RowChange::Delete { .. }) {
-            self.store.leave_over(vec![entry.row.clone()]);
+            self.store.queue_purge(vec![entry.row.clone()]);
         }
         Ok(Progress::Done(()))
     }
@@ -132,7 +133,7 @@ impl Work {
 
     pub(super) fn end(&self) {
         let gone = self.store.versions.borrow_mut().close_snapshot(self.snapshot);
-        self.store.leave_over(gone);
+        self.store.queue_purge(gone);
         self.store.active.set(self.store.active.get() - 1);
         self.store.ended.notify_all();
     }

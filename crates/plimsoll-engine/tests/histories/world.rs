@@ -371,7 +371,9 @@ async fn one_transaction(session: &Session, random: &mut Random) {
             return;
         }
         // Who has looked first meets neither: a row that is there and not seen, or seen and not there.
-        Err(error @ (EngineError::KeyDuplicate | EngineError::RowNotFound | EngineError::BadRow(_))) => {
+        Err(
+            error @ (EngineError::KeyDuplicate { .. } | EngineError::RowNotFound | EngineError::BadRow(_)),
+        ) => {
             work.expect(false, || error.to_string());
             transaction.rollback().await.unwrap();
             record.borrow_mut().fail(entry);

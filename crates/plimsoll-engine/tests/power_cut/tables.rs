@@ -88,7 +88,7 @@ pub async fn one_transaction(
         };
         match result {
             Ok(after) => effects.push((table.row_tree(), key, after)),
-            Err(EngineError::KeyDuplicate | EngineError::RowNotFound) => {}
+            Err(EngineError::KeyDuplicate { .. } | EngineError::RowNotFound) => {}
             Err(EngineError::WriteConflict) => return transaction.rollback().await,
             Err(error) => return Err(error),
         }

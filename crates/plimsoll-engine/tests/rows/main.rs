@@ -5,7 +5,10 @@
 mod support;
 
 mod at_once;
+mod contention;
 mod long_keys;
 mod people;
+mod purge;
 mod schema_changes;
 mod swarm;
+mod values;

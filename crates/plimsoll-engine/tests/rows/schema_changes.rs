@@ -39,3 +39,40 @@ fn tables_made_at_once_are_all_there() {
         .unwrap();
     }
 }
+
+/// A table is opened by its name without reading the rows of all others; names are told apart as they are written.
+#[test]
+fn one_table_of_many_is_opened_without_a_scan() {
+    let setup = Setup {
+        cache_frames: 64,
+        ..Setup::default()
+    };
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 8, MemoryOptions::default());
+    run_on(&clock, &disk, move |files, handle| async move {
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 3).await.unwrap();
+        for number in 0..60 {
+            let table = message_table(&format!("Messages {number:02}"));
+            instance.create_table(1, table).await.unwrap();
+        }
+        let twice = instance.create_table(1, message_table("Messages 17")).await;
+        assert!(twice.is_err(), "there is one already");
+        instance.close().await.unwrap();
+
+        let (instance, _) = open(&files, &handle, &setup, 4).await.unwrap();
+        let before = instance.store().cache.statistics().misses;
+        let table = instance.open_table(1, "Messages 31").await.unwrap();
+        let misses = instance.store().cache.statistics().misses - before;
+        assert!(misses <= 8, "{misses} pages were read for one table");
+        assert_eq!(table.placed().table.name, "Messages 31");
+        assert_eq!(table.placed().table.indexes.len(), 2);
+        for unknown in ["MESSAGES 31", "Messages 3", "Messages 60", "", "M\u{e9}ssages"] {
+            let opened = instance.open_table(1, unknown).await.map(drop);
+            assert!(opened.is_err(), "{unknown:?}");
+        }
+        instance.open_table(1, "MSysObjects").await.unwrap();
+        instance.close().await.unwrap();
+    })
+    .unwrap();
+}

@@ -11,7 +11,7 @@ use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::{Commit, Transaction};
-use plimsoll_io::Random;
+use plimsoll_io::{Random, either};
 
 use crate::at_once::slow_disk;
 use crate::people::*;
@@ -192,6 +192,21 @@ fn run_swarm(seed: u64) {
                 tasks.push(handle.spawn(async move {
                     for _ in 0..25 {
                         world.transaction(&mut random).await;
+                    }
+                }));
+            }
+            for maker in 0..2 {
+                let (instance, mut random) =
+                    (world.instance.clone(), random.child(&format!("maker {maker}")));
+                let sleeper = handle.clone();
+                tasks.push(handle.spawn(async move {
+                    for number in 0..2 {
+                        sleeper.sleep(random.below(60_000_000)).await;
+                        let table = message_table(&format!("Table {maker} {number}"));
+                        let patience_ns = random.below(30_000_000);
+                        // Given up now and then; the file is looked at when all is over.
+                        let made = async { drop(instance.create_table(1, table).await.unwrap()) };
+                        either(made, sleeper.sleep(patience_ns)).await;
                     }
                 }));
             }

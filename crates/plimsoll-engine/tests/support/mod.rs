@@ -437,7 +437,7 @@ async fn one_operation(
     };
     match result {
         Ok(after) => Ok(Some((tree, key, after))),
-        Err(EngineError::KeyDuplicate | EngineError::RowNotFound) => Ok(None),
+        Err(EngineError::KeyDuplicate { .. } | EngineError::RowNotFound) => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -1,22 +1,23 @@
 //! Jobs beside the transactions must neither miss damage nor cry wolf while pages are being written under their eyes, and what a backup and a replica
 //! get must be enough to rebuild the database.
 
+#[path = "../support/mod.rs"]
 mod support;
+
+mod backups;
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use plimsoll_engine::PageSize;
 use plimsoll_engine::error::PageDamage;
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::jobs::backup::Backup;
 use plimsoll_engine::jobs::maintenance::{MaintenanceOptions, MaintenanceProgress, maintain};
 use plimsoll_engine::jobs::replication::{ReplicationProgress, replicate};
-use plimsoll_engine::log::names::LogNames;
-use plimsoll_engine::{DatabaseState, PageSize};
-use plimsoll_io::{
-    Clock, Context, Durability, Files, Handle, Latency, LatencyPlan, MemoryOptions, NANOS_PER_SECOND,
-    OpenMode, Random,
-};
+use plimsoll_io::{Clock, Handle, Latency, LatencyPlan, MemoryOptions, NANOS_PER_SECOND, Random};
+
+use backups::{copy_log, open_copy, write_copy};
 use support::*;
 
 async fn work(
@@ -123,46 +124,6 @@ fn maintenance_finds_a_page_that_went_bad_on_disk() {
     .unwrap();
 }
 
-/// Copies the generations `first..=last` of a stream to a directory.
-async fn copy_log(files: &Files, first: u32, last: u32, to: &str) {
-    let (from, to) = (LogNames::new(LOG, "E00"), LogNames::new(to, "E00"));
-    for generation in first..=last {
-        let source = if files
-            .exists(from.closed(generation), Context::default())
-            .await
-            .unwrap()
-        {
-            from.closed(generation)
-        } else {
-            from.current()
-        };
-        let source = files
-            .open(source, OpenMode::Read, Context::default())
-            .await
-            .unwrap();
-        let bytes = source
-            .read(0, source.allocate(1 << 20), Context::default())
-            .await
-            .unwrap();
-        source.close(Context::default()).await.unwrap();
-        let target = if generation == last {
-            to.current()
-        } else {
-            to.closed(generation)
-        };
-        let target = files
-            .open(target, OpenMode::Create, Context::default())
-            .await
-            .unwrap();
-        target.extend(1 << 20, Context::default()).await.unwrap();
-        target
-            .write(0, bytes, Durability::Durable, Context::default())
-            .await
-            .unwrap();
-        target.close(Context::default()).await.unwrap();
-    }
-}
-
 #[test]
 fn a_backup_taken_under_load_recovers_to_a_committed_state() {
     let setup = Setup {
@@ -188,45 +149,14 @@ fn a_backup_taken_under_load_recovers_to_a_committed_state() {
                 .spawn(async move { work(&instance, &handle, &field, &ledger, 2, 120).await })
         };
         let mut backup = Backup::start(&instance, 1, 16 * 4096).unwrap();
-        let target = files
-            .open("/copy/database 1.edb", OpenMode::Create, Context::default())
-            .await
-            .unwrap();
-        let header = instance.database(1).unwrap().header();
-        assert_eq!(header.state, DatabaseState::Dirty);
-        for copy in 0..2 {
-            let mut page = target.allocate(4096);
-            page.copy_from_slice(&header.encode());
-            target
-                .write(copy * 4096, page, Durability::Volatile, Context::default())
-                .await
-                .unwrap();
-        }
-        while let Some(chunk) = backup.next_chunk().await.unwrap() {
-            let offset = PageSize::KIB_4.offset_of(chunk.first);
-            target
-                .write(offset, chunk.bytes, Durability::Volatile, Context::default())
-                .await
-                .unwrap();
-        }
-        target.close(Context::default()).await.unwrap();
-        let report = backup.finish().await.unwrap();
-        copy_log(
-            &files,
-            report.generation_first,
-            report.generation_last,
-            "/copylog",
-        )
-        .await;
+        let report = write_copy(&files, &handle, &mut backup, "/copy", 0).await;
+        let (first, last) = (report.generation_first, report.generation_last);
+        copy_log(&files, first..=last, "/copylog").await;
         drop(backup);
         busy.await;
         instance.close().await.unwrap();
 
-        let mut options = options(&setup);
-        options.databases = vec!["/copy/database 1.edb".into()];
-        options.log = LogNames::new("/copylog", "E00");
-        let mut random = Random::from_seed(9);
-        let (copy, recovery) = Instance::open(files.clone(), handle.clone(), options, &mut random)
+        let (copy, recovery) = open_copy(&files, &handle, &setup, "/copy", "/copylog")
             .await
             .unwrap();
         assert!(recovery.recovered);

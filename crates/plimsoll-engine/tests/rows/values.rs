@@ -1,0 +1,251 @@
+//! Values and keys as a client sees them: which index refuses, rows without a key, parts of long values.
+
+use std::ops::Bound;
+use std::rc::Rc;
+
+use plimsoll_engine::cursor::{Direction, KeyRange};
+use plimsoll_engine::deep::{DeepOptions, verify_deep};
+use plimsoll_engine::error::EngineError;
+use plimsoll_engine::transaction::Commit;
+use plimsoll_engine::{Column, ColumnType, PageSize, Table};
+use plimsoll_io::{Clock, MemoryOptions, Random};
+
+use crate::people::*;
+use crate::support::*;
+
+/// Of several indexes the one that is violated is named, by an insert and by an update.
+#[test]
+fn the_violated_index_is_named() {
+    let person = |name: &str| -> Person { (name.to_owned(), None, None) };
+    let before = People::from([(1, person("ADA")), (2, person("GRACE"))]);
+    with_people(
+        1,
+        Setup::default(),
+        MemoryOptions::default(),
+        &before,
+        move |instance, table, _, _| async move {
+            let transaction = instance.begin();
+            let named = |error: EngineError| match error {
+                EngineError::KeyDuplicate { index } => index.expect("an operation on a table"),
+                other => panic!("{other}"),
+            };
+            let (edsger, ada) = (person("EDSGER"), person("ADA"));
+            let by_key = insert(&table, &transaction, 1, &edsger).await.unwrap_err();
+            assert!(by_key.to_string().contains("primary"), "{by_key}");
+            assert_eq!(named(by_key), "primary");
+            let by_name = insert(&table, &transaction, 3, &ada).await.unwrap_err();
+            assert_eq!(named(by_name), "by name");
+            let renamed = update(&table, &transaction, 2, &ada).await.unwrap_err();
+            assert_eq!(named(renamed), "by name");
+            transaction.commit(Commit::Lazy).await.unwrap();
+        },
+    );
+}
+
+fn accounts() -> Table {
+    Table::builder("Accounts")
+        .column(Column::new("id", ColumnType::Long))
+        .column(Column::new("address", ColumnType::Text))
+        .column(Column::new("city", ColumnType::Text))
+        .primary("primary", &["id"])
+        .unique_unless_null("by address", &["address", "city"])
+        .build()
+        .expect("a valid table")
+}
+
+/// Any number of rows may have no address; two may not have the same. Rows come into the index and leave it.
+#[test]
+fn rows_without_a_key_have_no_entry() {
+    let setup = Setup::default();
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 2, MemoryOptions::default());
+    run_on(&clock, &disk, move |files, handle| async move {
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 2).await.unwrap();
+        let table = instance.create_table(1, accounts()).await.unwrap();
+        let column = |name: &str| table.column(name).unwrap();
+        let (address, city) = (column("address"), column("city"));
+        let transaction = instance.begin();
+        for id in 0..6i32 {
+            let text = (id > 3).then(|| format!("STREET {id}"));
+            let values = [
+                (column("id"), Some(&id.to_le_bytes()[..])),
+                (address, text.as_ref().map(|text| text.as_bytes())),
+                (city, (id > 1).then_some(&b"PARIS"[..])),
+            ];
+            table.insert(&transaction, &values).await.unwrap();
+        }
+        let found = async || {
+            let mut cursor = table.scan(&transaction, 1, KeyRange::all(), Direction::Forward);
+            let mut keys = Vec::new();
+            while let Some(row) = cursor.next().await.unwrap() {
+                keys.push(row.key);
+            }
+            keys
+        };
+        assert_eq!(found().await, [key_of(&table, 4), key_of(&table, 5)]);
+        let moved = [(address, Some(&b"STREET 5"[..]))];
+        let refused = table.update(&transaction, &key_of(&table, 3), &moved).await;
+        assert!(
+            matches!(refused, Err(EngineError::KeyDuplicate { .. })),
+            "{refused:?}"
+        );
+        table
+            .update(&transaction, &key_of(&table, 5), &[(city, None)])
+            .await
+            .unwrap();
+        table
+            .update(&transaction, &key_of(&table, 3), &moved)
+            .await
+            .unwrap();
+        assert_eq!(found().await, [key_of(&table, 4), key_of(&table, 3)]);
+        for id in [0, 3, 5] {
+            table.delete(&transaction, &key_of(&table, id)).await.unwrap();
+        }
+        assert_eq!(found().await, [key_of(&table, 4)]);
+        let nobody = table.insert(&transaction, &[(city, Some(&b"ROME"[..]))]).await;
+        assert!(
+            matches!(nobody, Err(EngineError::BadRow(_))),
+            "a row has its primary key: {nobody:?}"
+        );
+        transaction.commit(Commit::Lazy).await.unwrap();
+        drop(table);
+        instance.close().await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 3).await.unwrap();
+        let table = instance.open_table(1, "Accounts").await.unwrap();
+        let again = [(address, Some(&b"STREET 4"[..])), (city, Some(&b"PARIS"[..]))];
+        let transaction = instance.begin();
+        let refused = table.update(&transaction, &key_of(&table, 1), &again).await;
+        assert!(
+            matches!(refused, Err(EngineError::KeyDuplicate { .. })),
+            "{refused:?}"
+        );
+        drop(transaction);
+        instance.close().await.unwrap();
+        let report = verify_deep(&files, &handle, database_path(1), DeepOptions::default());
+        let report = report.await.unwrap();
+        assert!(report.is_sound(), "{:#?}", report.findings);
+    })
+    .unwrap();
+}
+
+/// A part of a long value is what it is of the whole, on every page size, whether the value lies in its record or apart.
+#[test]
+fn a_part_of_a_value_is_read_alone() {
+    for size in PageSize::ALL {
+        let setup = Setup {
+            size,
+            cache_frames: 100,
+            ..Setup::default()
+        };
+        let mut random = Random::from_seed(size.bytes() as u64);
+        let mut picture = vec![0; 100_000];
+        random.fill(&mut picture);
+        let short = picture[..40].to_vec();
+        let before = People::from([
+            (1, ("ADA".to_owned(), None, Some(picture.clone()))),
+            (2, ("GRACE".to_owned(), None, Some(short.clone()))),
+            (3, ("EDSGER".to_owned(), None, None)),
+        ]);
+        with_people(
+            1,
+            setup,
+            MemoryOptions::default(),
+            &before,
+            move |instance, table, _, _| async move {
+                let transaction = instance.begin();
+                let column = table.column("picture").unwrap();
+                for (id, whole) in [(1, Some(picture)), (2, Some(short)), (3, None)] {
+                    let row = table
+                        .get(&transaction, &key_of(&table, id))
+                        .await
+                        .unwrap()
+                        .unwrap();
+                    let length = whole.as_ref().map_or(10, Vec::len) as u64;
+                    for round in 0..60 {
+                        let start = random.below(length + 10) as u32;
+                        let end = match round % 4 {
+                            0 => start,
+                            1 => start + 1,
+                            2 => u32::MAX,
+                            _ => start + random.below(20_000) as u32,
+                        };
+                        let read = table.value_range(&transaction, &row, column, start..end).await;
+                        let expected = whole.as_ref().map(|whole| {
+                            let end = whole.len().min(end as usize);
+                            whole[end.min(start as usize)..end].to_vec()
+                        });
+                        assert!(read.unwrap() == expected, "{size}, row {id}: {start}..{end}");
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// A count is the number of rows that a scan gives, beside changes of others and of the transaction itself, in every range, up to its limit.
+#[test]
+fn a_count_is_what_a_scan_gives() {
+    let person = |id: i32| -> Person {
+        (
+            format!("NAME {id:04}"),
+            (id % 3 > 0).then(|| vec![b'N'; 40]),
+            None,
+        )
+    };
+    let before: People = (0..500).map(|id| (id, person(id))).collect();
+    with_people(
+        1,
+        Setup::default(),
+        MemoryOptions::default(),
+        &before,
+        move |instance, table, _, _| async move {
+            let (other, mine) = (instance.begin(), instance.begin());
+            for id in (100..300).filter(|id| id % 7 > 0) {
+                let from = if id % 2 == 0 { &other } else { &mine };
+                table.delete(from, &key_of(&table, id)).await.unwrap();
+            }
+            for id in 600..640 {
+                let from = if id % 2 == 0 { &other } else { &mine };
+                insert(&table, from, id, &person(id)).await.unwrap();
+            }
+            let mut random = Random::from_seed(4);
+            for round in 0..90u64 {
+                let (low, high) = (random.below(650) as i32, random.below(650) as i32);
+                let range = match round % 3 {
+                    0 => KeyRange::all(),
+                    1 => KeyRange {
+                        low: Bound::Included(key_of(&table, low)),
+                        high: Bound::Excluded(key_of(&table, high)),
+                    },
+                    _ => KeyRange {
+                        low: Bound::Excluded(key_of(&table, low)),
+                        high: Bound::Included(key_of(&table, low.saturating_add(50))),
+                    },
+                };
+                let index = if round % 3 == 0 {
+                    (round / 3 % 3) as usize
+                } else {
+                    0
+                };
+                let limit = if random.chance(0.3) {
+                    random.below(300)
+                } else {
+                    u64::MAX
+                };
+                let mut cursor = table.scan(&mine, index, range.clone(), Direction::Forward);
+                let mut scanned = 0;
+                while scanned < limit && cursor.next().await.unwrap().is_some() {
+                    scanned += 1;
+                }
+                let counted = table.count(&mine, index, range.clone(), limit).await.unwrap();
+                assert_eq!(
+                    counted, scanned,
+                    "round {round}: {range:?}, index {index}, limit {limit}"
+                );
+            }
+            other.rollback().await.unwrap();
+            mine.rollback().await.unwrap();
+        },
+    );
+}
