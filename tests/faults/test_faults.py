@@ -112,7 +112,9 @@ def test_a_read_only_file_system(tmp_path: Path) -> None:
 def test_a_directory_this_user_may_not_write(tmp_path: Path) -> None:
     """Most people test as themselves, on a directory that belongs to root."""
     program = (
-        "import os, sys\nfrom plimsoll.cli import load, run_program\nload('test')\n"
+        "import importlib.readers, os, sys\nimport plimsoll\nfrom plimsoll.cli import load, run_program\nload('test')\n"
+        # Another user may be unable to read the interpreter's own files later.
+        "for name in dir(plimsoll):\n    getattr(plimsoll, name)\n"
         "os.setuid(65534)\nsys.exit(run_program(sys.argv[1:]))\n"
     )
     tmp_path.chmod(0o755)
@@ -157,9 +159,9 @@ def test_a_file_system_that_fills_up_in_the_middle(tmp_path: Path) -> None:
             "--yes",
         ]
         process = subprocess.Popen(
-            [*command, "--out", str(tmp_path / "run")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*command, "--out", str(tmp_path / "first")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        wait_for(tmp_path / "run", "measure started")
+        wait_for(tmp_path / "first", "measure started")
         with (disk / "neighbour").open("wb") as file:
             free = os.statvfs(disk)
             os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - (1 << 20))

@@ -92,7 +92,7 @@ def test_a_run_no_sense_can_be_made_of_is_told_in_words(
     (run / file_name).write_text(json.dumps(content | {key: value}))
     code, errors = read_with(command, run)
     assert code == exit_codes.USAGE
-    assert "no sense can be made of" in errors
+    assert "no sense can be made of" in errors or f"{file_name} is not valid: `{key}" in errors
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "solution.toml"]
 
 

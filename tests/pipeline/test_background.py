@@ -14,8 +14,8 @@ from tests.support.places import PLIMSOLL, plimsoll
 SMALL = ["--databases", "1", "--size-mib", "64", "--cache-mib", "4", "--yes"]
 
 
-def performance(home: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    return plimsoll("test", "performance", home / "disk", *SMALL, "--out", home / "run", *more, cwd=home)
+def performance(home: Path, *more: str, out: str = "run") -> subprocess.CompletedProcess[str]:
+    return plimsoll("test", "performance", home / "disk", *SMALL, "--out", home / out, *more, cwd=home)
 
 
 def test_a_run_in_the_background_from_start_to_end(tmp_path: Path) -> None:
@@ -104,16 +104,16 @@ def test_figures_come_as_plain_lines_without_a_terminal(tmp_path: Path) -> None:
     result = performance(tmp_path, "--minutes", "0.2")
     assert "\x1b" not in result.stderr + result.stdout
     assert re.search(r"measure \d+%, \d+ s left, database reads \d+/s [\d.]+ ms", result.stderr), result.stderr
-    quiet = performance(tmp_path, "--minutes", "0.02", "--quiet", "--json")
-    assert json.loads(quiet.stdout)["run_folder"] == str(tmp_path / "run")
+    quiet = performance(tmp_path, "--minutes", "0.02", "--quiet", "--json", out="quiet")
+    assert json.loads(quiet.stdout)["run_folder"] == str(tmp_path / "quiet")
     assert not [line for line in quiet.stderr.splitlines() if "started" in line]
 
 
 def test_a_terminal_shows_figures_in_place_and_heeds_no_color(tmp_path: Path) -> None:
     """The same on a terminal: a bar, rates beside their limits; colour only where it is welcome."""
     arguments = [str(item) for item in ("test", "performance", tmp_path / "disk", *SMALL, "--minutes", "0.06")]
-    command = " ".join([*PLIMSOLL, *arguments, "--out", str(tmp_path / "run")])
     for no_color in (False, True):
+        command = " ".join([*PLIMSOLL, *arguments, "--out", str(tmp_path / f"run-{no_color}")])
         environment = {**os.environ, "TERM": "xterm-256color", **({"NO_COLOR": "1"} if no_color else {})}
         result = subprocess.run(
             ["script", "-qec", f"stty cols 100; {command}", "/dev/null"],

@@ -60,7 +60,7 @@ def test_the_run_folder_is_complete(demo: tuple[Path, subprocess.CompletedProces
     }  # fmt: skip
     for name in names:
         if name.endswith(".json"):
-            assert content(home, name)["schema_version"] == 1, name
+            assert content(home, name)["schema_version"] == (2 if name == "verdict.json" else 1), name
     events = folder.read_events(home / "run")
     kinds = [event["kind"] for event in events]
     assert kinds.count("phase_started") == kinds.count("phase_ended") == 5

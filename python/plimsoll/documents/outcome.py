@@ -290,6 +290,14 @@ class RebuildReport(Document):
     share: float
 
 
+class LostSetReport(Document):
+    """A RAID set that lost more drives than its level bears: its data is gone."""
+
+    group: str
+    at_s: float
+    dirty_bytes: int
+
+
 class ArrayReport(Document):
     """What a modelled array counted in a phase."""
 
@@ -301,6 +309,7 @@ class ArrayReport(Document):
     links: Sequence[LinkReport]
     cap: CapReport | None = None
     rebuilds: Sequence[RebuildReport] = ()
+    lost_sets: Sequence[LostSetReport] = ()
     stages: Sequence[StageUse] = ()
 
 

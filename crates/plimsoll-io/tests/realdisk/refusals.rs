@@ -153,12 +153,12 @@ fn a_failing_sync_fails_the_durable_write() {
     });
 }
 
-/// Every error number reaches the caller with its operation: also those that other programs like to hide.
+/// Every error number reaches the caller with its operation: also those that other programs like to hide. EINTR is none of
+/// them: what a signal interrupts is repeated.
 #[test]
 fn errors_reach_the_caller() {
     for (errno, kind) in [
         (libc::EIO, DiskErrorKind::Medium),
-        (libc::EINTR, DiskErrorKind::Other),
         (libc::EAGAIN, DiskErrorKind::Other),
         (libc::ENODEV, DiskErrorKind::Gone),
     ] {
