@@ -4,8 +4,8 @@ A document class states its keys as annotated attributes. Reading refuses unknow
 wrong type, and reports all of them with their paths. An attribute with a default may be left out of a file, as files of
 earlier versions do; what was not given is not written either, so a file that is read and written keeps its keys.
 
-Why not a library: `docs/decisions/typed-documents.md`. Limits: no methods that change a document, no inheritance
-between documents, and only the types that JSON has (see `_checker`).
+Why not a library: `docs/decisions/typed-documents.md`. Limits: no methods that change a document, and only the
+types that JSON has (see `_checker`). A document that inherits from another has its keys too.
 """
 
 from __future__ import annotations

@@ -208,10 +208,9 @@ class StageUse(Document):
     stay_ms_mean: float | None = None
 
 
-class VolumeReport(Document):
-    """What the host did on a volume of a modelled array."""
+class HostReport(Document):
+    """Requests as an administrator of an array counts them; those whose data was lost are in no other count."""
 
-    name: str
     read_count: int
     write_count: int
     read_bytes: int
@@ -221,32 +220,24 @@ class VolumeReport(Document):
     lost_count: int = 0
 
 
-class NeighbourReport(Document):
+class VolumeReport(HostReport):
+    """What the host did on a volume of a modelled array."""
+
+    name: str
+
+
+class NeighbourReport(HostReport):
     """What a neighbour did on a modelled array."""
 
     name: str
     volume: str
     wanted_per_second: float
     left_out_count: int
-    read_count: int
-    write_count: int
-    read_bytes: int
-    write_bytes: int
-    read_latency_ms: float
-    write_latency_ms: float
-    lost_count: int = 0
 
 
-class MemberReport(Document):
+class MemberReport(HostReport):
     """What a member of a modelled array did."""
 
-    read_count: int
-    write_count: int
-    read_bytes: int
-    write_bytes: int
-    read_latency_ms: float
-    write_latency_ms: float
-    lost_count: int = 0
     read_hit_count: int
     write_stall_count: int
     destaged_row_count: int
