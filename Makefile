@@ -18,7 +18,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check audit structure release slow simulate isolation crash damage powercuts fuzz soak planted bench wheel golden papers docs lock clean
+.PHONY: help setup demo test test-rust test-python check audit structure release slow simulate isolation crash damage powercuts rogues fuzz soak planted bench wheel golden papers docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -104,6 +104,9 @@ damage: ## 100,000 damages to pages and thousands to every other kind of file, w
 
 powercuts: $(VENV)/.native $(VENV)/.dev ## cut the power of volatile disks under ext4 and xfs, and audit: CUTS=n (300), SEED=n; wants root
 	$(BIN)/python -m tests.powercut.campaign $(or $(CUTS),300) $(SEED)
+
+rogues: $(VENV)/.native $(VENV)/.dev ## run bad and sound storages under the program and write what it concluded into docs/honesty.md; wants root
+	$(BIN)/python -m tests.rogues.gather --page docs/honesty.md
 
 fuzz: $(VENV)/.native $(VENV)/.dev ## look for inputs that harm any reader, engine and Python: SECONDS=n each (60), SEED=n, KEEP=1; wants g++
 	$(BIN)/python -m tests.fuzz.guided $(or $(SECONDS),60) $(SEED) $(if $(filter 1,$(KEEP)),--keep)

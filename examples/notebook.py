@@ -39,7 +39,8 @@ plan = plimsoll.build_plan(
         "sample_interval_ms": 500,
     }
 )
-found = plimsoll.check(plan)
+# The directory may be new and on the system disk: this is a rehearsal.
+found = plimsoll.check(plan, create=True, allow_system_disk=True)
 print("\n".join(plimsoll.forecast(plan, found).lines()))
 
 # %% [markdown]
@@ -55,8 +56,8 @@ class Phases(plimsoll.Listener):
     def warning(self, text: str) -> None:
         print(f"warning: {text}")
 
-    def event(self, event: dict) -> None:
-        if event["kind"] == "phase_started":
+    def event(self, event: plimsoll.Event) -> None:
+        if event.kind == "phase_started":
             print(plimsoll.event_line(event))
 
 

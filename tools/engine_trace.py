@@ -71,8 +71,7 @@ def engine_plan(
             ],
         }
     )
-    run: dict[str, Any] = plan["run"]
-    return run
+    return plan.run.plain()
 
 
 def ratios(edition: str) -> dict[str, float]:

@@ -9,15 +9,16 @@ from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
-from plimsoll.arrays.papers.assessment import REASONS, papers_summary, papers_table
+from plimsoll.arrays.papers.assessment import CONSTANTS, REASONS, papers_summary, papers_table
 from plimsoll.arrays.papers.error_band import RESULTS
+from plimsoll.arrays.papers.leave_one_out import LeftOut, leave_one_out, leave_one_out_lines
 from plimsoll.arrays.papers.points import read_points
 from plimsoll.arrays.papers.runner import Result, run_papers
 from tools.papers_trials import run_trials, trials_lines
 
 
-def papers_page(results: Sequence[Result], trials: Sequence[str] = ()) -> str:
-    """The whole page; `trials` are the lines of what was tried for the misses."""
+def papers_page(results: Sequence[Result], trials: Sequence[str] = (), left_out: Sequence[LeftOut] = ()) -> str:
+    """The whole page; `trials` are the lines of what was tried for the misses, `left_out` the arrays without their constants."""
     lines = [
         "# Published results on the modelled array",
         "",
@@ -27,16 +28,16 @@ def papers_page(results: Sequence[Result], trials: Sequence[str] = ()) -> str:
         "The read latency is that of transactional reads. Held to: every IOPS within 10 %, the mean of the unfitted within",
         "5 %, database reads within 12 %, page and log writes within 20 %, volume layouts no further apart than printed.",
         "",
-        "Constants taken from results: the thread law's factor from the rates and latencies of the four EMC runs, without a",
-        "simulation; for the VNXe3300 the controller's latency of reads and of writes, the rate of its links and the size of",
-        "a redo batch; for the SanDisk servers the controller's latency; for each EqualLogic model one factor on its seek",
-        "times. IOPS were fitted on nothing but the RAID 50 point of each of those three. Choices of structure (volumes shifted",
-        "against the elements, old data found in the cache, what is read ahead, page writes of the 2010 edition at intervals,",
-        "EqualLogic volumes spread page by page over what is in use) were made by somebody who had seen the",
-        "results. The 13 sessions on the SanDisk servers are what the thread law makes of the flash run.",
+        "Constants chosen on results, and on which:",
+        "",
+        *(f"- {name}: {on}" for name, on in CONSTANTS.items()),
+        "",
+        "Choices of structure (volumes shifted against the elements, what is read ahead, EqualLogic volumes spread page by page over",
+        "what is in use) were made by somebody who had seen the results.",
         "",
         *papers_summary(results),
         "",
+        *(leave_one_out_lines(left_out) if left_out else ()),
     ]
     points = read_points()
     for name, group in groupby(results, key=lambda result: result.id):
@@ -53,21 +54,23 @@ def papers_page(results: Sequence[Result], trials: Sequence[str] = ()) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def results_json(results: Sequence[Result]) -> str:
+def results_json(results: Sequence[Result], left_out: Sequence[LeftOut]) -> str:
     """The results as the data file that `band` reads."""
     array_of = {name: point.array for name, point in read_points().items()}
     rows = [asdict(result) | {"array": array_of[result.id]} for result in results]
     for row in rows:
         row["modelled"], row["error_percent"] = round(row["modelled"], 3), round(row["error_percent"], 2)
     note = "written by `make papers`, with docs/papers.md"
-    return json.dumps({"kind": "papers_results", "schema_version": 1, "note": note, "results": rows}, indent=1) + "\n"
+    content = {"kind": "papers_results", "schema_version": 1, "note": note, "results": rows}
+    return json.dumps(content | {"leave_one_out": [asdict(row) for row in left_out]}, indent=1) + "\n"
 
 
 def main() -> None:
     """Run the points, write the page, and the data from which the band of a prediction is taken."""
-    results = run_papers()
-    Path(sys.argv[1]).write_text(papers_page(results, trials_lines(run_trials())), encoding="utf-8")
-    RESULTS.write_text(results_json(results), encoding="utf-8")
+    results, left_out = run_papers(), leave_one_out()
+    page = papers_page(results, trials_lines(run_trials()), left_out)
+    Path(sys.argv[1]).write_text(page, encoding="utf-8")
+    RESULTS.write_text(results_json(results, left_out), encoding="utf-8")
 
 
 if __name__ == "__main__":

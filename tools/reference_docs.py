@@ -7,16 +7,19 @@ import sys
 from pathlib import Path
 
 from plimsoll import _native
+from plimsoll.documents.capacity import Capacity
 from plimsoll.documents.comparison import Comparison
 from plimsoll.documents.document import Document
 from plimsoll.documents.json_schema import schema_of
 from plimsoll.documents.outcome import Outcome, Points
 from plimsoll.documents.plan import Plan
+from plimsoll.documents.repeats import Repeats
 from plimsoll.documents.run_spec import RunSpec
+from plimsoll.documents.study import StudyFindings
 from plimsoll.documents.summary import Content, Gaps, Summary
 from plimsoll.documents.verdict import Verdict
 from plimsoll.inputs.schema import Field, ListOf, Number, Text
-from plimsoll.plan import complete
+from plimsoll.plan import complete, phases
 from plimsoll.plan.json_schema import plan_schema
 from plimsoll.solution.solution import table_fields
 
@@ -30,8 +33,9 @@ def samples_page() -> str:
     lines += [f"| {name} | {kind} | {unit} | {meaning} |" for name, kind, unit, meaning in _native.columns()]
     lines += [
         "",
-        "`phase`, `host`, `instance`, `workload` and `metric` are names in the file. A transfer fills count, errors, bytes and",
-        "latencies, a timing count and latencies, a counter count, a level value.",
+        "`phase`, `host`, `instance`, `workload` and `metric` are names in the file. A transfer fills",
+        "count, errors, bytes and latencies, a timing count and latencies, a counter count, a level",
+        "value.",
         "",
     ]
     lines += ["| metric | kind | unit | meaning |", "|---|---|---|---|"]
@@ -48,7 +52,7 @@ def plan_page() -> str:
         "[[target]]": complete.TARGET_FIELDS,
         "[[instance]]": complete.INSTANCE_FIELDS,
         "[[workload]]": complete.WORKLOAD_FIELDS,
-        "[[phase]]": complete.PHASE_FIELDS,
+        "[[phase]]": phases.PHASE_FIELDS,
     }
     for title, fields in tables.items():
         lines += [f"## {title}", "", "| key | value | meaning |", "|---|---|---|"]
@@ -63,7 +67,8 @@ def solution_page() -> str:
         "# Solution",
         "",
         MADE,
-        'The description of a solution is a TOML file with `kind = "solution"`; `docs/reference/esrp.md` says what becomes of it.',
+        'The description of a solution is a TOML file with `kind = "solution"`;',
+        "`docs/reference/esrp.md` says what becomes of it.",
         "",
     ]
     for title, fields in table_fields().items():
@@ -90,13 +95,16 @@ def _value(field: Field) -> str:
 
 #: The documents whose schemas are written, by the name of their file.
 DOCUMENTS: dict[str, type[Document]] = {
+    "capacity": Capacity,
     "comparison": Comparison,
     "content": Content,
     "gaps": Gaps,
     "outcome": Outcome,
     "plan": Plan,
     "points": Points,
+    "repeats": Repeats,
     "run-spec": RunSpec,
+    "study": StudyFindings,
     "summary": Summary,
     "verdict": Verdict,
 }

@@ -32,7 +32,14 @@ from plimsoll.databases.tables import copy_database as copy_database
 from plimsoll.databases.tables import list_tables as list_tables
 from plimsoll.databases.tables import repair_database as repair_database
 from plimsoll.databases.verify import verify_files as verify_files
+from plimsoll.documents.document import Document as Document
 from plimsoll.documents.document import DocumentError as DocumentError
+from plimsoll.documents.event import Event as Event
+from plimsoll.documents.event import read_events as read_events
+from plimsoll.documents.outcome import Outcome as Outcome
+from plimsoll.documents.plan import Plan as Plan
+from plimsoll.documents.run_spec import RunSpec as RunSpec
+from plimsoll.documents.verdict import Verdict as Verdict
 from plimsoll.errors import ConfigError as ConfigError
 from plimsoll.errors import CorruptionError as CorruptionError
 from plimsoll.errors import DiskError as DiskError
@@ -46,8 +53,8 @@ from plimsoll.files.damage import reading as reading
 from plimsoll.files.folder import DEFAULT_PARENT as DEFAULT_PARENT
 from plimsoll.files.folder import FolderError as FolderError
 from plimsoll.files.folder import kind_of_folder as kind_of_folder
-from plimsoll.files.folder import read_events as read_events
 from plimsoll.files.folder import require_single as require_single
+from plimsoll.files.parquet import Columns as Columns
 from plimsoll.host.block_devices import is_device as is_device
 from plimsoll.host.probe import StorageError as StorageError
 from plimsoll.host.storage_class import probe as probe
@@ -55,6 +62,8 @@ from plimsoll.imports.consistency_checks import CONTRADICTION as CONTRADICTION
 from plimsoll.imports.files import keep_paper as keep_paper
 from plimsoll.imports.files import keep_report as keep_report
 from plimsoll.imports.files import read_imports as read_imports
+from plimsoll.imports.iometer.to_plan import IometerPlans as IometerPlans
+from plimsoll.imports.iometer.to_plan import access_of_icf as access_of_icf
 from plimsoll.imports.jetstress.config_read import Imported as Imported
 from plimsoll.imports.jetstress.config_write import export_config as export_config
 from plimsoll.inputs.expression import ExpressionError as ExpressionError
@@ -93,6 +102,7 @@ from plimsoll.pipeline.capacity import users_carried as users_carried
 from plimsoll.pipeline.capacity import users_in_words as users_in_words
 from plimsoll.pipeline.catalogue import list_runs as list_runs
 from plimsoll.pipeline.export import export_counters as export_counters
+from plimsoll.pipeline.export_iometer import export_iometer as export_iometer
 from plimsoll.pipeline.forecast import LARGE_S as LARGE_S
 from plimsoll.pipeline.forecast import Forecast as Forecast
 from plimsoll.pipeline.forecast import check as check

@@ -117,11 +117,74 @@ def test_a_plan_file_is_completed_before_it_is_looked_at(tmp_path: Path) -> None
     path.write_text(
         'kind = "plan"\nschema_version = 1\n[[target]]\nname = "t"\npath = "/data"\n[[instance]]\nname = "one"\n'
     )
-    subject = plan_subject(complete_plan(read_located(path)), str(path))
+    subject = plan_subject(complete_plan(read_located(path)).plain(), str(path))
     assert (subject.facts["measured_h"], subject.facts["limit_set"]) == (2.0, "strict")
     advice = advise(RULES, [subject], DESCRIBED_BY_PLAN)
-    assert "BP-E12" in found(advice)
+    assert "BP-E12" not in found(advice), "no search for the maximum, so nobody is tempted to plan with it"
     assert "BP-S02" in advice.met
+
+
+def test_BP_E12_speaks_only_of_searches_for_the_maximum() -> None:
+    """It fired on every plan without a required rate, whatever the plan was for, so that nobody read it any more."""
+    plan = json.loads(json.dumps(PLAN))
+    plan["judgement"].pop("required_iops", None)
+    assert "BP-E12" not in found(advise(RULES, [plan_subject(plan, "plan.json")], DESCRIBED_BY_PLAN))
+    plan["judgement"]["test"] = "maximum"
+    assert "BP-E12" in found(advise(RULES, [plan_subject(plan, "plan.json")], DESCRIBED_BY_PLAN))
+    plan["judgement"]["required_iops"] = 500
+    assert "BP-E12" in advise(RULES, [plan_subject(plan, "plan.json")], DESCRIBED_BY_PLAN).met
+
+
+LOG_CHECK = {"instance": "one", "findings": [], "unread": None}
+
+
+@pytest.mark.parametrize(
+    ("change", "is_found"),
+    [
+        ({}, False),
+        ({"log_check": [LOG_CHECK | {"findings": ["E0000000001.log: damaged"]}]}, True),
+        ({"kernel_log": {"readable": True, "lines": ["sda: I/O error"]}}, True),
+        ({"checksums": [{"name": "one/1", "bad": 1, "correctable": 0, "wrong_page_number": 0}]}, True),
+        ({"total": {"errors_in_run": 2}}, True),
+    ],
+)
+def test_BP_E15_looks_at_logs_and_the_kernel_log(tmp_path: Path, change: dict[str, Any], is_found: bool) -> None:
+    """Its sentence asks for databases, logs and the event log; only the databases and our own errors were looked at."""
+    path = folder(tmp_path, PLAN, VERDICT)
+    day = SUMMARY | {
+        "window": {"seconds": 86400.0},
+        "log_check": [LOG_CHECK],
+        "kernel_log": {"readable": True, "lines": []},
+    }
+    (path / "summary.json").write_text(json.dumps(day | change))
+    advice = advice_for(path)
+    assert ("BP-E15" in found(advice)) == is_found
+    assert is_found or "BP-E15" in advice.met
+
+
+@pytest.mark.parametrize("missing", ["log_check", "kernel_log"])
+def test_BP_E15_is_open_where_logs_were_not_looked_at(tmp_path: Path, missing: str) -> None:
+    """What nobody read is not free of errors."""
+    path = folder(tmp_path, PLAN, VERDICT)
+    unread = {
+        "log_check": [LOG_CHECK | {"unread": "no such directory"}],
+        "kernel_log": {"readable": False, "lines": []},
+    }
+    day = SUMMARY | {"log_check": [LOG_CHECK], "kernel_log": {"readable": True, "lines": []}}
+    day |= {"window": {"seconds": 86400.0}, missing: unread[missing]}
+    (path / "summary.json").write_text(json.dumps(day))
+    advice = advice_for(path)
+    assert "BP-E15" in {entry.rule.id for entry in advice.not_evaluated}
+    assert "BP-E15" not in found(advice)
+
+
+@pytest.mark.parametrize(("busy", "is_found"), [(0.35, False), (0.97, True)])
+def test_BP_M08_decides_by_the_processors_of_the_run(tmp_path: Path, busy: float, is_found: bool) -> None:
+    """A run on a host without a free processor measures the host; the rule was left to the reader."""
+    path = folder(tmp_path, PLAN, VERDICT)
+    (path / "summary.json").write_text(json.dumps(SUMMARY | {"machine": {"cpu_busy": {"mean": busy}}}))
+    advice = advice_for(path)
+    assert ("BP-M08" in found(advice), "BP-M08" in advice.met) == (is_found, not is_found)
 
 
 def test_a_plan_that_says_nothing_of_maintenance_is_not_accused_of_lacking_it(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import plimsoll
 from plimsoll.cli import run_program
 
 
-def plan_of(place: Path, **changes: Any) -> dict[str, Any]:
+def plan_of(place: Path, **changes: Any) -> plimsoll.Plan:
     """One database of 64 MiB, prepared and measured for two seconds."""
     tables = {
         "name": "small",
@@ -43,10 +43,10 @@ class Told(plimsoll.Listener):
         self.heard.append(("begins", figures.name))
         self.figures = figures
 
-    def event(self, event: dict[str, Any]) -> None:
-        self.heard.append(("event", event["kind"]))
+    def event(self, event: plimsoll.Event) -> None:
+        self.heard.append(("event", event.kind))
 
-    def sample(self, table: dict[str, Any]) -> None:
+    def sample(self, table: plimsoll.Columns) -> None:
         self.rows += len(table["end_ns"])
 
     def ends(self) -> None:
@@ -65,7 +65,7 @@ def test_a_plan_becomes_a_verdict_and_only_the_listener_hears_of_it(
     assert result.result in ("pass", "fail", "inconclusive")
     assert result.headline in "\n".join(result.lines())
     assert result.report == tmp_path / "run" / "report.html"
-    assert result.summary["total"]["database_iops"] > 0
+    assert result.summary.total.database_iops > 0
     kinds = [kind for kind, _ in told.heard]
     assert kinds[0] == "say" and "64 MiB of databases to prepare" in told.heard[0][1]
     assert kinds.index("begins") < kinds.index("event") < kinds.index("ends")
@@ -83,9 +83,9 @@ def test_a_run_is_stopped_from_another_thread(tmp_path: Path) -> None:
     plan = plan_of(tmp_path / "disk", phase=phases)
 
     class Stopping(Told):
-        def event(self, event: dict[str, Any]) -> None:
+        def event(self, event: plimsoll.Event) -> None:
             super().event(event)
-            if event["kind"] == "phase_started" and event["phase"] == "measure":
+            if event.kind == "phase_started" and event.phase == "measure":
                 threading.Timer(1.0, stop.set).start()
 
     told = Stopping()
@@ -105,12 +105,12 @@ def test_each_step_gives_a_new_value_and_leaves_the_plan_alone(tmp_path: Path) -
     plan = plan_of(tmp_path / "disk")
     given = copy.deepcopy(plan)
     found = plimsoll.check(plan, destroy=["SERIAL"])
-    assert found.run["destroy_serials"] == ["SERIAL"]
+    assert found.run.destroy_serials == ("SERIAL",)
     assert plimsoll.forecast(plan, found).seconds > 0
     bounded = plimsoll.bounded(plan, max_iops=100, stop_if=["database_read_errors>0"])
-    assert (bounded["run"]["max_iops"], bounded["stop_if"]) == (100, ["database_read_errors>0"])
+    assert (bounded.run.max_iops, bounded.stop_if) == (100, ("database_read_errors>0",))
     prepared = plimsoll.preparing(plan)
-    assert [phase["name"] for phase in prepared["run"]["phases"]] == ["prepare", "stop"]
+    assert [phase.name for phase in prepared.run.phases] == ["prepare", "stop"]
     assert plan == given
 
 
@@ -137,7 +137,7 @@ def test_a_repeated_run_ends_with_the_worst_of_its_runs(tmp_path: Path, capfd: p
     series = plimsoll.repeat(plan, 2, tmp_path / "series")
     assert capfd.readouterr() == ("", "")
     assert [result.folder.name for result in series.results] == ["run-1", "run-2"]
-    assert series.result == series.content["result"] and series.exit_code in (0, 1, 3)
+    assert series.result == series.content.result and series.exit_code in (0, 1, 3)
     assert plan == given
-    assert plimsoll.judge_series(tmp_path / "series").content["figures"] == series.content["figures"]
+    assert plimsoll.judge_series(tmp_path / "series").content.figures == series.content.figures
     assert run_program(["report", str(tmp_path / "series")]) == series.exit_code

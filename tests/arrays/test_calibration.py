@@ -13,7 +13,9 @@ from plimsoll.arrays.papers.error_band import array_band, band_percent
 from plimsoll.arrays.plan_storage import modelled_storage
 from plimsoll.arrays.presets import array_preset, wanted_array
 from plimsoll.cli import app
+from plimsoll.documents.run_spec import InstanceSpec
 from plimsoll.pipeline.calibrate import FILE_NAME
+from tests.support.plain_stages import filled
 
 SIZE = 1 << 30
 TRUTH = {
@@ -62,15 +64,16 @@ def test_what_is_known_of_a_queue_is_left_out_where_there_is_none(fitted: Fit) -
 
 def test_the_host_of_a_calibration_works_as_measured(fitted: Fit) -> None:
     """An instance has one processor, and the time of its writes comes to the engine's own; nothing said, all stays as it was."""
-    instances = [
+    given = [
         {"name": name, "directory": f"/{name}", "log_directory": f"/{name}", "databases": [{"size_bytes": 1 << 30}]}
         for name in ("one", "two", "three")
     ]
+    instances = [InstanceSpec.from_plain(filled(InstanceSpec, one)) for one in given]
     of_one, of_three = modelled_storage(fitted.array, instances[:1]), modelled_storage(fitted.array, instances)
-    assert (of_one["processor_count"], of_three["processor_count"]) == (1, 2)
-    assert of_one["transaction_processor_ns"] == 32_000
+    assert (of_one.processor_count, of_three.processor_count) == (1, 2)
+    assert of_one.transaction_processor_ns == 32_000
     plain = modelled_storage(array_preset("emc-vnxe3300"), instances)
-    assert (plain["processor_count"], plain["transaction_processor_ns"]) == (4, 20_000)
+    assert (plain.processor_count, plain.transaction_processor_ns) == (4, 20_000)
 
 
 def test_SIM_15_a_fit_reproduces_its_sweep_within_a_tenth(fitted: Fit) -> None:

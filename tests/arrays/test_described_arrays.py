@@ -14,6 +14,7 @@ from plimsoll.arrays.mail_streams import run_light
 from plimsoll.arrays.papers.error_band import nearest_point
 from plimsoll.arrays.presets import array_preset, changed_array, described_array, wanted_array
 from plimsoll.cli import app
+from plimsoll.documents.document import plain
 from plimsoll.inputs.mistakes import InputError
 
 OWN = """
@@ -92,9 +93,9 @@ def test_policies_and_limits_of_the_path_reach_the_model() -> None:
     array = changed_array(
         array_preset("emc-vnxe3300"), {"path_policy": "least busy", "path_timeout_s": 30, "host_mb_per_s": 90}
     )
-    path = array_description(array, [("one", 10.0)])["path"]
+    path = array_description(array, [("one", 10.0)]).plain()["path"]
     assert (path["policy"], path["path_timeout_ns"], path["host_bytes_per_second"]) == ("least_busy", 30 * 10**9, 90e6)
-    plain = array_description(array_preset("emc-vnxe3300"), [("one", 10.0)])["path"]
+    plain = array_description(array_preset("emc-vnxe3300"), [("one", 10.0)]).plain()["path"]
     assert (plain["policy"], plain["path_timeout_ns"], plain["host_bytes_per_second"]) == ("round_robin", 10**9, None)
 
 
@@ -109,8 +110,8 @@ def faulty(*faults: dict[str, Any]) -> dict[str, Any]:
 def test_faults_are_told_to_the_model_with_their_time() -> None:
     """From the beginning, or so long after measuring begins: a fault at the wrong time would hide in the warm-up."""
     array = faulty({"what": "drive fails", "number": 3}, {"what": "path fails", "number": 2, "after_s": 60})
-    assert timed_faults(array) == [{"at_ns": 0, "fault": {"drive_fails": {"group": 0, "drive": 2}}}]
-    assert timed_faults(array, 20.0) == [{"at_ns": 80 * 10**9, "fault": {"link_fails": {"link": 1}}}]
+    assert plain(timed_faults(array)) == [{"at_ns": 0, "fault": {"drive_fails": {"group": 0, "drive": 2}}}]
+    assert plain(timed_faults(array, 20.0)) == [{"at_ns": 80 * 10**9, "fault": {"link_fails": {"link": 1}}}]
     assert fault_words(array) == ["drive 3 fails from the beginning", "path 2 fails 60 s into the measurement"]
 
 
@@ -172,7 +173,7 @@ def test_STO_03_logs_have_drives_of_their_own_where_an_array_gives_them() -> Non
     """Disk groups keep apart: with logs elsewhere the drives of the databases see no log write, and reads get faster."""
     array, found = described_array("emc-vnxe3300", LOG_DRIVES)
     assert not found, found
-    description = array_description(array, [("one data", 900.0), ("one log", 80.0)], log_volumes={"one log"})
+    description = array_description(array, [("one data", 900.0), ("one log", 80.0)], log_volumes={"one log"}).plain()
     assert [volume["pool"] for volume in description["volumes"]] == [0, 1]
     assert [(group["level"], group["sets"]) for group in description["groups"]] == [("raid5", [7]), ("raid1", [2])]
     assert [drive["name"] for drive in description["drives"]] == ["cheetah-15k7-600gb", "sas-10k-600gb"]

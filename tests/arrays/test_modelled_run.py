@@ -13,7 +13,6 @@ from plimsoll.documents.verdict import Check
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options, read_plan
 from plimsoll.verdict.prediction import PREDICTED_FAIL, PREDICTED_PASS, TOO_CLOSE, predict, predicted_checks
-from tests.support.plain_stages import plan_of
 
 SHORT = ["--sessions", "3", "--cache-mib", "16", "--minutes", "0.25", "--quiet", "--json"]
 
@@ -113,8 +112,7 @@ def prediction_of(measured: float, limit: float = 20.0) -> str:
         status="pass" if measured <= limit else "fail",
     )  # fmt: skip
     plan = plan_of_options({"target": [{"name": "t", "modelled": "emc-vnxe3300"}], "instance": [{"name": "i"}]})
-    completed = plan_of(plan)
-    return predict(completed, predicted_checks(completed, [check])).result
+    return predict(plan, predicted_checks(plan, [check])).result
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_SIM_09_a_neighbour_makes_the_databases_slower() -> None:
 def test_SIM_18_a_file_describes_pools_volumes_and_neighbours() -> None:
     """Every word of the file reaches the model: one that did not would show an array that stands more than it does."""
     array = wanted_array(str(EXAMPLE))
-    found = array_description(array, [("one data", 200.0), ("one log", 20.0)], log_volumes={"one log"})
+    found = array_description(array, [("one data", 200.0), ("one log", 20.0)], log_volumes={"one log"}).plain()
     assert [pool["name"] for pool in found["pools"]] == ["pool", "archive"]
     levels = [(group["level"], group["sets"], group["drive"]) for group in found["groups"]]
     assert levels[1:] == [("raid6", [8], "nearline-7k2-6tb")]

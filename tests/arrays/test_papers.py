@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from plimsoll.arrays.papers.assessment import REASONS, beyond, held_out_errors, mean_iops_error
+from plimsoll.arrays.papers.assessment import CONSTANTS, REASONS, beyond, held_out_errors, mean_iops_error
+from plimsoll.arrays.papers.error_band import band_percent, left_out, paper_results
+from plimsoll.arrays.papers.leave_one_out import NO_FACTOR, calibrated_points, leave_one_out_lines
 from plimsoll.arrays.papers.points import layouts, mixes, read_points
-from plimsoll.arrays.papers.runner import Result, run_papers
+from plimsoll.arrays.papers.runner import Result, Trial, run_papers, run_point
 from plimsoll.arrays.presets import CHANGES, shipped_arrays
 from plimsoll.cli import app
 from tools.papers_page import papers_page
@@ -19,6 +21,58 @@ PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
 KNOWN_MISSES = {
     ("emc-6-threads", "log_write_latency"),
 }
+
+#: The points on which the seek factors of the EqualLogic arrays were chosen.
+RAID_50 = ("ps6000xv-raid50", "ps6000x-raid50", "ps6500e-raid50")
+EMC = {"iops", "database_read_latency", "database_write_latency"}
+#: Figures on which a constant was chosen, by points.
+CHOSEN = {
+    "emc-3-threads": EMC,
+    "emc-6-threads": EMC,
+    "emc-24-hours": EMC,
+    "emc-without-maintenance": EMC,
+    "sandisk-ssd": {"iops", "database_read_latency"},
+    "ps6000xv-raid10": {"iops"},
+    "ps6000x-raid10": {"iops"},
+    "ps6500e-raid10": {"iops"},
+    **{name: {"iops"} for name in RAID_50},
+    "emc-backup": {"backup_reads", "backup_latency"},
+    "emc-checksum": {"checksum_reads", "checksum_latency"},
+}
+
+
+def test_every_figure_on_which_a_constant_was_chosen_is_marked() -> None:
+    """A fit that is shown as a prediction makes the model look better than it is, in the data, the JSON and the page."""
+    points = read_points()
+    for name, metrics in CHOSEN.items():
+        marks = {figure.metric: figure.fitted for figure in points[name].figures if figure.metric in metrics}
+        assert marks == dict.fromkeys(metrics, True), name
+    stored = {(row["id"], row["metric"]): row["fitted"] for row in paper_results()}
+    assert stored == {(point.id, row.metric): row.fitted for point in points.values() for row in point.figures}
+    page = PAGE.read_text(encoding="utf-8")
+    fitted = sum(stored.values())
+    assert page.count("| fitted") == fitted
+    assert f"{len(CONSTANTS)} constants were chosen on {fitted} of the {len(stored)} published figures" in page
+
+
+def test_the_band_of_an_array_that_was_never_calibrated_is_the_leave_one_out_error() -> None:
+    """The errors of arrays that were fitted, nine percent at most, were printed for arrays that nobody ever measured."""
+    rows = left_out()
+    assert {row.array for row in rows} == {"equallogic-ps6000xv", "equallogic-ps6000x", "equallogic-ps6500e"}
+    assert {row.id for row in rows} == {point.id for point in calibrated_points()} and len(rows) == 12
+    worst = max(abs(row.error_percent) for row in rows if row.way == NO_FACTOR)
+    assert 15 <= worst <= 25
+    assert band_percent("database_iops") == worst
+    assert band_percent("database_read") >= worst
+    page = PAGE.read_text(encoding="utf-8")
+    assert all(line in page for line in leave_one_out_lines(rows) if line)
+
+
+def test_a_left_out_array_is_run_without_its_own_constant() -> None:
+    """A factor left in would give the fitted error once more, and a band of nearly nothing."""
+    (row,) = [row for row in left_out() if (row.id, row.way) == ("ps6000x-raid10", NO_FACTOR)]
+    found = run_point(read_points()[row.id], Trial({"seek_scale": row.seek_scale}, widens_curve=True))["iops"]
+    assert (row.seek_scale, found) == (1.0, pytest.approx(row.modelled, rel=0.01))
 
 
 def test_every_point_names_what_there_is() -> None:
@@ -49,11 +103,14 @@ def test_the_quick_points_stay_within_their_bars() -> None:
 
 @pytest.mark.slow
 def test_all_points_stay_within_their_bars() -> None:
-    """SIM-04 and the bars: every IOPS within 10 %, their unfitted mean within 5 %, latencies within theirs."""
+    """SIM-04 and the bars: every IOPS within 10 %, their mean within 5 %, latencies within theirs."""
     results = run_papers()
     check(results)
+    # The bar was set when only the RAID 50 points counted as fitted. Of those that nothing was chosen on three are left.
+    rates = [abs(row.error_percent) for row in results if row.metric == "iops" and row.id not in RAID_50]
+    assert sum(rates) / len(rates) <= 5
     mean = mean_iops_error(results)
-    assert mean is not None and mean <= 5
+    assert mean is not None and mean <= 8
     # STU-03: the order of the arrays; STU-04: mirrors against parity; STU-06: near-linear growth.
     iops = {result.id: result.modelled for result in results if result.metric == "iops"}
     assert iops["ps6000xv-raid50"] > iops["ps6000x-raid50"]

@@ -97,7 +97,7 @@ def test_an_impossible_array_is_refused_with_every_mistake() -> None:
     """RAID 5 of two drives, more drives than slots, links of zero speed: the door names all three."""
     array = array_preset("emc-vnxe3300") | {"sets": [2], "slot_count": 1, "link_mb_per_s": 0.0}
     spec = {
-        "array": array_description(array, [("data", 10.0)]),
+        "array": array_description(array, [("data", 10.0)]).plain(),
         "streams": [],
         "seed": 1,
         "warm_up_ns": 0,
@@ -112,11 +112,11 @@ def test_an_impossible_array_is_refused_with_every_mistake() -> None:
 def test_units_are_those_of_the_door() -> None:
     """A factor of a thousand lost between Python and Rust would make every figure wrong."""
     hdd = drive_description("cheetah-15k7-600gb", 0.5)
-    assert hdd["capacity_bytes"] == 600_000_000_000
-    assert hdd["kind"]["hdd"]["read_seek_ns"] == 1_700_000
-    assert hdd["kind"]["hdd"]["outer_bytes_per_second"] == 204_000_000
-    ssd = drive_description("optimus-400gb")["kind"]["ssd"]
-    assert (ssd["read_ns"], ssd["unit_bytes"]) == (75_000, 16_384)
+    assert hdd.capacity_bytes == 600_000_000_000
+    assert hdd.kind.hdd.read_seek_ns == 1_700_000
+    assert hdd.kind.hdd.outer_bytes_per_second == 204_000_000
+    ssd = drive_description("optimus-400gb").kind.ssd
+    assert (ssd.read_ns, ssd.unit_bytes) == (75_000, 16_384)
     assert len(shipped_drives()) == 12
 
 
@@ -125,9 +125,9 @@ def test_SIM_11_a_reserve_for_snapshots_leaves_less_for_volumes() -> None:
     array = array_preset("emc-vnxe3300")
     assert pool_gb(array) == 3600
     assert pool_gb(array | {"reserve_share": 0.25}) == 2700
-    instances = [{"name": "one", "databases": [{"size_bytes": 2_500_000_000_000}]}]
-    assert lacking_gb(array, instances) is None
-    assert lacking_gb(array | {"reserve_share": 0.25}, instances) is not None
+    stored = {"one": 2_500_000_000_000}
+    assert lacking_gb(array, stored) is None
+    assert lacking_gb(array | {"reserve_share": 0.25}, stored) is not None
     assert filling_mib(array | {"reserve_share": 0.25}, 1) < filling_mib(array, 1)
 
 
@@ -135,4 +135,4 @@ def test_equallogic_volumes_are_spread_and_others_lie_in_turn() -> None:
     """STU-05: the layout of volumes must not matter on arrays that share their space out in pages; on others it does."""
     for name, order in (("equallogic-ps6500e", "spread"), ("emc-vnxe3300", "volume_by_volume")):
         description = array_description(array_preset(name), [("one", 10.0), ("two", 10.0)])
-        assert description["pools"][0]["page_order"] == order
+        assert description.pools[0].page_order == order

@@ -15,7 +15,9 @@ import typer
 from plimsoll import Result, cli, exit_codes, verdict
 from plimsoll.cli import run_program
 from plimsoll.databases.ownership import CLOSED, MARKER, MARKER_KIND
+from plimsoll.documents.verdict import Verdict
 from plimsoll.files import folder
+from tests.support.plain_stages import filled, outcome_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 
@@ -78,7 +80,8 @@ def test_the_ending_of_a_run_has_its_code(
     tmp_path: Path, ending: str, error: dict[str, Any] | None, result: str, code: int
 ) -> None:
     """The mapping as documented, each line of it."""
-    assert Result(tmp_path, {"result": result}, {"ending": ending, "error": error}).exit_code == code
+    judged = Verdict.from_plain(filled(Verdict, {"result": result}))
+    assert Result(tmp_path, judged, outcome_of({"ending": ending, "error": error})).exit_code == code
 
 
 def test_mistakes_in_what_was_typed(capsys: pytest.CaptureFixture[str]) -> None:

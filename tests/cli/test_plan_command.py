@@ -24,19 +24,19 @@ def test_answers_make_a_plan(tmp_path: Path) -> None:
     result = asked(tmp_path, "/mnt/array", "2013", "3", "10", "200", "30")
     assert result.returncode == 0, result.stderr
     plan = read_plan(tmp_path / "plan.toml")
-    assert [len(plan["run"][key]) for key in ("instances", "phases")] == [3, 5]
-    assert plan["run"]["instances"][2]["databases"][0]["size_bytes"] == 10 << 30
-    assert plan["judgement"]["required_iops"] == 200
-    assert plan["run"]["phases"][2]["action"]["duration_s"] == 1800
+    assert (len(plan.run.instances), len(plan.run.phases)) == (3, 5)
+    assert plan.run.instances[2].databases[0].size_bytes == 10 << 30
+    assert plan.judgement.required_iops == 200
+    assert plan.run.phases[2].action.duration_s == 1800
 
 
 def test_a_device_is_asked_for_its_logs_and_holds_one_database(tmp_path: Path) -> None:
     """The one question that only a device needs."""
     result = asked(tmp_path, "/dev/disk/by-id/nvme-x", "/mnt/logs", "2010", "10", "0", "120")
     assert result.returncode == 0, result.stderr
-    (instance,) = read_plan(tmp_path / "plan.toml")["run"]["instances"]
-    assert instance["log_directory"] == "/mnt/logs/instance1"
-    assert instance["databases"][0]["file_name"] == "/dev/disk/by-id/nvme-x"
+    (instance,) = read_plan(tmp_path / "plan.toml").run.instances
+    assert instance.log_directory == "/mnt/logs/instance1"
+    assert instance.databases[0].file_name == "/dev/disk/by-id/nvme-x"
 
 
 def test_answers_that_make_no_plan_write_none(tmp_path: Path) -> None:

@@ -82,3 +82,15 @@ def test_mistakes_are_told(
     Path("file").write_text("x")
     assert run_program(["runs", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_list_tells_rehearsals_from_qualifications(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pass of a minute and one of two hours looked alike."""
+    verdict = folder.read_json(home / "better" / folder.VERDICT)
+    folder.write_json(home / "better" / folder.VERDICT, verdict | {"qualifying": True})
+    found = {entry["folder"]: entry["qualifying"] for entry in listed(capsys, str(home))}
+    assert (found["good"], found["better"], found["killed"]) == (False, True, None)
+    assert run_program(["runs", str(home), "--sort", "kind"]) == 0
+    heading, first, second, *_ = capsys.readouterr().out.splitlines()
+    assert heading.split().index("kind") == heading.split().index("result") + 1
+    assert ("better" in first and "qualification" in first, "good" in second and "rehearsal" in second) == (True, True)

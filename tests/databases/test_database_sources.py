@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from plimsoll.databases import ownership, preflight, saved_sets
+from plimsoll.documents.plan import Source
+from plimsoll.documents.run_spec import RunSpec
 from plimsoll.files import folder
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options
@@ -121,18 +123,17 @@ def test_a_set_that_does_not_fit_leaves_nothing(saved: Path, tmp_path: Path) -> 
         assert list((small / "set").iterdir()) == []
 
 
-def run_of(path: Path, **instance: Any) -> dict[str, Any]:
+def run_of(path: Path, **instance: Any) -> RunSpec:
     options = {
         "target": [{"name": "disk", "path": str(path)}],
         "instance": [{"name": "one", "database_size_mib": 64, **instance}],
     }
-    run: dict[str, Any] = plan_of_options(options)["run"]
-    return run
+    return plan_of_options(options).run
 
 
 def test_JST_08_new_databases_take_only_the_place_of_ours(tmp_path: Path) -> None:
     """Whoever asks for new ones has named ours; a directory without our marker is somebody else's whatever is asked."""
-    source = {"kind": "new", "from": None}
+    source = Source(kind="new", from_=None)
     run = run_of(tmp_path)
     preflight.take(run)
     found = preflight.inspect(run_of(tmp_path, database_size_mib=128), source)
@@ -147,7 +148,7 @@ def test_JST_08_new_databases_take_only_the_place_of_ours(tmp_path: Path) -> Non
 def test_JST_08_existing_databases_are_not_made(tmp_path: Path) -> None:
     """A misspelt path must not fill a disk with new databases."""
     with pytest.raises(preflight.PreflightError, match="should exist and does not"):
-        preflight.inspect(run_of(tmp_path), {"kind": "existing", "from": None})
+        preflight.inspect(run_of(tmp_path), Source(kind="existing", from_=None))
 
 
 def test_a_plan_says_one_source(tmp_path: Path) -> None:
@@ -205,7 +206,7 @@ def test_JST_07_checksum_alone_on_what_is_there(saved: Path) -> None:
                 "one": {
                     "identity": {"databases": []},
                     "records": [],
-                    "files": [{"place": "x", "name": "a", "bytes": 1}],
+                    "files": [{"place": "x", "name": "a", "bytes": 1, "sha256": "0"}],
                 }
             }
         },
@@ -214,7 +215,7 @@ def test_JST_07_checksum_alone_on_what_is_there(saved: Path) -> None:
                 "one": {
                     "identity": {"databases": []},
                     "records": [],
-                    "files": [{"place": "logs", "name": "../../evil", "bytes": 1}],
+                    "files": [{"place": "logs", "name": "../../evil", "bytes": 1, "sha256": "0"}],
                 }
             }
         },
@@ -222,7 +223,7 @@ def test_JST_07_checksum_alone_on_what_is_there(saved: Path) -> None:
 )
 def test_a_manifest_leads_nowhere_else(wrong: dict[str, Any], tmp_path: Path) -> None:
     """Saved sets are copied from machine to machine, and a name in them could be any path."""
-    manifest = {"kind": saved_sets.KIND, "schema_version": saved_sets.SCHEMA_VERSION} | wrong
+    manifest = {"kind": saved_sets.KIND, "schema_version": saved_sets.SCHEMA_VERSION, "saved_utc": ""} | wrong
     (tmp_path / saved_sets.MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(folder.FolderError, match="damaged, or leads out"):
         saved_sets.read_set(tmp_path)
@@ -232,7 +233,7 @@ def test_a_set_within_what_is_made_anew_is_refused(saved: Path, tmp_path: Path) 
     """Restoring would delete what it restores from."""
     shutil.copytree(saved / "set", tmp_path / "disk" / "one" / "set")
     run = run_of(tmp_path / "disk")
-    source = {"kind": "restored", "from": str(tmp_path / "disk" / "one" / "set")}
+    source = Source(kind="restored", from_=str(tmp_path / "disk" / "one" / "set"))
     (tmp_path / "disk" / "one" / ownership.MARKER).write_bytes((saved / "disk" / "one" / ownership.MARKER).read_bytes())
     with pytest.raises(preflight.PreflightError, match="which is made anew"):
         preflight.inspect(run, source)

@@ -9,32 +9,32 @@ import pytest
 
 from plimsoll.databases import ownership, preflight
 from plimsoll.databases.preflight import PreflightError
+from plimsoll.documents.run_spec import RunSpec
 from plimsoll.files.folder import FolderError, new_folder
 from plimsoll.plan.complete import plan_of_options
+from tests.support.plain_stages import outcome_of
 
 
-def run_of(path: Path, **instance: Any) -> dict[str, Any]:
-    plan = plan_of_options(
+def run_of(path: Path, **instance: Any) -> RunSpec:
+    return plan_of_options(
         {
             "name": "case",
             "target": [{"name": "disk", "path": str(path)}],
             "instance": [{"name": "one", "backend": "raw_files", "database_size_mib": 64, **instance}],
         }
-    )
-    run: dict[str, Any] = plan["run"]
-    return run
+    ).run
 
 
-def closed(run: dict[str, Any], records: int) -> None:
+def closed(run: RunSpec, records: int) -> None:
     """What a run leaves behind."""
     preflight.take(run)
-    for database in run["instances"][0]["databases"]:
-        (Path(run["instances"][0]["directory"]) / database["file_name"]).write_bytes(b"content")
+    for database in run.instances[0].databases:
+        (Path(run.instances[0].directory) / database.file_name).write_bytes(b"content")
     stop = {"kind": "stop", "complete": True, "databases": [[{"records_ever": records}]]}
-    preflight.give_back(run, {"phases": [stop]})
+    preflight.give_back(run, outcome_of({"phases": [stop]}))
 
 
-def problems(run: dict[str, Any]) -> str:
+def problems(run: RunSpec) -> str:
     with pytest.raises(PreflightError) as caught:
         preflight.inspect(run)
     return "\n".join(caught.value.problems)
@@ -52,8 +52,8 @@ def test_a_warning_about_a_storage_is_said_once(tmp_path: Path, monkeypatch: pyt
     inspected = preflight.describe(tmp_path)
     monkeypatch.setattr(preflight, "describe", lambda path: replace(inspected, warnings=("it is slow",)))
     run = run_of(tmp_path / "new")
-    run["instances"].append(run["instances"][0] | {"name": "two", "log_directory": str(tmp_path / "new" / "logs")})
-    assert preflight.inspect(run).warnings == ["it is slow"]
+    two = run.instances[0].replace(name="two", log_directory=str(tmp_path / "new" / "logs"))
+    assert preflight.inspect(run.replace(instances=[*run.instances, two])).warnings == ["it is slow"]
 
 
 def test_a_storage_is_looked_at_once_however_many_databases_lie_on_it(
@@ -66,17 +66,11 @@ def test_a_storage_is_looked_at_once_however_many_databases_lie_on_it(
         preflight, "describe", lambda path: looked_at.append(path) or replace(describe(path), free_bytes=1 << 50)
     )
     run = run_of(tmp_path / "new", databases=200)
-    one = run["instances"][0]
-    run["instances"] = [
-        one
-        | {
-            "name": f"i{number}",
-            "directory": str(tmp_path / f"i{number}"),
-            "log_directory": str(tmp_path / f"i{number}"),
-        }
-        for number in range(5)
+    places = {f"i{number}": str(tmp_path / f"i{number}") for number in range(5)}
+    instances = [
+        run.instances[0].replace(name=name, directory=place, log_directory=place) for name, place in places.items()
     ]
-    assert preflight.inspect(run).bytes_to_prepare == 1000 * (64 << 20)
+    assert preflight.inspect(run.replace(instances=instances)).bytes_to_prepare == 1000 * (64 << 20)
     assert looked_at == [tmp_path]
 
 
@@ -96,7 +90,7 @@ def test_databases_that_fit_are_used_again(tmp_path: Path) -> None:
     found = preflight.inspect(run)
     assert found.reused == ["one"]
     assert run == run_of(tmp_path), "the plan stays as it was"
-    assert found.run["instances"][0]["databases"][0]["existing_records"] == 4711
+    assert found.run.instances[0].databases[0].existing_records == 4711
 
 
 def test_a_closed_marker_without_records_is_one_of_a_run_that_did_not_end(tmp_path: Path) -> None:
@@ -105,8 +99,8 @@ def test_a_closed_marker_without_records_is_one_of_a_run_that_did_not_end(tmp_pa
     replace(ownership.find_databases(tmp_path)[0], records=None).write()
     run = run_of(tmp_path)
     run = preflight.inspect(run).run
-    assert run["instances"][0]["databases"][0]["existing_records"] is None
-    assert run["instances"][0]["unfinished"]
+    assert run.instances[0].databases[0].existing_records is None
+    assert run.instances[0].unfinished
 
 
 @pytest.mark.parametrize(
@@ -130,7 +124,7 @@ def test_raw_files_left_open_are_made_anew(tmp_path: Path) -> None:
     (tmp_path / "one" / "database001.dat").write_bytes(b"half")
     run = run_of(tmp_path)
     expected = preflight.inspect(run)
-    assert expected.run["instances"][0]["unfinished"]
+    assert expected.run.instances[0].unfinished
     assert expected.prepared_anew == [str(tmp_path / "one" / "database001.dat")]
     assert (expected.bytes_to_prepare, expected.reused) == (64 << 20, [])
 
@@ -146,7 +140,7 @@ def test_a_database_left_open_is_recovered(tmp_path: Path) -> None:
     assert (expected.reused, expected.recovered) == (["one"], ["one"])
     assert expected.prepared_anew == [str(tmp_path / "one" / "database002.edb")]
     assert expected.bytes_to_prepare == 64 << 20
-    assert all(database["existing_records"] is None for database in expected.run["instances"][0]["databases"])
+    assert all(database.existing_records is None for database in expected.run.instances[0].databases)
 
 
 def test_a_database_that_vanished_is_named(tmp_path: Path) -> None:

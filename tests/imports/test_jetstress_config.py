@@ -64,18 +64,19 @@ def test_JST_17_what_means_the_same_is_translated(tmp_path: Path) -> None:
     plan_file = tmp_path / "plan.toml"
     plan_file.write_text(import_config("c.xml", config_2010().encode(), "/srv").text, encoding="utf-8")
     plan = read_plan(plan_file)
-    instance, workload = plan["run"]["instances"][1], plan["run"]["workloads"][0]
-    measure = next(phase["action"] for phase in plan["run"]["phases"] if phase["action"]["kind"] == "measure")
-    assert plan["judgement"]["test"] == "stress"
-    assert plan["judgement"]["limits"] == "lenient"
-    assert plan["judgement"]["required_iops"] == 360
-    assert plan["judgement"]["editions"] == ["2010"] * 3
-    assert measure["duration_s"] == 86400
-    assert workload["load"] == {"sessions": 3, "shared": False}
-    assert instance["copies_count"] == 3
-    assert instance["databases"][0]["size_bytes"] == 1_024_000 * 2**20
-    assert instance["directory"] == "/srv/f/store2/db/instance2"
-    assert instance["log_directory"] == "/srv/f/store2/log/instance2"
+    instance, workload = plan.run.instances[1], plan.run.workloads[0]
+    measure = next(phase.action for phase in plan.run.phases if phase.action.kind == "measure")
+    assert plan.judgement.test == "stress"
+    assert plan.judgement.limits == "lenient"
+    assert plan.judgement.required_iops == 360
+    assert plan.judgement.margin_percent == 5, "the configuration states what the tool granted"
+    assert plan.judgement.editions == ("2010",) * 3
+    assert measure.duration_s == 86400
+    assert workload.load.plain() == {"sessions": 3, "shared": False}
+    assert instance.copies_count == 3
+    assert instance.databases[0].size_bytes == 1_024_000 * 2**20
+    assert instance.directory == "/srv/f/store2/db/instance2"
+    assert instance.log_directory == "/srv/f/store2/log/instance2"
 
 
 @pytest.mark.parametrize(("kind", "test", "phases"), [
@@ -89,8 +90,8 @@ def test_JST_17_backup_and_recovery_are_tests_of_their_own(
     plan_file = tmp_path / "plan.toml"
     plan_file.write_text(import_config("c.xml", config_2013(kind=kind).encode()).text, encoding="utf-8")
     plan = read_plan(plan_file)
-    assert plan["judgement"]["test"] == test
-    assert [phase["action"]["kind"] for phase in plan["run"]["phases"]] == phases
+    assert plan.judgement.test == test
+    assert [phase.action.kind for phase in plan.run.phases] == phases
 
 
 def test_a_pool_of_threads_of_2013_is_one_pool_here() -> None:

@@ -199,3 +199,23 @@ def test_DAT_01_published_results_load_with_their_source() -> None:
     for path in files:
         content = json.loads(path.read_text(encoding="utf-8"))
         assert content["provenance"]["paper"], path.name
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "in_order"),
+    [
+        ("equallogic", {"Q-01", "Q-02", "Q-03", "Q-04", "Q-05", "Q-06", "Q-07", "Q-08"}, {"Q-09", "Q-28"}),
+        ("md3000i", {"M-01", "M-02", "M-03", "M-04"}, {"M-06", "M-16"}),
+    ],
+)
+def test_RPT_27_statements_of_the_equallogic_and_md3000i_papers_are_checked(
+    name: str, expected: set[str], in_order: set[str]
+) -> None:
+    """Each contradiction found by hand is found; what adds up within its last digit is not called one."""
+    path = EXAMPLES / f"claims_{name}.toml"
+    findings = check_claims(path)[1]
+    assert {finding.where[:4] for finding in findings} == expected
+    assert all(f'where = "{entry}' in path.read_text(encoding="utf-8") for entry in in_order)
+    kinds = {finding.where: finding.kind for finding in findings}
+    rounded = [where for where, kind in kinds.items() if kind == ROUNDING]
+    assert rounded == (["Q-07: section 2.4, gain of RAID 10 on the PS6500E"] if name == "equallogic" else [])

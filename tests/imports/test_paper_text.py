@@ -1,5 +1,7 @@
 """The text of a paper with its broken tables: every figure comes out as it went into the printing."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -130,3 +132,79 @@ def test_a_text_that_is_no_paper_says_what_was_expected() -> None:
     """The usual slip is the wrong file."""
     with pytest.raises(InputError, match="holds no report of the test tool"):
         read_paper("x.txt", "Dear Sir,\n\nI wanted a report.\n")
+
+
+NAMES_DAMAGED = {
+    "point lost": r"\g<1>\g<2>",
+    "comma": r"\g<1>,\g<2>",
+    "blank before": r"\g<1> .\g<2>",
+    "blank behind": r"\g<1>. \g<2>",
+    "blank for it": r"\g<1> \g<2>",
+}
+
+
+@pytest.mark.parametrize("damaged", NAMES_DAMAGED.values(), ids=NAMES_DAMAGED)
+@pytest.mark.parametrize("name", REPORTS)
+def test_RPT_26_a_row_whose_name_lost_its_point_is_read(name: str, damaged: str) -> None:
+    """Such a row was left out without a word, or its figures went to the row above."""
+    expected = REPORTS[name]()
+    for way in (WHOLE, TAILS, BELOW):
+        lines = "\n".join(report_lines(expected, way, seed=3)).split("\n")
+        configuration = lines.index("Database Configuration")
+        for number, line in enumerate(lines):
+            if not configuration < number < configuration + 6:
+                lines[number] = re.sub(r"^(Instance\d+)\.(\d)", damaged, line)
+        (found,) = read_paper("paper.txt", "\n".join(lines))
+        assert differences(expected, found) == []
+        assert found["losses"] == []
+        if way == WHOLE:
+            assert re.match(r"the names of \d+ rows had lost or misplaced their point", found["repairs"][0])
+
+
+@pytest.mark.parametrize("damaged", ["comma", "blank before", "blank behind", "blank for it"])
+def test_RPT_26_names_that_are_whole_nowhere_are_read_where_their_shape_tells_them(damaged: str) -> None:
+    """A text recogniser makes the same slip in every line."""
+    for name in REPORTS:
+        lines = "\n".join(report_lines(REPORTS[name]())).split("\n")
+        lines = [re.sub(r"^(Instance\d+)\.(\d)", NAMES_DAMAGED[damaged], line) for line in lines]
+        (found,) = read_paper("paper.txt", "\n".join(lines))
+        assert differences(REPORTS[name](), found) == [], name
+
+
+def test_a_name_without_a_whole_one_like_it_stays_as_it_is_printed() -> None:
+    """Instance28041 may be the first of process 2804 or the forty-first of 280: the figures are kept, no name is made up."""
+    lines = [line.replace("Instance2804.", "Instance2804") for line in report_lines(REPORTS["appendix_d"]())]
+    (found,) = read_paper("paper.txt", "\n".join(lines))
+    assert set(found["transactional_io"]) == {"Instance28041", "Instance28042"}
+    assert found["transactional_io"]["Instance28041"]["db_read_avg_latency_ms"] == 17.92
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "word"),
+    [
+        ("appendix_d", "Instance2804.2", "lnstanoe28O4.2", "Transactional I/O Performance, Instance2804.1: cannot"),
+        ("appendix_d", "F:\\Jetstress002001.edb ", "F:\\Jetstress002001edb ", "3 rows of"),
+        ("appendix_e", "Instance3236.2", "lnstance3236.2", "rows of Database Size"),
+        ("appendix_f_replay", "Instance3764.2", "lnstance3764.2", "Instance3764.2: has no row"),
+    ],
+)
+def test_a_row_that_cannot_be_told_by_its_name_is_never_left_out_without_a_word(
+    name: str, old: str, new: str, word: str
+) -> None:
+    """Half of the databases would look like all of them."""
+    lines = "\n".join(report_lines(REPORTS[name]())).split("\n")
+    title = {"appendix_d": "Checksum" if "edb" in old else "Transactional", "appendix_e": "Database Backup"}
+    begin = next(i for i, line in enumerate(lines) if line.startswith(title.get(name, "Soft-Recovery")))
+    row = next(i for i in range(begin, len(lines)) if lines[i].startswith(old))
+    lines[row] = lines[row].replace(old, new)
+    (found,) = read_paper("paper.txt", "\n".join(lines))
+    assert any(word in loss for loss in found["losses"]), found["losses"]
+
+
+def test_RPT_26_a_report_whose_end_is_missing_keeps_the_rest() -> None:
+    """The published reports of three appendices end in the middle of a line of their log (E-22)."""
+    for name in REPORTS:
+        expected = REPORTS[name]()
+        text = "\n".join(report_lines(expected)).rstrip()
+        (found,) = read_paper("paper.txt", text[: len(text) - 17])
+        assert differences({k: v for k, v in expected.items() if k != "test_log_events"}, found) == [], name

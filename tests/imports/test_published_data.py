@@ -29,8 +29,8 @@ def test_STU_18_editions_differ_in_memory_and_page_as_published() -> None:
     for edition in ("2003", "2007"):
         run = plan_of_options(
             {"target": [{"name": "d", "path": "/d"}], "instance": [{"name": "i", "edition": edition, "databases": 4}]}
-        )["run"]
-        caches[edition] = run["instances"][0]["cache_bytes_max"] // MIB
-        pages[edition] = run["instances"][0]["page_bytes"]
+        ).run
+        caches[edition] = run.instances[0].cache_bytes_max // MIB
+        pages[edition] = run.instances[0].page_bytes
     assert pages == {"2003": 4096, "2007": 8192}
     assert caches == {"2003": 900, "2007": 4 * 256}

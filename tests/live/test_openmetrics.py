@@ -16,6 +16,7 @@ import pytest
 
 from plimsoll import _native
 from plimsoll.cli import _with_default_address
+from plimsoll.documents.event import Event
 from plimsoll.live.metrics_server import PORT, AddressError, MetricsServer, parse_address
 from plimsoll.live.openmetrics import ADDED_UP, CONTENT_TYPE, Exposition
 from plimsoll.plan.complete import plan_of_options
@@ -51,7 +52,7 @@ def test_every_metric_of_the_dictionary_keeps_to_the_grammar() -> None:
         for code in CODES.values() for database in (0, 1) for workload in (0, 1)
     ]  # fmt: skip
     found.sample(sample(*rows))
-    found.event({"kind": "phase_started", "phase": "measure"})
+    found.event(Event(time_ns=0, utc_ns=0, level="info", kind="phase_started", phase="measure", text=""))
     families = read_openmetrics(found.text())
     levels = [name for name, kind, _, _ in METRICS if kind == "level"]
     assert all(any(family.startswith(f"plimsoll_{name}") for family in families) for name in levels)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from plimsoll.documents.event import Event
 from plimsoll.live.plain_display import figures_line
 from plimsoll.live.progress import SHOWN_METRICS, Figures
 from plimsoll.plan.complete import plan_of_options
@@ -31,8 +32,12 @@ def figures(**more: Any) -> Figures:
     return Figures(plan, METRICS, 64 * MIB, {"prepare": 130.0, "warm_up": 120.0, "measure": 20.0, "checksum": 0.0})
 
 
+def event(kind: str, phase: str, at_s: int) -> Event:
+    return Event(time_ns=at_s * 10**9, utc_ns=0, level="info", kind=kind, phase=phase, text="")
+
+
 def started(shown: Figures, phase: str, at_s: int) -> None:
-    shown.event({"kind": "phase_started", "phase": phase, "time_ns": at_s * 10**9})
+    shown.event(event("phase_started", phase, at_s))
 
 
 def sample(shown: Figures, end_s: int, **values: tuple[int, float, float]) -> None:
@@ -81,7 +86,7 @@ def test_a_warm_cache_is_not_the_end_of_a_warm_up_that_calibrates() -> None:
     shown = figures(workload=[{"name": "mix", "load": {"target_iops": 240}}])
     started(shown, "warm_up", 0)
     sample(shown, 1, database_read=(10, 1.0, 0), cache_used=(0, 0, 95.0), cache_limit=(0, 0, 100.0))
-    shown.event({"kind": "cache_warm", "phase": "warm_up", "time_ns": 10**9})
+    shown.event(event("cache_warm", "warm_up", 1))
     snapshot = shown.snapshot()
     assert (snapshot["phase_share_done"], snapshot["doing"]) == (None, "measuring the I/O of a transaction")
     assert "warm_up: measuring the I/O of a transaction" in figures_line(snapshot)
@@ -89,7 +94,7 @@ def test_a_warm_cache_is_not_the_end_of_a_warm_up_that_calibrates() -> None:
     assert shown.snapshot()["doing"] is None
     without = figures()
     started(without, "warm_up", 0)
-    without.event({"kind": "cache_warm", "phase": "warm_up", "time_ns": 10**9})
+    without.event(event("cache_warm", "warm_up", 1))
     assert without.snapshot()["doing"] is None
 
 
@@ -134,6 +139,7 @@ def test_the_time_for_finding_a_rate_is_forecast() -> None:
         target = {"name": "disk", "path": "/data"}
         workload = {"name": "mix", "load": load}
         wanted = {"name": "case", "target": [target], "instance": [instance], "workload": [workload], "phase": phases}
-        return forecast.total_s(plan_of_options(wanted), Preflight())
+        plan = plan_of_options(wanted)
+        return forecast.total_s(plan, Preflight(plan.run))
 
     assert total({"target_iops": 240}) == total({"sessions": 3}) + 40

@@ -16,7 +16,8 @@ from plimsoll.multihost import CombineError, combine, read
 from plimsoll.multihost.overlap import monotonic_ns_of, utc_ns_of
 from plimsoll.multihost.page import warnings_of
 from plimsoll.multihost.totals import merged
-from plimsoll.results.summary import NS_PER_S, quantile_ms
+from plimsoll.results.measurements import NS_PER_S, quantile_ms
+from tests.support.judged_runs import judged
 
 Host = Callable[..., Path]
 FIGURES = ("database_read", "database_write", "maintenance", "log_write", "log_read_with_replication")
@@ -134,8 +135,15 @@ def test_JST_20_all_must_make_together_what_their_plan_requires(
     assert [row["result"] for row in verdict["hosts"]] == ["pass", "pass"]
     assert verdict["required_iops"] == required
     assert verdict["headroom"] == pytest.approx(2 * 329.489 / required, rel=0.01)
+    assert "margin" not in verdict["headline"]
     if result == "fail":
         assert verdict["reasons"][0].startswith("Database IOPS that the plan requires (all hosts): 65")
+        for path in paths:
+            plan = folder.read_json(path / folder.PLAN)
+            plan["judgement"]["margin_percent"] = 95
+            folder.write_json(path / folder.PLAN, plan)
+        _, granted = combined(*paths, out=tmp_path / "granted")
+        assert granted["headline"].startswith("Rehearsal passed with a margin of 95 % on 2 hosts together")
     gamma = host("gamma")
     folder.write_json(gamma / folder.PLAN, {**folder.read_json(paths[0] / folder.PLAN), "run": folder.read_json(gamma / folder.PLAN)["run"]})  # fmt: skip
     assert "host beta of the plan is missing" in refusal(paths[0], gamma, out=tmp_path / "other")
@@ -228,7 +236,7 @@ def test_the_command_says_it_all(host: Host, tmp_path: Path, capsys: pytest.Capt
     out = tmp_path / "both"
     assert run_program(["combine", str(alpha), f"second={beta}", "--out", str(out)]) == 0
     said = capsys.readouterr().out
-    assert "Pass of 2 hosts together" in said
+    assert "Rehearsal passed on 2 hosts together" in said
     assert "All hosts" in said
     assert "clocks that are a second apart" in said
     page = (out / folder.REPORT).read_text()
@@ -292,3 +300,48 @@ def test_a_wall_clock_that_was_set_shows(tmp_path: Path) -> None:
     anchors = [{"monotonic_ns": 0, "utc_ns": 1000}, {"monotonic_ns": 50, "utc_ns": 2050}]
     assert [utc_ns_of(time, anchors) for time in (10, 49, 50, 60)] == [1010, 1049, 2050, 2060]
     assert [monotonic_ns_of(utc, anchors) for utc in (1010, 2060, 0)] == [10, 60, 0]
+
+
+def common_plan(homes: list[Path], required: float) -> None:
+    """Make runs those of one plan that requires a rate of all hosts together."""
+    for home in homes:
+        plan = folder.read_json(home / folder.PLAN)
+        plan["judgement"]["hosts"] = {"all": ["alpha", "beta"], "required_iops": required}
+        folder.write_json(home / folder.PLAN, plan)
+
+
+def test_a_burst_of_all_hosts_carries_no_requirement(host: Host, tmp_path: Path) -> None:
+    """Each host alone was held to what it sustained; all of them together were held to the mean over their burst."""
+    homes = [host("alpha"), host("beta")]
+    for home in homes:
+        samples = home / folder.SAMPLES
+        late = "phase = 'measure' AND end_ns > 420000000000 AND metric IN ('database_read', 'database_write')"
+        duckdb.sql(
+            f"COPY (SELECT * REPLACE (CASE WHEN {late} THEN count // 10 ELSE count END::UBIGINT AS count)"
+            f" FROM '{samples}') TO '{home / 'changed'}' (FORMAT parquet)"
+        )
+        (home / "changed").replace(samples)
+    common_plan(homes, 150.0)
+    summary, verdict = combined(*homes, out=tmp_path / "all")
+    assert summary["total"]["database_iops"] > 180
+    assert summary["sustained"]["database_iops"] == pytest.approx(66, rel=0.05)
+    assert summary["plateaus"]["kind"] == "burst"
+    check = next(check for check in verdict["checks"] if check["scope"] == "all hosts")
+    assert (check["status"], verdict["result"]) == ("fail", "fail")
+    assert any("all hosts: measured while bursting" in text for text in verdict["warnings"])
+    assert "sustained" in verdict["throughput"]
+
+
+def test_errors_of_a_host_from_before_its_gap_count(host: Host, tmp_path: Path) -> None:
+    """An error does not go away with the process that saw it, nor by adding another host."""
+    homes = [host("alpha"), host("beta")]
+    gap = {
+        "phase": "measure", "completed": ["prepare"], "cut_off_utc": "", "resumed_utc": "", "seconds": 60.0,
+        "phase_seconds_before": 60.0, "errors_before": 2,
+    }  # fmt: skip
+    folder.write_json(homes[0] / folder.GAPS, {"schema_version": 1, "gaps": [gap]})
+    judged(homes[0])
+    summary, verdict = combined(*homes, out=tmp_path / "all")
+    assert [row["errors_in_run"] for row in summary["hosts"]] == [2, 0]
+    assert summary["total"]["errors_in_run"] == 2
+    assert verdict["result"] == "fail"

@@ -56,15 +56,15 @@ def refusal(path: Path, host: str | None = None) -> str:
 def test_JST_20_every_host_carries_out_its_part(tmp_path: Path) -> None:
     """Together the parts are the plan: no instance twice, none forgotten, and no two hosts hold the same records."""
     parts = [read_plan(plan_file(tmp_path), host) for host in ("alpha", "beta")]
-    assert [part["run"]["hosts"] for part in parts] == [[{"name": "alpha"}], [{"name": "beta"}]]
-    assert [[item["name"] for item in part["run"]["instances"]] for part in parts] == [["one"], ["two"]]
-    assert [[item["name"] for item in part["run"]["targets"]] for part in parts] == [["here"], ["there"]]
-    assert [part["run"]["workloads"][0]["instances"] for part in parts] == [["one"], ["two"]]
-    seeds = [database["seed"] for part in parts for item in part["run"]["instances"] for database in item["databases"]]
+    assert [[host.name for host in part.run.hosts] for part in parts] == [["alpha"], ["beta"]]
+    assert [[item.name for item in part.run.instances] for part in parts] == [["one"], ["two"]]
+    assert [[item.name for item in part.run.targets] for part in parts] == [["here"], ["there"]]
+    assert [part.run.workloads[0].instances for part in parts] == [("one",), ("two",)]
+    seeds = [database.seed for part in parts for item in part.run.instances for database in item.databases]
     assert len(set(seeds)) == 3
     # What all must make together is no limit of one of them.
-    assert [part["judgement"]["required_iops"] for part in parts] == [None, None]
-    assert parts[0]["judgement"]["hosts"] == {"all": ["alpha", "beta"], "required_iops": 600}
+    assert [part.judgement.required_iops for part in parts] == [None, None]
+    assert parts[0].judgement.hosts.plain() == {"all": ["alpha", "beta"], "required_iops": 600}
 
 
 def test_a_host_is_known_by_its_machine(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_host_is_known_by_its_machine(tmp_path: Path) -> None:
     assert "--host alpha" in words
     assert 'does not name "gamma"' in refusal(path, "gamma")
     path.write_text(path.read_text().replace('"beta"', f'"{platform.node()}"'))
-    assert read_plan(path)["run"]["hosts"] == [{"name": platform.node()}]
+    assert [host.name for host in read_plan(path).run.hosts] == [platform.node()]
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_workloads_of_their_own_may_have_rates(tmp_path: Path) -> None:
     path = plan_file(tmp_path, loads)
     path.write_text(path.read_text().replace("required_iops = 600\n", ""))
     part = read_plan(path, "beta")
-    assert [item["name"] for item in part["run"]["workloads"]] == ["on two"]
-    assert part["judgement"]["required_iops"] == pytest.approx(100)
-    assert all(phase["workloads"] in ([], ["on two"]) for phase in part["run"]["phases"])
+    assert [item.name for item in part.run.workloads] == ["on two"]
+    assert part.judgement.required_iops == pytest.approx(100)
+    assert all(phase.workloads in ((), ("on two",)) for phase in part.run.phases)
 
 
 NOW = datetime(2026, 1, 31, 18, 0, tzinfo=UTC)
@@ -145,13 +145,13 @@ def test_the_load_runs_until_the_moment(tmp_path: Path) -> None:
     plan = read_plan(plan_file(tmp_path), "alpha")
     given, plan = plan, wait_until(plan, NOW)
     assert given == read_plan(plan_file(tmp_path), "alpha"), "a plan is never edited once complete"
-    kinds = [phase["action"]["kind"] for phase in plan["run"]["phases"]]
+    kinds = [phase.action.kind for phase in plan.run.phases]
     assert kinds == ["prepare", "warm_up", "soak", "measure", "stop", "checksum"]
-    assert plan["run"]["phases"][2]["action"]["until_utc_s"] == NOW.timestamp()
-    assert plan["run"]["phases"][2]["workloads"] == ["mix"]
-    plan["run"]["phases"] = [phase for phase in plan["run"]["phases"] if phase["action"]["kind"] == "checksum"]
+    assert plan.run.phases[2].action.until_utc_s == NOW.timestamp()
+    assert plan.run.phases[2].workloads == ("mix",)
+    reading = [phase for phase in plan.run.phases if phase.action.kind == "checksum"]
     with pytest.raises(MomentError, match="measures nothing under load"):
-        wait_until(plan, NOW)
+        wait_until(plan.replace(run=plan.run.replace(phases=reading)), NOW)
 
 
 def test_JST_20_two_hosts_at_one_moment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,11 +7,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from plimsoll.cli import load, run_program
+from plimsoll.documents.repeats import Repeats
+from plimsoll.documents.verdict import read_verdict
 from plimsoll.files import folder
 from plimsoll.pipeline import repeat
 
@@ -19,29 +20,30 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
 
 
-def series(home: Path, factors: list[float], results: list[str], endings: list[str] | None = None) -> dict[str, Any]:
+def series(home: Path, factors: list[float], results: list[str], endings: list[str] | None = None) -> Repeats:
     """A series made of copies of the golden run with their rates multiplied."""
     home.mkdir()
-    content = repeat.begin(home, "nightly", len(factors))
+    file = repeat.begin(home, "nightly", len(factors))
     for index, (factor, result) in enumerate(zip(factors, results, strict=True)):
-        run_folder = repeat.begin_run(home, content)
+        run_folder = file.begin_run()
         shutil.copytree(GOLDEN, run_folder, dirs_exist_ok=True)
         summary = folder.read_json(run_folder / folder.SUMMARY)
         summary["total"]["database_iops"] = 1000.0 * factor
         folder.write_json(run_folder / folder.SUMMARY, summary)
-        repeat.note_ending(home, content, endings[index] if endings else "complete")
-        repeat.note(home, content, {"result": result, "headline": result.capitalize(), "reasons": ["a reason"]})
-    repeat.finish(home, content)
-    return content
+        file.note_ending(endings[index] if endings else "complete")
+        verdict = read_verdict(GOLDEN / folder.VERDICT)
+        file.note_verdict(verdict.replace(result=result, headline=result.capitalize(), reasons=["a reason"]))
+    file.gather(finished=True)
+    return file.content
 
 
 def test_RPT_29_the_median_of_three_runs(tmp_path: Path) -> None:
     """RPT-29: of 900, 1000 and 1200 the median is 1000, not the mean; the spread is 300 of it."""
     content = series(tmp_path / "runs", [0.9, 1.2, 1.0], ["pass"] * 3)
-    figure = next(figure for figure in content["figures"] if figure["name"] == "database_iops")
-    assert figure["values"] == [900.0, 1200.0, 1000.0]
-    assert (figure["median"], figure["min"], figure["max"]) == (1000.0, 900.0, 1200.0)
-    assert figure["spread_percent"] == pytest.approx(30)
+    figure = next(figure for figure in content.figures if figure.name == "database_iops")
+    assert figure.values == (900.0, 1200.0, 1000.0)
+    assert (figure.median, figure.min, figure.max) == (1000.0, 900.0, 1200.0)
+    assert figure.spread_percent == pytest.approx(30)
 
 
 @pytest.mark.parametrize(
@@ -51,15 +53,15 @@ def test_RPT_29_the_median_of_three_runs(tmp_path: Path) -> None:
 def test_the_whole_is_as_bad_as_its_worst_run(tmp_path: Path, results: list[str], worst: str) -> None:
     """A storage that fails once in three times fails, and the sentence says which words were counted."""
     content = series(tmp_path / "runs", [1.0] * len(results), results)
-    assert content["result"] == worst
-    assert f"the worst of {len(results)} runs" in content["headline"]
+    assert content.result == worst
+    assert f"the worst of {len(results)} runs" in content.headline
 
 
 def test_a_run_that_did_not_end_is_kept_and_not_counted(tmp_path: Path) -> None:
     """Half a run has half its figures; it stays in the list, not in the median."""
     home = tmp_path / "runs"
     content = series(home, [1.0, 5.0], ["pass", "inconclusive"], ["complete", "interrupted"])
-    assert next(figure for figure in content["figures"] if figure["name"] == "database_iops")["values"] == [1000.0]
+    assert next(figure for figure in content.figures if figure.name == "database_iops").values == (1000.0,)
     html = repeat.render(home, content)
     assert "run-2 ended interrupted" in html
 
@@ -68,12 +70,14 @@ def test_a_modelled_series_says_so(tmp_path: Path) -> None:
     """A prediction must never be taken for a measurement, however often it was made."""
     home = tmp_path / "runs"
     content = series(home, [1.0, 1.0], ["pass", "pass"])
-    assert "MODELLED" not in content["headline"]
+    assert "MODELLED" not in content.headline
     for number in (1, 2):
         summary = folder.read_json(home / f"run-{number}" / folder.SUMMARY)
         folder.write_json(home / f"run-{number}" / folder.SUMMARY, {**summary, "virtual_time": True})
-    repeat.gather(home, content)
-    assert content["headline"].startswith("MODELLED")
+    file = repeat.SeriesFile(home, content)
+    file.gather()
+    content = file.content
+    assert content.headline.startswith("MODELLED")
     assert "Plimsoll repeated run, MODELLED" in repeat.render(home, content)
     assert '<p class="modelled">MODELLED' in repeat.render(home, content)
 
@@ -85,9 +89,9 @@ def test_a_report_of_the_series_can_be_made_again(tmp_path: Path, capsys: pytest
     (home / folder.REPORT).unlink(missing_ok=True)
     code = run_program(["report", str(home)])
     content = repeat.read(home)
-    assert {run["result"] for run in content["runs"]} == {content["result"]}, "both are copies of one run"
+    assert {run.result for run in content.runs} == {content.result}, "both are copies of one run"
     assert (home / folder.REPORT).exists()
-    assert code == {"pass": 0, "fail": 1, "inconclusive": 3}[content["result"]]
+    assert code == {"pass": 0, "fail": 1, "inconclusive": 3}[content.result]
     assert "the worst of 2 runs" in capsys.readouterr().out
 
 
@@ -119,9 +123,9 @@ def test_an_interrupted_series_keeps_what_it_has(tmp_path: Path) -> None:
     output, _ = process.communicate(timeout=60)
     content = repeat.read(tmp_path / "series")
     assert process.returncode == 4, output
-    assert [run["ending"] for run in content["runs"]] == ["interrupted"]
-    assert content["finished"]
-    assert "2 of 3 did not take place" in content["headline"]
+    assert [run.ending for run in content.runs] == ["interrupted"]
+    assert content.finished
+    assert "2 of 3 did not take place" in content.headline
     assert (tmp_path / "series" / "run-1" / folder.VERDICT).exists()
 
 
@@ -134,3 +138,14 @@ def test_three_real_runs_in_a_row(tmp_path: Path) -> None:
     assert [run["ending"] for run in content["runs"]] == ["complete"] * 3
     assert result.stderr.count("of databases to prepare") == 1
     assert run_program(["compare", str(tmp_path / "series"), str(tmp_path / "series")]) == 0
+
+
+def test_a_series_with_a_killed_run_is_no_pass(tmp_path: Path) -> None:
+    """Two passes and a run that was killed exited with 0: what the killed run saw, nobody knows."""
+    home = tmp_path / "runs"
+    file = repeat.SeriesFile(home, series(home, [1.0, 1.0], ["pass", "pass"]))
+    file.note(wanted_count=3, finished=False)
+    file.begin_run()
+    judged = repeat.judge_series(home)
+    assert (judged.result, judged.exit_code) == ("inconclusive", 3)
+    assert "1 begun and without a result" in str(judged.content.headline)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll.documents.run_spec import RunSpec
 from plimsoll.files import folder
 from plimsoll.plan.complete import plan_of_options
 from tests.support.places import plimsoll
@@ -19,58 +20,57 @@ PUBLISHED = {
 }
 
 
-def run_of(edition: str, **instance: Any) -> dict[str, Any]:
-    found: dict[str, Any] = plan_of_options(
+def run_of(edition: str, **instance: Any) -> RunSpec:
+    return plan_of_options(
         {
             "target": [{"name": "disk", "path": "/data"}],
             "instance": [{"name": "one", "edition": edition, **instance}],
         }
-    )["run"]
-    return found
+    ).run
 
 
 @pytest.mark.parametrize("edition", PUBLISHED)
 def test_an_edition_is_what_was_published(edition: str) -> None:
     """Mix, lazy commits, think time and maintenance are what makes a result comparable with a published one."""
     run = run_of(edition)
-    instance, workload = run["instances"][0], run["workloads"][0]
-    mix, maintenance = workload["mix"], instance["maintenance"]
+    instance, workload = run.instances[0], run.workloads[0]
+    mix, maintenance = workload.mix, instance.maintenance
     found = (
-        instance["page_bytes"],
-        *(mix[f"{kind}_percent"] for kind in ("insert", "delete", "replace", "read", "lazy_commit")),
-        workload["sluggish"],
-        workload["load"]["shared"],
-        maintenance and maintenance["throttle_ms"],
+        instance.page_bytes,
+        *(getattr(mix, f"{kind}_percent") for kind in ("insert", "delete", "replace", "read", "lazy_commit")),
+        workload.sluggish,
+        workload.load.shared,
+        maintenance and maintenance.throttle_ms,
     )
     assert found == PUBLISHED[edition]
     if maintenance:
-        assert maintenance["read_bytes"] == 256 * 1024
+        assert maintenance.read_bytes == 256 * 1024
 
 
 @pytest.mark.parametrize(("databases", "least", "most"), [(1, 32, 256), (2, 64, 512)])
 def test_the_cache_is_that_of_each_database(databases: int, least: int, most: int) -> None:
     """Published: 32 to 256 MB for one database, 64 to 512 MB for two; a smaller cache would make more reads."""
-    instance = run_of("2010", databases=databases)["instances"][0]
-    assert (instance["cache_bytes_min"], instance["cache_bytes_max"]) == (least * MIB, most * MIB)
-    stated = run_of("2010", databases=databases, cache_mib_max=100)["instances"][0]
-    assert stated["cache_bytes_max"] == 100 * MIB
+    instance = run_of("2010", databases=databases).instances[0]
+    assert (instance.cache_bytes_min, instance.cache_bytes_max) == (least * MIB, most * MIB)
+    stated = run_of("2010", databases=databases, cache_mib_max=100).instances[0]
+    assert stated.cache_bytes_max == 100 * MIB
 
 
 def test_the_2003_cache_is_one_for_all_databases() -> None:
     """900 MB were the limit of the whole store process of that generation, however many databases it had."""
-    assert run_of("2003", databases=4)["instances"][0]["cache_bytes_max"] == 900 * MIB
+    assert run_of("2003", databases=4).instances[0].cache_bytes_max == 900 * MIB
 
 
 def test_JST_11_the_prerequisite_is_nine_tenths_of_the_cache_and_fails_in_time() -> None:
     """Collection waits for the cache; half an hour of waiting in vain ends the run with a reason."""
-    warm_up = next(phase["action"] for phase in run_of("2010")["phases"] if phase["action"]["kind"] == "warm_up")
-    assert warm_up == {"kind": "warm_up", "cache_percent": 90, "timeout_s": 1800.0}
+    warm_up = next(phase.action for phase in run_of("2010").phases if phase.action.kind == "warm_up")
+    assert warm_up.plain() == {"kind": "warm_up", "cache_percent": 90, "timeout_s": 1800.0}
 
 
 def test_copies_ask_for_replication() -> None:
     """Each copy beyond the first reads the log back; the default is none."""
-    assert run_of("2010")["instances"][0]["copies_count"] == 1
-    assert run_of("2010", copies=3)["instances"][0]["copies_count"] == 3
+    assert run_of("2010").instances[0].copies_count == 1
+    assert run_of("2010", copies=3).instances[0].copies_count == 3
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import pytest
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.plan.fill_level import far_below_design
-from tests.support.plain_stages import plan_of
 
 GIB = 1 << 30
 
@@ -19,7 +18,7 @@ def found(size_gib: int, **target: Any) -> list[str]:
         "instance": [{"name": "one", "database_size_mib": size_gib * 1024}],
     }
     facts = {"file_system": {"size_bytes": 1000 * GIB, "mount_point": "/data"}}
-    return far_below_design(plan_of(plan_of_options(options)), [facts])
+    return far_below_design(plan_of_options(options), [facts])
 
 
 @pytest.mark.parametrize(("size_gib", "is_warned"), [(399, True), (400, False), (900, False)])
@@ -45,4 +44,4 @@ def test_an_impossible_design_is_a_mistake() -> None:
 def test_a_device_without_a_file_system_is_not_judged() -> None:
     """A database on a whole device fills all of it."""
     plan = plan_of_options({"target": [{"name": "d", "path": "/data"}], "instance": [{"name": "one"}]})
-    assert far_below_design(plan_of(plan), [{"file_system": None}]) == []
+    assert far_below_design(plan, [{"file_system": None}]) == []

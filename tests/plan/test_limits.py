@@ -10,13 +10,14 @@ from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.plan.limits import LimitError, known_fields, parse_limit, unit_of
 from plimsoll.verdict.explain import UnknownNameError, explain, explained_names
+from plimsoll.workloads.families import OPERATIONS
 from tests.support.plain_stages import every_field, summarize
 from tests.support.planted_run import MS, judged, run_folder
 
 
 def test_the_catalogue_lists_what_a_summary_holds(tmp_path: Path) -> None:
     """A limit is checked against the catalogue before the run and against the summary after it: they must not part."""
-    operations = {(kind, 1): {"count": 5, "each_ns": MS} for kind in ("insert", "delete", "replace", "read")}
+    operations = {(kind, 1): {"count": 5, "each_ns": MS} for kind in OPERATIONS}
     summary = summarize(run_folder(tmp_path / "run", operations))
     found = {name for name, _, _ in every_field(summary)}
     assert found == set(known_fields())

@@ -47,8 +47,8 @@ BUGS = (
     Bug(
         "the checkpoint passes open transactions",
         "instance.rs",
-        "let limits = [store.cache.oldest_dirty(), oldest_writer];",
-        "let limits = [store.cache.oldest_dirty(), if PLANTED { None } else { oldest_writer }];",
+        "let limits = [store.cache.oldest_dirty(), oldest_writer, oldest_pending];",
+        "let limits = [store.cache.oldest_dirty(), if PLANTED { None } else { oldest_writer }, oldest_pending];",
         "trust",
         "once_found::a_checkpoint_during_taking_back_keeps_what_the_next_recovery_needs",
     ),
@@ -208,8 +208,8 @@ BUGS = (
     Bug(
         "logs are deleted one generation too far",
         "log/writer.rs",
-        "if generation >= keep_from || generation",
-        "if generation >= keep_from + u32::from(PLANTED) || generation",
+        "if generation >= keep_from() || generation",
+        "if generation >= keep_from() + u32::from(PLANTED) || generation",
         "trust",
         "once_found::an_image_is_never_older_than_the_checkpoint",
     ),

@@ -108,8 +108,8 @@ BUGS = (
     Bug(
         "backups of one database share a hold on the log",
         "instance.rs",
-        "let number = self.backups.get() + 1;",
-        "let number = if PLANTED { 1 } else { self.backups.get() + 1 };",
+        "let number = self.holders.get() + 1;",
+        "let number = if PLANTED { 1 } else { self.holders.get() + 1 };",
         "jobs",
         "backups::two_backups_of_one_database_hold_their_log_each",
     ),

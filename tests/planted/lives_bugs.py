@@ -2,6 +2,7 @@
 
 from tests.planted.bug import Bug
 
+LIVES = ("power_cut", "cuts_after_other_lives_lose_nothing_acknowledged")
 BUGS = (
     Bug(
         "what a dead process left unsynced counts as synced",
@@ -148,5 +149,27 @@ BUGS = (
         "if let Some(following) = following.filter(|following| !PLANTED && generation.goes_beyond(following)) {",
         "lives",
         "forked::log_that_was_given_up_and_comes_back_is_cut_where_the_next_generation_goes_on",
+    ),
+    # The same once more, found without a story: by worlds whose lives are drawn.
+    Bug(
+        "what a dead process left unsynced counts as synced, in worlds",
+        "database.rs",
+        '            unsynced: Cell::new(!crate::planted("what a dead process left unsynced counts as synced")),',
+        '            unsynced: Cell::new(!crate::planted("what a dead process left unsynced counts as synced") && !PLANTED),',
+        *LIVES,
+    ),
+    Bug(
+        "a close lets others begin again before it has written everything, in worlds",
+        "instance.rs",
+        '        if crate::planted("a close lets others begin again before it has written everything") {',
+        '        if PLANTED || crate::planted("a close lets others begin again before it has written everything") {',
+        *LIVES,
+    ),
+    Bug(
+        "a header write that nobody waits for keeps its turn, in worlds",
+        "database.rs",
+        '        if crate::planted("a header write that nobody waits for keeps its turn") {',
+        '        if PLANTED || crate::planted("a header write that nobody waits for keeps its turn") {',
+        *LIVES,
     ),
 )

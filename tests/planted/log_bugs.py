@@ -14,8 +14,10 @@ BUGS = (
     Bug(
         "what is appended during a flush counts as durable",
         "log/writer.rs",
-        "self.write_units(target).await?;\n            self.state.borrow_mut().durable = target;",
-        "self.write_units(target).await?;\n            let target = if PLANTED && !closed { self.tip() } else { target };\n            self.state.borrow_mut().durable = target;",
+        "        let from = std::mem::replace(&mut state.durable, target);",
+        "        let target = if PLANTED && state.buffers.len() == 1 {\n            let last = state.last();\n"
+        "            Lsn::new(last.generation, last.payload.len() as u32)\n        } else {\n            target\n        };\n"
+        "        let from = std::mem::replace(&mut state.durable, target);",
         "recovery_steps",
         "a_pause_moves_the_start_of_redo_forward",
     ),

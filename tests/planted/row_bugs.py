@@ -69,9 +69,9 @@ BUGS = (
     ),
     Bug(
         "schemas change beside each other",
-        "table/create.rs",
-        "let _alone = this.schema_changes().acquire().await;",
-        "let _alone = if PLANTED { None } else { Some(this.schema_changes().acquire().await) };",
+        "table/change.rs",
+        "let _alone = this.schema.changes.acquire().await;",
+        "let _alone = if PLANTED { None } else { Some(this.schema.changes.acquire().await) };",
         "rows",
         "schema_changes::tables_made_at_once_are_all_there",
     ),

@@ -18,10 +18,21 @@ import sys
 import time
 from pathlib import Path
 
-from tests.planted import engine_bugs, file_bugs, lives_bugs, log_bugs, operation_bugs, row_bugs, tree_bugs
+from tests.planted import (
+    consumer_bugs,
+    engine_bugs,
+    file_bugs,
+    lives_bugs,
+    log_bugs,
+    operation_bugs,
+    row_bugs,
+    schema_bugs,
+    tree_bugs,
+)
 from tests.planted.bug import Bug
 
 BUGS = (
+    *consumer_bugs.BUGS,
     *engine_bugs.BUGS,
     *lives_bugs.BUGS,
     *log_bugs.BUGS,
@@ -29,6 +40,7 @@ BUGS = (
     *tree_bugs.BUGS,
     *file_bugs.BUGS,
     *operation_bugs.BUGS,
+    *schema_bugs.BUGS,
 )
 ROOT = Path(__file__).resolve().parents[2]
 COPY = ROOT / "target" / "planted"
@@ -55,6 +67,7 @@ PROGRAMS = (
     "deep_damage",
     "verify",
     "hard_times",
+    "schema",
     "jobs",
     "model",
     "mail_schema",
@@ -67,6 +80,7 @@ PROGRAMS = (
     "every_io_fails",
     "power_cut",
     "lives",
+    "logs",
     "trust",
     "every_sync_matters",
 )

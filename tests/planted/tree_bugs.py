@@ -175,8 +175,8 @@ BUGS = (
     Bug(
         "a deleted row leaves its long value behind",
         "table/rows.rs",
-        "            if let Held::Separated(number) = held {\n                delete_long_value(self, work, *number).await?;",
-        "            if let Held::Separated(number) = held {\n                if PLANTED { continue; }\n                delete_long_value(self, work, *number).await?;",
+        "            if let Held::Separated(number) = held {\n                release_long_value(self, work, *number).await?;",
+        "            if let Held::Separated(number) = held {\n                if PLANTED { continue; }\n                release_long_value(self, work, *number).await?;",
         "mail_schema",
         "folders_and_messages_agree_with_their_model_on_every_page_size",
     ),

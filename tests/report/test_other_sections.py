@@ -122,7 +122,7 @@ def test_MON_06_the_limiting_layer_stands_first(tmp_path: Path) -> None:
     verdict = folder.read_json(run / folder.VERDICT)
     page = Page(run / folder.REPORT)
     assert verdict["result"] == "fail"
-    assert page.headings[1].endswith("Fail")
+    assert page.headings[1].endswith("Fail (rehearsal, not a qualification)")
     guilty = [entry for entry in verdict["bottlenecks"] if entry["what"] == "check"]
     assert guilty, "a failed latency check names a layer"
     first = page.html.index("Limiting layer:")

@@ -28,7 +28,7 @@ PLAN = plan_of_options(
             {"kind": "stop"},
         ],
     }
-)
+).plain()
 
 
 def outcome(**found: Any) -> Outcome:
@@ -124,7 +124,7 @@ def test_plans_that_cannot_be_backed_up_or_recovered_are_refused() -> None:
                     {"kind": "generate_logs", "logs": 0},
                 ],
             }
-        )
+        ).plain()
     text = str(caught.value)
     assert text.count("needs the engine") == 3
     assert "`phase[1].logs` means nothing in a phase of kind backup" in text

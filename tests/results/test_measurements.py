@@ -10,7 +10,7 @@ import pytest
 from plimsoll.documents.outcome import Outcome
 from plimsoll.files import folder
 from plimsoll.plan.complete import plan_of_options
-from plimsoll.results.summary import Measurements
+from plimsoll.results.measurements import Measurements
 from tests.support.plain_stages import summarize, whole_outcome
 
 SECOND = 1_000_000_000
@@ -26,7 +26,7 @@ def make_folder(path: Path, rows: list[dict[str, Any]], buckets: list[dict[str, 
             "instance": [{"name": "one", "backend": "raw_files"}],
             "phase": PHASES,
         }
-    )
+    ).plain()
     database = {"path": "/data/one/database001.dat", "size_bytes": 1 << 30, "records_ever": 5}
     times = {"prepare": (0, 10), "measure": (10, 40), "stop": (40, 41)}
     phases = [
@@ -166,9 +166,27 @@ def test_the_last_milliseconds_of_a_phase_are_no_extreme(tmp_path: Path) -> None
     buckets = [{"upper_ns": 1_000_000, "count": 30}]
     found = summarize(make_folder(tmp_path / "run", [*rows, *reads], buckets))
     level = found["machine"]["cpu_busy"]
-    assert (level["min"], level["max"]) == (0.8, 1.0)
+    # They belong to the sample before them.
+    assert (level["min"], level["max"]) == (0.8, pytest.approx(1.0 / 1.004))
     assert level["mean"] == pytest.approx(2.7 / 3.004)
-    assert (found["page_fault_stalls"]["min"], found["page_fault_stalls"]["max"]) == (1.0, 1.0)
+    stalls = found["page_fault_stalls"]
+    assert (stalls["min"], stalls["max"]) == (1.0, pytest.approx(2 / 1.004))
+    assert (stalls["samples_above_zero_count"], stalls["samples_count"]) == (3, 3)
+
+
+def test_an_average_lies_between_its_extremes(tmp_path: Path) -> None:
+    """A rest that was busier than every sample counted in the average and in no extreme: 0.91 between 0.2 and 0.9."""
+    rest = {"end_ns": 13_400_000_000, "interval_ns": 400_000_000}
+    seconds = [{"end_ns": end * SECOND} for end in (11, 12, 13)]
+    busy = [{**row, "metric": "cpu_busy", "database": 0, "value": 0.2} for row in seconds]
+    stalls = [{**row, "metric": "page_fault_stall", "database": 0, "count": 1} for row in seconds]
+    late = [{**rest, "metric": "cpu_busy", "database": 0, "value": 1.0}]
+    late.append({**rest, "metric": "page_fault_stall", "database": 0, "count": 9})
+    reads = [{**row, "count": 10, "latency_ns_sum": 10_000_000, "latency_ns_p99": 1_000_000} for row in seconds]
+    buckets = [{"upper_ns": 1_000_000, "count": 30}]
+    found = summarize(make_folder(tmp_path / "run", [*busy, *stalls, *late, *reads], buckets))
+    for level in (found["machine"]["cpu_busy"], found["page_fault_stalls"]):
+        assert level["min"] <= level["mean"] <= level["max"], level
 
 
 def test_curves_are_drawn_where_the_samples_were(tmp_path: Path) -> None:
@@ -180,3 +198,36 @@ def test_curves_are_drawn_where_the_samples_were(tmp_path: Path) -> None:
     measured = Measurements(home, Outcome.read(home / folder.OUTCOME))
     drawn = [(point["second"], round(point["per_s"])) for point in measured.series("database_read", 240)]
     assert drawn == [(0.0, 100), (1.0, 200)]
+
+
+def test_the_worst_sample_is_found_where_it_is_behind_a_gap(tmp_path: Path) -> None:
+    """Two measured minutes with ten others between them: the worst quarter minute was looked for in the gap."""
+    phases = [
+        {"name": name, "kind": "measure", "start_ns": start * SECOND, "end_ns": (start + 60) * SECOND, "complete": True}
+        for name, start in (("first", 0), ("second", 660))
+    ]
+    columns = {
+        "host": "local",
+        "instance": "one",
+        "database": 1,
+        "workload": "",
+        "metric": "database_read",
+        "errors": 0,
+    }
+    rows = [
+        {
+            **columns, "end_ns": (start + second) * SECOND, "interval_ns": SECOND, "phase": name, "count": 100, "bytes": 0,
+            "latency_ns_sum": 100 * 1_000_000 * (50 if start and 15 < second <= 30 else 5), "latency_ns_max": 50_000_000,
+            "latency_ns_p50": 0, "latency_ns_p99": 0, "value": 0.0,
+        }
+        for name, start in (("first", 0), ("second", 660))
+        for second in range(1, 61)
+    ]  # fmt: skip
+    source = tmp_path / "rows.json"
+    for name in (folder.SAMPLES, folder.HISTOGRAMS):
+        source.write_text(json.dumps(rows))
+        duckdb.sql(f"COPY (SELECT * FROM read_json('{source}')) TO '{tmp_path / name}' (FORMAT parquet)")
+    outcome = Outcome.from_plain(whole_outcome({"phases": phases}))
+    with Measurements(tmp_path, outcome) as measured:
+        found = measured.worst_sample_ns("database_read", "one", 1)
+    assert found == (675 * SECOND, 690 * SECOND)

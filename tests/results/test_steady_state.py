@@ -22,7 +22,7 @@ def modelled_run(path: Path, phases: list[dict[str, Any]], saved: float, **workl
             "workload": [{"name": "mix", "load": {"sessions": 16}, "sluggish": 0, **workload}],
             "phase": [{"kind": "prepare"}, *phases, {"kind": "measure", "duration_s": 10}, {"kind": "stop"}],
         }
-    )
+    ).plain()
     return run_on_cloud_volume(path, plan, saved)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll.documents.outcome import Outcome
 from plimsoll.files import folder
-from plimsoll.results.summary import Measurements
+from plimsoll.results.measurements import Measurements
 from tests.support.plain_stages import summarize
 from tests.support.synthetic import EMC, START_S, finish, make_folder, transfers
 

@@ -8,18 +8,25 @@ from typing import Any
 
 import pytest
 
+from plimsoll.documents.run_spec import RunSpec
+from plimsoll.documents.summary import Content
 from plimsoll.files import folder
 from plimsoll.run.reduction_sample import ALGORITHM, PIECE_BYTES, PIECES_MAX, measure_content, piece_starts
 from tests.support.places import plimsoll
+from tests.support.plain_stages import filled
 
 KIB = 1024
 
 
-def measured(home: Path, **files: bytes) -> dict[str, Any]:
+def measured(home: Path, **files: bytes) -> Content:
     for name, content in files.items():
         (home / name).write_bytes(content)
-    databases = [{"file_name": name, "compressible_percent": 0} for name in files]
-    return measure_content({"instances": [{"directory": str(home), "databases": databases}]})
+    return measure_content(run_of(home, *({"file_name": name, "compressible_percent": 0} for name in files)))
+
+
+def run_of(home: Path, *databases: dict[str, Any]) -> RunSpec:
+    instance = {"backend": "engine", "directory": str(home), "databases": list(databases)}
+    return RunSpec.from_plain(filled(RunSpec, {"instances": [instance]}))
 
 
 def noise(size: int, seed: int = 1) -> bytes:
@@ -31,24 +38,24 @@ def test_known_contents_are_found_again(tmp_path: Path, percent: int) -> None:
     """Blocks of noise with a share of spaces: what can be taken off is that share."""
     spaces = 32 * KIB * percent // 100
     content = b"".join(noise(32 * KIB - spaces, seed) + b" " * spaces for seed in range(32))
-    found = measured(tmp_path, one=content)["databases"][0]
-    assert found["compressible_percent"] == pytest.approx(percent, abs=1.5)
-    assert found["zero_percent"] == 0
+    found = measured(tmp_path, one=content).databases[0]
+    assert found.compressible_percent == pytest.approx(percent, abs=1.5)
+    assert found.zero_percent == 0
 
 
 def test_duplicates_are_found_across_databases(tmp_path: Path) -> None:
     """Copies of one file are what makes a deduplicating storage look absurdly good; half of all blocks is the least they are."""
     once, other = noise(256 * KIB, 1), noise(256 * KIB, 2)
-    assert measured(tmp_path, one=once, two=other)["duplicate_percent"] == 0
-    assert measured(tmp_path, one=once, two=once)["duplicate_percent"] == 50
-    assert measured(tmp_path, one=once, two=noise(100, 3) + once)["duplicate_percent"] == 0
+    assert measured(tmp_path, one=once, two=other).duplicate_percent == 0
+    assert measured(tmp_path, one=once, two=once).duplicate_percent == 50
+    assert measured(tmp_path, one=once, two=noise(100, 3) + once).duplicate_percent == 0
 
 
 def test_zeros_are_counted_by_themselves(tmp_path: Path) -> None:
     """Space that was never written is no duplicate of anything."""
     found = measured(tmp_path, one=noise(256 * KIB) + bytes(256 * KIB))
-    assert found["databases"][0]["zero_percent"] == 50
-    assert found["duplicate_percent"] == 0
+    assert found.databases[0].zero_percent == 50
+    assert found.duplicate_percent == 0
 
 
 def test_a_large_file_is_sampled_from_end_to_end() -> None:
@@ -60,10 +67,9 @@ def test_a_large_file_is_sampled_from_end_to_end() -> None:
 
 def test_a_file_that_is_gone_is_said(tmp_path: Path) -> None:
     """A figure for a file nobody could read would be an invention."""
-    run = {"instances": [{"directory": str(tmp_path), "databases": [{"file_name": "x", "compressible_percent": 3}]}]}
-    found = measure_content(run)
-    assert found["duplicate_percent"] is None
-    assert found["databases"][0]["reason"] == "No such file or directory"
+    found = measure_content(run_of(tmp_path, {"file_name": "x", "compressible_percent": 3}))
+    assert found.duplicate_percent is None
+    assert found.databases[0].reason == "No such file or directory"
 
 
 def test_the_dial_does_what_it_says_on_a_real_database(tmp_path: Path) -> None:

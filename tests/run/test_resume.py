@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from plimsoll.documents.run_spec import Measure
+from plimsoll.documents.summary import Gap
 from plimsoll.files import folder
 from plimsoll.host.identity import Identity, identity_of
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.run import resume
 from tests.faults.test_crashes import kill_when, performance
 from tests.support.places import PLIMSOLL, loop_device, mounted, plimsoll
+from tests.support.plain_stages import filled
 
 
 def content(home: Path, name: str) -> Any:
@@ -124,11 +127,10 @@ PLAN = plan_of_options(
 )
 def test_what_is_left_to_do(completed: list[str], phase: str, again: bool, left: list[str]) -> None:
     """Databases are opened and caches warmed again; what was done is not done twice unless that is wanted."""
-    gap = {"completed": completed, "phase": phase, "phase_seconds_before": 30.0}
+    gap = Gap.from_plain(filled(Gap, {"completed": completed, "phase": phase, "phase_seconds_before": 30.0}))
     found = resume.remaining_phases(PLAN, gap, again=again)
     shown = [
-        f"{item['name']} {item['action']['duration_s']:g}" if "duration_s" in item["action"] else item["name"]
-        for item in found
+        f"{item.name} {item.action.duration_s:g}" if isinstance(item.action, Measure) else item.name for item in found
     ]
     assert shown == left
     lost = resume.measured_lost(PLAN, gap, found)
@@ -150,7 +152,23 @@ def test_a_storage_is_found_where_it_is_mounted_now(tmp_path: Path) -> None:
             resume.find_storage(plan, environment)
         with mounted(device, tmp_path / "after"):
             moved, remarks = resume.find_storage(plan, environment)
-            assert plan["run"]["targets"][0]["path"] == str(tmp_path / "before/test"), "the recorded plan stays"
-            assert moved["run"]["targets"][0]["path"] == str(tmp_path / "after/test")
-            assert moved["run"]["instances"][0]["directory"] == str(tmp_path / "after/test/one")
+            assert plan.run.targets[0].path == str(tmp_path / "before/test"), "the recorded plan stays"
+            assert moved.run.targets[0].path == str(tmp_path / "after/test")
+            assert moved.run.instances[0].directory == str(tmp_path / "after/test/one")
             assert "is now at" in remarks[0]
+
+
+def test_a_run_that_was_resumed_before_is_measured_again_for_its_whole_time(tmp_path: Path) -> None:
+    """After a first resume the plan of the run holds what was left of it: 100 s of 7,200 were measured "again"."""
+    first = Gap.from_plain(
+        filled(Gap, {"completed": ["prepare", "warm_up"], "phase": "morning", "phase_seconds_before": 90.0})
+    )
+    PLAN.write(tmp_path / folder.PLAN)
+    resume.put_aside(tmp_path, first)
+    left = resume.as_left(PLAN, resume.remaining_phases(PLAN, first, again=False))
+    left.write(tmp_path / folder.PLAN)
+    second = Gap.from_plain(filled(Gap, {"completed": ["prepare", "warm_up", "morning"], "phase": "evening"}))
+    whole = resume.whole_plan(tmp_path, left)
+    found = resume.remaining_phases(whole, second, again=True)
+    assert [item.action.duration_s for item in found if isinstance(item.action, Measure)] == [100, 100]
+    assert resume.whole_plan(tmp_path / "never resumed", left) == left

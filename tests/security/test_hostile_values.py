@@ -15,12 +15,12 @@ from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import (
     HOST_FIELDS,
     INSTANCE_FIELDS,
-    PHASE_FIELDS,
     PLAN_FIELDS,
     TARGET_FIELDS,
     WORKLOAD_FIELDS,
     read_plan,
 )
+from plimsoll.plan.phases import PHASE_FIELDS
 
 SECONDS_MAX = 5.0
 #: As they stand in a file.
@@ -98,7 +98,7 @@ def test_no_value_of_any_key_breaks_the_reader_or_leads_elsewhere(table: str, tm
             plan.write_text(plan_with(table, key, value, place))
             began = time.monotonic()
             try:
-                run = read_plan(plan)["run"]
+                run = read_plan(plan).run.plain()
             except InputError as error:
                 said = str(error)
                 assert len(said) < 2_000, (key, value[:50])

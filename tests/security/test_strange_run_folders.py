@@ -69,7 +69,7 @@ def test_names_in_a_database_steer_no_terminal(
 ) -> None:
     """Tables and columns are called as whoever made the database liked."""
     table = {"name": "a\x1b[2J", "columns": [[1, "b\x9b2J", "text"]], "indexes": [], "rows": None, "damage": "d\x1b"}
-    table |= {"has_long_values": False, "is_system": False, "template": "c\r"}
+    table |= {"has_long_values": False, "is_system": False, "template": "c\r", "lacks_template": True}
     listed = {
         "is_clean": True,
         "format": [1, 2],
@@ -138,10 +138,12 @@ def test_a_series_names_no_run_outside_of_it(
     where = name.format(victim=victim) if isinstance(name, str) else name
     run = {"folder": where, "ending": "complete", "result": "pass", "headline": "Pass", "reasons": []}
     content = {"schema_version": 1, "name": "x", "wanted_count": 1, "runs": [run], "finished": False}
+    content |= {"result": None, "headline": None, "figures": []}
     (home / folder.REPEATS).write_text(json.dumps(content))
     words = [command, str(home), *([str(GOLDEN)] if command == "compare" else [])]
     assert run_program(words) == exit_codes.USAGE
-    assert "which does not lie in it" in capsys.readouterr().err
+    phrase = "must be a text" if command == "report" and not isinstance(name, str) else "which does not lie in it"
+    assert phrase in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in victim.iterdir()} == before
 
 

@@ -292,7 +292,7 @@ def test_a_hung_io_is_told_after_half_a_minute(tmp_path: Path) -> None:
     """What is promised to those who say nothing of it."""
     plan = tmp_path / "plan.toml"
     plan.write_text(FROZEN_PLAN.format(method="auto", path=tmp_path, seconds=2).replace("hung_after_ms = 1500\n", ""))
-    assert read_plan(plan)["run"]["hung_after_ms"] == 30_000
+    assert read_plan(plan).run.hung_after_ms == 30_000
 
 
 @pytest.mark.slow

@@ -11,8 +11,10 @@ import pytest
 
 from plimsoll.cli import run_program
 from plimsoll.databases import ownership, preflight
+from plimsoll.documents.run_spec import RunSpec
 from plimsoll.files import folder
 from tests.support.harm import ENDED, PLIMSOLL, plimsoll
+from tests.support.plain_stages import filled
 
 HEAD = 'kind = "plan"\nschema_version = 1\n'
 BODY = '[[target]]\nname = "disk"\npath = "{path}"\n[[instance]]\nname = "one"\nbackend = "raw_files"\ndatabase_size_mib = 64\n'
@@ -174,8 +176,9 @@ def test_a_marker_from_anybody_deletes_nothing_elsewhere(tmp_path: Path, capsys:
 def test_logs_go_with_the_databases_they_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of another directory only logs go, and only where the run that made the databases has left its mark."""
     logs, mine = tmp_path / "log" / "one", tmp_path / "disk" / "one"
-    run = {"instances": [{**INSTANCE, "directory": str(mine), "log_directory": str(logs)}]}
-    preflight.take(run | {"phases": [{"action": {"kind": "prepare"}}]})
+    instance = {**INSTANCE, "directory": str(mine), "log_directory": str(logs)}
+    phases = [{"action": {"kind": "prepare"}}]
+    preflight.take(RunSpec.from_plain(filled(RunSpec, {"instances": [instance], "phases": phases})))
     (logs / "E00.log").write_text("a log")
     (logs / "notes.txt").write_text("somebody's")
     assert run_program(["clean", str(mine), "--yes"]) == 0
@@ -189,9 +192,9 @@ def test_logs_go_with_the_databases_they_name(tmp_path: Path, capsys: pytest.Cap
         ({"log_directory": "/var/log"}, "where nothing says so"),
         ({"databases": [INSTANCE["databases"][0] | {"file_name": "../../victim"}]}, "outside of its directory"),  # type: ignore[index]
         ({"databases": [INSTANCE["databases"][0] | {"file_name": "/etc/passwd"}]}, "outside of its directory"),  # type: ignore[index]
-        ({"databases": [INSTANCE["databases"][0] | {"size_bytes": "many"}]}, "nothing that can be used of size_bytes"),  # type: ignore[index]
-        ({"page_bytes": None}, "nothing that can be used of page_bytes"),
-        ({"databases": []}, "nothing that can be used of databases"),
+        ({"databases": [INSTANCE["databases"][0] | {"size_bytes": "many"}]}, '`databases[0].size_bytes` is "many"'),  # type: ignore[index]
+        ({"page_bytes": None}, "`page_bytes` is null"),
+        ({"databases": []}, "names no databases"),
         ({"databases": 3}, "holds no databases of Plimsoll"),
     ],
 )

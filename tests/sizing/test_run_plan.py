@@ -31,16 +31,16 @@ def test_the_program_accepts_the_plan(edition: str, tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(sizing_plan(size(make(edition=edition))))
     completed = read_plan(path)
-    assert completed["judgement"]["required_iops"] > 0
+    assert completed.judgement.required_iops > 0
 
 
 def test_a_transactional_plan_is_accepted_too(tmp_path: Path) -> None:
     load = {"per_second": 800, "database_ios_each": 4, "data_size": "500 GB", "log_size_each": "6 KB"}
     path = tmp_path / "plan.toml"
     path.write_text(sizing_plan(size(make(users=None, transactions=load))))
-    instance = read_plan(path)["run"]["instances"][0]
-    assert instance["page_bytes"] == 8192
-    assert instance["maintenance"] is None
+    instance = read_plan(path).run.instances[0]
+    assert instance.page_bytes == 8192
+    assert instance.maintenance is None
 
 
 @pytest.mark.parametrize(("mode", "copies"), [("dag", 2), ("standalone", 1)])
@@ -48,6 +48,6 @@ def test_the_load_has_the_copies_and_the_scans_of_the_design(mode: str, copies: 
     """Reading logs back and scanning databases cost I/O in production, so a test without them passes too easily."""
     path = tmp_path / "plan.toml"
     path.write_text(sizing_plan(size(make(copies={"mode": mode, "count": copies}))))
-    instances = read_plan(path)["run"]["instances"]
-    assert {instance["copies_count"] for instance in instances} == {copies}
-    assert all(instance["maintenance"] for instance in instances)
+    instances = read_plan(path).run.instances
+    assert {instance.copies_count for instance in instances} == {copies}
+    assert all(instance.maintenance for instance in instances)

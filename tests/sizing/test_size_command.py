@@ -67,7 +67,7 @@ def test_all_outputs_are_written_and_told_on_standard_error(tmp_path: Path) -> N
     assert [line.split()[0] for line in result.stderr.splitlines()] == ["wrote"] * 3
     assert zipfile.is_zipfile(book)
     assert page.read_text().startswith("<!DOCTYPE html>")
-    assert read_plan(plan)["run"]["instances"]
+    assert read_plan(plan).run.instances
 
 
 def test_options_are_laid_over_a_file(tmp_path: Path) -> None:

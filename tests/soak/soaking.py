@@ -94,7 +94,8 @@ def soak(directory: Path, hours: float, size_mib: int) -> tuple[int, list[Readin
         f"{hours:g}",
     ]
     command += ["--databases", "2", "--size-mib", str(size_mib), "--cache-mib", "16"]
-    command += ["--yes", "--quiet", "--out", str(run_folder)]
+    # The maker of the directory has chosen the disk it lies on.
+    command += ["--create", "--allow-system-disk", "--yes", "--quiet", "--out", str(run_folder)]
     every_s = max(READING_S_MIN, hours * 3600 / READINGS)
     return watch(command, directory / "databases", run_folder, every_s, directory / "readings.csv")
 

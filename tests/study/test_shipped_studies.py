@@ -22,10 +22,10 @@ def shortened(name: str, seconds_max: tuple[int, int] = (10, 40)) -> tuple[Study
     found = {}
     for variant in study.variants:
         assert variant.light is not None
-        light = variant.light | {
-            "warm_up_s": min(seconds_max[0], variant.light["warm_up_s"]),
-            "measure_s": min(seconds_max[1], variant.light["measure_s"]),
-        }
+        light = variant.light.replace(
+            warm_up_s=min(seconds_max[0], variant.light.warm_up_s),
+            measure_s=min(seconds_max[1], variant.light.measure_s),
+        )
         found[variant.name] = simulated(light, 1)
     return study, found
 
@@ -35,8 +35,8 @@ def test_STU_01_every_shipped_study_can_be_read(path: Path) -> None:
     """STU-01: one file describes base and variants under the same load, with its source."""
     study = read_study(path)
     assert len(study.variants) >= 2
-    assert study.content["source"]
-    assert study.content["repeat"] == 3, "a study without repetition knows no confidence"
+    assert study.source
+    assert study.repeat == 3, "a study without repetition knows no confidence"
 
 
 def test_STU_02_a_baseline_at_two_loads() -> None:
@@ -113,7 +113,7 @@ def test_STU_16_a_nearly_empty_array_flatters() -> None:
     """STU-16: the same load on 25 % of the volumes is faster than on 80 %, and only the first is warned about."""
     study, found = shortened("capacity_use")
     assert found["25 %"]["database_iops"] > 1.02 * found["80 %"]["database_iops"]
-    warned = {variant.name: warnings_of(variant.light or {}) for variant in study.variants}
+    warned = {variant.name: warnings_of(variant.light) for variant in study.variants if variant.light}
     assert warned["80 %"] == []
     assert "fill 25% of their volumes" in warned["25 %"][0]
 
@@ -132,18 +132,19 @@ def test_STU_17_more_users_wait_longer() -> None:
 def test_STU_10_the_generation_study_differs_in_page_and_cache() -> None:
     """STU-10: 4 KiB pages and one small cache against 8 KiB and a larger one, the same transactions on the same storage."""
     study = read_study(STUDIES / "generation_2003_2007.toml")
-    before, after = (variant.plan["run"] for variant in study.variants if variant.plan)
-    assert [run["instances"][0]["page_bytes"] for run in (before, after)] == [4096, 8192]
-    assert before["instances"][0]["cache_bytes_max"] < after["instances"][0]["cache_bytes_max"]
-    assert before["workloads"][0]["load"] == after["workloads"][0]["load"]
+    before, after = (variant.plan.run for variant in study.variants if variant.plan)
+    assert [run.instances[0].page_bytes for run in (before, after)] == [4096, 8192]
+    assert before.instances[0].cache_bytes_max < after.instances[0].cache_bytes_max
+    assert before.workloads[0].load == after.workloads[0].load
     assert all(variant.is_real for variant in study.variants)
-    assert study.content["databases"] == "anew", "a database of another page size would be refused"
+    assert study.databases == "anew", "a database of another page size would be refused"
 
 
 def test_a_latency_nobody_reaches_is_told() -> None:
     """Reading off where the curve never comes must end, with what was tried."""
     study = read_study(STUDIES / "raid_type.toml")
-    light = (study.variants[0].light or {}) | {"at_latency_ms": 0.2, "warm_up_s": 2, "measure_s": 5}
+    assert study.variants[0].light
+    light = study.variants[0].light.replace(at_latency_ms=0.2, warm_up_s=2, measure_s=5)
     with pytest.raises(LightError, match=r"of 0.2 is not reached: 1 to"):
         simulated(light, 1)
 

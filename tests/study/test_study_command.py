@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from plimsoll.cli import run_program
+from plimsoll.documents.study import StudyFindings
 from plimsoll.files import folder
 from plimsoll.study.text import sentences as study_sentences
 
@@ -310,4 +311,4 @@ def test_every_page_of_a_modelled_study_says_so(tmp_path: Path) -> None:
     assert "Busiest stage" in page and "drives, " in page
     found = result(tmp_path)
     assert found["model_band_percent"] > 5
-    assert any("The model itself is within" in line for line in study_sentences(found))
+    assert any("The model itself is within" in line for line in study_sentences(StudyFindings.from_plain(found)))

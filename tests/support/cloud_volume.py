@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import _native
+from plimsoll.documents.document import ABSENT
+from plimsoll.documents.outcome import Outcome
+from plimsoll.documents.plan import Plan
 from plimsoll.files import folder
 from plimsoll.run.execute import SampleStore, _write_histograms
 from tests.support.plain_stages import summarize
@@ -18,18 +21,19 @@ def run_on_cloud_volume(path: Path, plan: dict[str, Any], saved: float) -> dict[
         operations_per_second=300.0, burst_operations_per_second=900.0, credit_count_max=saved, bytes_per_second=1e9
     )
     path.mkdir()
+    completed = Plan.from_plain(plan)
     run = _native.Run(json.dumps(plan["run"]))
-    store = SampleStore(path, plan["run"])
+    store = SampleStore(path, completed.run)
     while (buffers := run.next_samples(1.0)) is not None:
         run.next_events()
         if buffers:
             store.add(buffers)
-    outcome = json.loads(run.outcome())
-    assert outcome["error"] is None
+    outcome = Outcome.from_plain(json.loads(run.outcome()))
+    assert outcome.error is None
     store.finish()
-    _write_histograms(path, plan["run"], outcome)
-    folder.write_json(path / folder.PLAN, plan)
-    folder.write_json(path / folder.OUTCOME, {key: value for key, value in outcome.items() if key != "figures"})
+    _write_histograms(path, completed.run, outcome)
+    completed.write(path / folder.PLAN)
+    outcome.replace(figures=ABSENT).write(path / folder.OUTCOME)
     return summarize(path)
 
 

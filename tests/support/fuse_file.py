@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import heapq
 import os
 import struct
+import time
 from pathlib import Path
 from typing import Protocol
 
@@ -45,6 +47,9 @@ class Content(Protocol):
     def flush(self) -> None:
         """What was written before is to be made durable."""
 
+    def hold_s(self) -> float:
+        """By how many seconds the answer to the last request is held back; others go on meanwhile."""
+
 
 class FuseFile:
     """A mounted file system with one file."""
@@ -52,6 +57,7 @@ class FuseFile:
     def __init__(self, point: Path, content: Content) -> None:
         self._content = content
         self._buffer = bytearray(REQUEST_BYTES_MAX)
+        self._held: list[tuple[float, int, int, bytes]] = []
         self.descriptor = os.open("/dev/fuse", os.O_RDWR)
         options = f"fd={self.descriptor},rootmode=40000,user_id=0,group_id=0,allow_other"
         libc = ctypes.CDLL(None, use_errno=True)
@@ -73,13 +79,31 @@ class FuseFile:
             answer, failure = self._answer(code, node, body), 0
         except OSError as error:
             answer, failure = b"", -(error.errno or errno.EIO)
+        hold_s = self._content.hold_s() if code in (READ, WRITE, FSYNC) else 0.0
+        if hold_s > 0:
+            heapq.heappush(self._held, (time.monotonic() + hold_s, unique, failure, answer))
+        else:
+            self._send(unique, failure, answer)
+        return code != DESTROY
+
+    def send_due(self) -> float | None:
+        """Send the answers whose time has come; seconds until the next of them, if there is one."""
+        while self._held and self._held[0][0] <= time.monotonic():
+            self._send(*heapq.heappop(self._held)[1:])
+        return max(0.0, self._held[0][0] - time.monotonic()) if self._held else None
+
+    def send_all(self) -> None:
+        """Send what is held back at once: no request may outlive the disk's end."""
+        while self._held:
+            self._send(*heapq.heappop(self._held)[1:])
+
+    def _send(self, unique: int, failure: int, answer: bytes) -> None:
         try:
             os.writev(self.descriptor, [ANSWER.pack(ANSWER.size + len(answer), failure, unique), answer])
         except OSError as error:
             # Who asked has gone.
             if error.errno != errno.ENOENT:
                 raise
-        return code != DESTROY
 
     def _answer(self, code: int, node: int, body: memoryview) -> bytes:
         if code == READ:

@@ -10,6 +10,7 @@ from plimsoll.documents.document import Document, hints_of
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
+from plimsoll.documents.verdict import Verdict
 from plimsoll.results import summary as measurements
 from plimsoll.verdict import qualification, summary_fields
 
@@ -46,6 +47,11 @@ def summary_of(summary: Any) -> Summary:
     return summary if isinstance(summary, Summary) else Summary.from_plain(filled(Summary, summary))
 
 
+def verdict_of(found: Any) -> Verdict:
+    """A verdict of which only what matters is given."""
+    return found if isinstance(found, Verdict) else Verdict.from_plain(filled(Verdict, found))
+
+
 def outcome_of(outcome: dict[str, Any]) -> Outcome:
     """An outcome of which only what matters is given."""
     return Outcome.from_plain(filled(Outcome, outcome))
@@ -71,7 +77,9 @@ def filled(kind: Any, given: Any) -> Any:
         return {key: filled(arguments[1], item) for key, item in given.items()}
     if get_origin(kind) in (Union, types.UnionType):
         documents = [item for item in arguments if isinstance(item, type) and issubclass(item, Document)]
-        return filled(documents[0], given) if len(documents) == 1 else given
+        if isinstance(given, dict):
+            documents = [item for item in documents if given.keys() <= hints_of(item).keys()]
+        return filled(documents[0], given) if documents else given
     return given
 
 

@@ -74,7 +74,7 @@ def run_folder(
         "phase": [{"kind": "prepare"}, {"kind": "measure", "duration_s": SECONDS}, {"kind": "stop"}],
     }
     path.mkdir(exist_ok=True)
-    folder.write_json(path / folder.PLAN, plan_of_options({**options, **plan}))
+    folder.write_json(path / folder.PLAN, plan_of_options({**options, **plan}).plain())
     folder.write_json(path / folder.OUTCOME, whole_outcome(_outcome(stalls or [])))
     kernel_log = {"readable": True, "reason": None, "disks": ["vda"], "lines": []}
     folder.write_json(path / folder.KERNEL_LOG, {"schema_version": 1, **kernel_log})

@@ -67,7 +67,7 @@ def plimsoll(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[s
 class Machine:
     """See the text of this file."""
 
-    def __init__(self, home: Path, kind: str, behaviour: str, seed: int) -> None:
+    def __init__(self, home: Path, kind: str, behaviour: str, seed: int, mebibytes: int | None = None) -> None:
         self.home, self.kind, self.behaviour = home, kind, behaviour
         self.point, self._fuse, self._content = home / "mnt", home / "fuse", home / "content"
         for directory in (self.point, self._fuse, self._content):
@@ -81,14 +81,21 @@ class Machine:
             "tests.support.volatile_disk",
             self._fuse,
             self._content,
-            MEBIBYTES[kind],
+            mebibytes or MEBIBYTES[kind],
             behaviour,
             seed,
         ]
         self._disk = subprocess.Popen(
             list(map(str, command)), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        assert self._hear() == "serving", "the volatile disk did not start"
+        try:
+            assert self._hear() == "serving", "the volatile disk did not start"
+        except BaseException:
+            # Whoever interrupts here has nothing yet that could be removed.
+            self._disk.kill()
+            self._disk.wait()
+            subprocess.run(["umount", self._fuse], check=False, capture_output=True)
+            raise
 
     def tell(self, line: str) -> str:
         """Give the disk an order; its answer."""
@@ -143,6 +150,8 @@ class Machine:
     def remove(self) -> None:
         """Take everything down."""
         try:
+            # What is held back would hold the file system.
+            self.tell("rules []")
             self.stop()
         finally:
             _patiently("umount", self._fuse)
@@ -160,9 +169,9 @@ def _patiently(*command: str | Path) -> None:
 
 
 @contextmanager
-def machine(home: Path, kind: str, behaviour: str, seed: int) -> Iterator[Machine]:
+def machine(home: Path, kind: str, behaviour: str, seed: int, mebibytes: int | None = None) -> Iterator[Machine]:
     """A machine with a file system, not started."""
-    made = Machine(home, kind, behaviour, seed)
+    made = Machine(home, kind, behaviour, seed, mebibytes)
     try:
         made.make_file_system()
         yield made

@@ -7,6 +7,8 @@ It serves one file for a loop device and obeys lines on its standard input, each
     cut [SECONDS]  the power is cut: what survives is decided, and all I/O fails from now on; it waits so long for writes at risk
     on             the power is back
     snapshot FILE  copy the disk as an array would: everything acknowledged, at one instant
+    rules JSON     from now on these rules, and no others, spoil what passes: tests.support.disk_rules
+    count          how often each rule was applied
 
 Behaviours: `honest` makes durable what is flushed; at the cut every aligned 4 KiB of a write not flushed survives or not. `tears` differs
 in that 512 bytes survive or not. `drops_flushes` acknowledges flushes and destages in order when it finds time; at the cut all that
@@ -27,6 +29,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.disk_rules import RuledDisk
 from tests.support.fuse_file import FuseFile
 
 BEHAVIOURS = ("honest", "drops_flushes", "tears", "reorders")
@@ -75,6 +78,9 @@ class VolatileDisk:
         self._check()
         if self._behaviour not in LIARS:
             self._destage(len(self._cache))
+
+    def hold_s(self) -> float:
+        return 0.0
 
     def destage_old(self) -> None:
         """What a liar does in its own time."""
@@ -179,25 +185,35 @@ def main() -> None:
     """Serve until unmounted or the input ends."""
     point, directory, mebibytes, behaviour, seed = sys.argv[1:]
     disk = VolatileDisk(Path(directory), int(mebibytes) << 20, behaviour, int(seed))
-    file = FuseFile(Path(point), disk)
+    ruled = RuledDisk(disk, int(seed))
+    file = FuseFile(Path(point), ruled)
     print("serving", flush=True)
     input_descriptor = sys.stdin.fileno()
     while True:
-        ready, _, _ = select.select([file.descriptor, input_descriptor], [], [], 0.02)
+        due_s = file.send_due()
+        wait_s = 0.02 if due_s is None else min(0.02, due_s)
+        ready, _, _ = select.select([file.descriptor, input_descriptor], [], [], wait_s)
         disk.destage_old()
         if file.descriptor in ready and not file.serve_one():
             return
         if disk.is_time_for_cut():
             print(disk.cut(), flush=True)
-        if input_descriptor in ready and not _obey(disk, sys.stdin.readline().split(maxsplit=1)):
+        if input_descriptor in ready and not _obey(disk, ruled, file, sys.stdin.readline().split(maxsplit=1)):
             return
 
 
-def _obey(disk: VolatileDisk, words: list[str]) -> bool:
+def _obey(disk: VolatileDisk, ruled: RuledDisk, file: FuseFile, words: list[str]) -> bool:
     """Carry out a line; false when there are no more."""
     if not words:
         return False
-    if words[0] == "cut":
+    if words[0] == "rules":
+        ruled.obey(words[1])
+        if not ruled.has_rules:
+            file.send_all()
+        print("rules", flush=True)
+    elif words[0].strip() == "count":
+        print(ruled.told(), flush=True)
+    elif words[0] == "cut":
         disk.want_cut(float(words[1]) if len(words) > 1 else CUT_PATIENCE_S)
     elif words[0] == "on":
         print(disk.on(), flush=True)

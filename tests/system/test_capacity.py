@@ -1,6 +1,7 @@
 """How many users a storage carries: the answer is arithmetic on what was found, and says what it does not know."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -10,46 +11,50 @@ from typing import Any
 import pytest
 
 from plimsoll.databases import preflight
+from plimsoll.documents.capacity import Capacity
+from plimsoll.documents.verdict import Verdict
 from plimsoll.pipeline import forecast
 from plimsoll.plan import capacity_search
 from plimsoll.plan.complete import plan_of_options
+from tests.support.plain_stages import filled, summary_of
 
 SOURCE = str(Path(__file__).parents[2] / "python")
 FOUND = {
     "workload": "mix", "end": "narrow", "passed_per_s": 480.0, "passed_iops": 470.0, "confirmed": True, "failed_per_s": 489.6,
-    "failed_iops": 480.0, "limited_by": "log_write_latency_mean", "confidence_percent": 95, "tolerance_percent": 2,
+    "limited_by": "log_write_latency_mean", "confidence_percent": 95, "tolerance_percent": 2,
 }  # fmt: skip
 
 
 def answer(
     search: dict[str, Any] | None = None, result: str = "pass", iops: float = 462.5, **bounds: float
-) -> dict[str, Any]:
+) -> Capacity:
     plan = plan_of_options(capacity_search.capacity_options(Path("/data"), 15, "2010", 4096))
-    plan["run"] |= bounds
+    plan = plan.replace(run=plan.run.replace(**bounds))
     summary = {
         "load": {"searches": [FOUND | (search or {})]},
         "total": {"database_iops": iops},
         "window": {"seconds": 180.0},
     }
     verdict = {"result": result, "reasons": ["a reason"], "not_qualifying_because": ["too short"]}
-    return capacity_search.answer(plan, summary, verdict, "vnxe", 0.2)
+    return capacity_search.answer(plan, summary_of(summary), Verdict.from_plain(filled(Verdict, verdict)), "vnxe", 0.2)
 
 
 def test_the_published_appendix_comes_out() -> None:
     """EMC's paper: 462.5 IOPS at 0.2 for each user and 20 per cent headroom are 1,927, printed as 1,900."""
     found = answer()
-    assert found["users"] == 1900
-    assert not found["at_least"]
+    assert found.users == 1900
+    assert not found.at_least
     text = "\n".join(capacity_search.in_words(found))
     assert "carries about 1,900 vnxe users at 20 ms" in text
-    assert "first limit: average log write latency" in text
-    assert "decided with 95 %" in text and "2.0% higher" in text
+    assert text.splitlines()[1].startswith("bracket: 462 database IOPS pass; the next rate, 2.0% higher")
+    assert text.splitlines()[2] == "first limit: average log write latency"
+    assert "confidence: none is stated" in text and "2.0% higher" in text
     assert "too short" in text and "backup, recovery" in text
 
 
 def test_the_lower_of_search_and_judged_phase_counts() -> None:
     """A number must hold in both: what was found while searching and what was measured afterwards."""
-    assert answer(iops=600.0)["database_iops"] == 470.0
+    assert answer(iops=600.0).database_iops == 470.0
 
 
 def test_a_generator_limit_gives_a_lower_bound() -> None:
@@ -57,6 +62,16 @@ def test_a_generator_limit_gives_a_lower_bound() -> None:
     for search in ({"limited_by": "generator"}, {"failed_per_s": None, "limited_by": None}):
         assert "carries at least 1,900 vnxe users" in "\n".join(capacity_search.in_words(answer(search)))
     assert "not the storage" in "\n".join(capacity_search.in_words(answer({"limited_by": "generator"})))
+
+
+def test_an_answer_whose_first_limit_was_the_generator_is_inconclusive() -> None:
+    """A passing disturbance of the machine ended the search, and the answer quoted 95 % for a rate at which the storage was never tried."""
+    found = answer({"limited_by": "generator"})
+    assert (found.result, found.confidence_percent, found.failed_iops_above_share) == ("inconclusive", None, None)
+    text = "\n".join(capacity_search.in_words(found))
+    assert text.startswith("inconclusive: carries at least 1,900 vnxe users")
+    assert "confidence" not in text and "bracket" not in text
+    assert answer().result == "pass"
 
 
 def test_a_ceiling_gives_a_lower_bound_and_is_no_limit_of_the_storage() -> None:
@@ -72,7 +87,7 @@ def test_a_ceiling_gives_a_lower_bound_and_is_no_limit_of_the_storage() -> None:
 def test_no_number_without_a_pass() -> None:
     """A rate that failed when it was judged is no answer, however good the search looked."""
     found = answer(result="fail")
-    assert found["users"] is None
+    assert found.users is None
     assert "no number of vnxe users can be stated: a reason" in capacity_search.in_words(found)[0]
 
 
@@ -82,16 +97,16 @@ def test_the_plan_keeps_to_its_minutes_and_its_space(tmp_path: Path) -> None:
     assert capacity_search.SIZE_MIB_MIN <= size <= capacity_search.SIZE_MIB_MAX
     assert capacity_search.database_size_mib(tmp_path, 1) <= 60 * 150
     plan = plan_of_options(capacity_search.capacity_options(tmp_path, 15, "2010", size))
-    seconds = sum(phase["action"].get("duration_s", 0) for phase in plan["run"]["phases"])
+    seconds = sum(getattr(phase.action, "duration_s", 0) for phase in plan.run.phases)
     assert seconds <= 15 * 60 * 0.8
-    load = plan["run"]["workloads"][0]["load"]
-    assert (load["step_s"] + load["settle_s"]) * 10 < 15 * 60 * capacity_search.SEARCH_SHARE
+    load = plan.run.workloads[0].load
+    assert (load.step_s + load.settle_s) * 10 < 15 * 60 * capacity_search.SEARCH_SHARE
 
 
 def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "plimsoll.cli", *map(str, arguments)],
-        capture_output=True, text=True, cwd=cwd, env={"PYTHONPATH": SOURCE, "PATH": "/usr/bin:/bin"}, check=False,
+        capture_output=True, text=True, cwd=cwd, env=os.environ | {"PYTHONPATH": SOURCE}, check=False,
     )  # fmt: skip
 
 
@@ -146,7 +161,7 @@ def test_minutes_agree_to_time_and_not_to_space(tmp_path: Path) -> None:
     own = plan_of_options(
         capacity_search.capacity_options(tmp_path / "disk", 15, "2010", capacity_search.database_size_mib(tmp_path, 15))
     )
-    expected = preflight.inspect(own["run"])
+    expected = preflight.inspect(own.run)
     assert forecast.reasons_to_ask(own, expected, time_agreed=True) == []
 
 

@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from plimsoll.cli import options
+from plimsoll.documents.run_spec import TargetIopsLoad
 from plimsoll.plan.complete import read_plan
 from plimsoll.plan.json_schema import plan_schema
 from tests.support.places import plimsoll
@@ -48,9 +49,13 @@ def test_an_example_runs_in_its_short_form(plan: Path, tmp_path: Path) -> None:
     """An example that does not run is worse than none."""
     read_plan(plan)
     short = read_plan(short_form(plan, tmp_path))
-    for workload in short["run"]["workloads"]:
-        if "calibrate_s" in workload["load"]:
-            workload["load"]["calibrate_s"] = 1.0
+    workloads = [
+        workload.replace(load=workload.load.replace(calibrate_s=1.0))
+        if isinstance(workload.load, TargetIopsLoad)
+        else workload
+        for workload in short.run.workloads
+    ]
+    short = short.replace(run=short.run.replace(workloads=workloads))
     with pytest.raises(typer.Exit) as leaving:
         options.perform(short, options.Choices(out=tmp_path / "run", yes=True, quiet=True))
     assert leaving.value.exit_code in (0, 1, 3)
@@ -107,7 +112,7 @@ def test_a_plan_begun_by_the_program_is_one(tmp_path: Path) -> None:
     """The first plan somebody sees must be accepted, and nothing of theirs be overwritten."""
     assert plimsoll("plan", "init", "first.toml", cwd=tmp_path).returncode == 0
     plan = read_plan(tmp_path / "first.toml")
-    assert plan["run"]["phases"][2]["action"]["duration_s"] == 7200
+    assert plan.run.phases[2].action.duration_s == 7200
     again = plimsoll("plan", "init", "first.toml", cwd=tmp_path)
     assert again.returncode == 2
     assert "nothing is overwritten" in again.stderr

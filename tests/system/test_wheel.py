@@ -50,7 +50,7 @@ def test_it_runs_the_demo_without_a_rust_toolchain(wheel: Path, tmp_path: Path) 
         cwd=tmp_path, env=clean, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    assert "rehearsal" in result.stdout
+    assert "rehearsal" in result.stdout.lower()
     assert (tmp_path / "run" / "report.html").exists()
     where = subprocess.run(
         [str(python), "-c", "import plimsoll; print(plimsoll.__file__)"],

@@ -247,3 +247,29 @@ def test_the_worst_sample_is_split_by_its_own_figures(tmp_path: Path) -> None:
     summary = summarize(run_folder(tmp_path / "run", {}))
     windows = {row["window"]: row["seconds"] for row in summary["time_splits"] if row["scope"] == "one"}
     assert windows == {"whole": 10.0, "worst_sample": 10.0}
+
+
+def engine_share(path: Path, planted: Planted) -> float:
+    """The engine's share of the latency of database reads in "Time by layer"."""
+    summary = summarize(run_folder(path, planted))
+    split = next(row for row in summary["time_splits"] if (row["metric"], row["window"]) == ("database_read", "whole"))
+    parts = {layer: value or 0.0 for layer, value in split["split_ms"].items()}
+    return float(parts["engine"] / sum(parts.values()))
+
+
+def test_what_the_device_measured_is_not_the_engines(tmp_path: Path) -> None:
+    """The table said 100 % engine where the block layer had counted two thirds of each read."""
+    long_gaps = {
+        ("reap_gap", 0): {"latency_ns_p50": 4.0 * MS, "latency_ns_p99": 60.0 * MS, "latency_ns_max": 90.0 * MS}
+    }
+    share = engine_share(tmp_path / "run", reads(15, 10) | long_gaps)
+    assert share == pytest.approx(1 / 3, abs=0.01)
+
+
+@pytest.mark.parametrize("gap_ms", [10.0, 100.0, 400.0])
+def test_a_long_gap_moves_the_split_by_no_more_than_its_own_time(tmp_path: Path, gap_ms: float) -> None:
+    """One gap of a thousand in each second: no more can complete in it than was in flight, however long it is."""
+    slow = reads(15, 0.5)
+    before = engine_share(tmp_path / "before", slow)
+    after = engine_share(tmp_path / "after", slow | {("reap_gap", 0): {"latency_ns_max": gap_ms * MS}})
+    assert 0 < after - before <= gap_ms / 1000 + 1e-6

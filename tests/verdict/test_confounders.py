@@ -33,17 +33,25 @@ def lag(p99_ms: float) -> Planted:
     return {("arrival_lag", 0): {"count": 100, "each_ns": p99_ms * MS}}
 
 
+def still(share: float) -> Planted:
+    return {("clock_gap", 0): {"count": 1, "each_ns": share * 1000 * MS}}
+
+
 #: name, what breaks a limit, further keys of the plan, the cause just beyond its threshold, just below it.
 CASES: list[tuple[str, Planted, dict[str, Any], Planted, Planted]] = [
     ("executor_busy", SLOW_READS, {}, level("executor_busy", 0.91), level("executor_busy", 0.89)),
     ("executor_busy", {}, NEEDED, level("executor_busy", 0.91), level("executor_busy", 0.89)),
-    ("reap_gap", SLOW_READS, {}, gap(1.3 * MS), gap(1.2 * MS)),
-    ("reap_gap", {}, NEEDED, gap(0.26 * MS), gap(0.24 * MS)),
-    ("arrival_lag", {}, RESPONSE, lag(0.56), lag(0.54)),
-    ("arrival_lag", {}, NEEDED, lag(501), lag(499)),
-    ("cpu_throttled", SLOW_READS, {}, level("cpu_throttled", 0.011), level("cpu_throttled", 0.009)),
-    ("cpu_stolen", SLOW_READS, {}, level("cpu_stolen", 0.051), level("cpu_stolen", 0.049)),
-    ("executor_wait", SLOW_READS, {}, level("executor_wait", 0.11), level("executor_wait", 0.09)),
+    # 25 ms less 5 are 20; 100 reads of 5 ms and 50 writes are 150 a second, and of 1000 in 5 ms 4.25 would have to be the gap's.
+    ("reap_gap", SLOW_READS, {}, gap(5.1 * MS), gap(4.9 * MS)),
+    ("reap_gap", {}, NEEDED, gap(4.3 * MS), gap(4.2 * MS)),
+    ("arrival_lag", {}, RESPONSE, lag(1.1), lag(0.9)),
+    ("arrival_lag", {}, NEEDED, lag(8510), lag(8490)),
+    ("cpu_throttled", SLOW_READS, {}, level("cpu_throttled", 0.21), level("cpu_throttled", 0.19)),
+    ("cpu_stolen", SLOW_READS, {}, level("cpu_stolen", 0.21), level("cpu_stolen", 0.19)),
+    ("executor_wait", SLOW_READS, {}, level("executor_wait", 0.21), level("executor_wait", 0.19)),
+    # Of 25 ms against a limit of 20 a fifth of the time is what a standstill must explain.
+    ("clock_gap", SLOW_READS, {}, still(0.21), still(0.19)),
+    ("clock_gap", {}, {"required_iops": 200.0}, still(0.26), still(0.24)),
     (
         "page_fault_stalls",
         STALLING,
@@ -75,6 +83,51 @@ def test_a_run_inside_its_limits_is_a_pass_however_late_the_generator_was(
     """Delays only make figures worse, so figures within their limits are true."""
     found = judged(tmp_path / "run", beyond)
     assert (found["result"], found["doubts"]) == ("pass", [])
+
+
+#: Reads a little beyond the limit of 20 ms, which a small delay could make up.
+NEARLY = {("database_read", 1): {"each_ns": 20.1 * MS}, ("device_read_time", 1): {"value": 100 * 15.0 * MS}}
+SMALL: list[tuple[str, Planted, Planted]] = [
+    ("reap_gap", gap(1.1 * MS), gap(0.9 * MS)),
+    ("cpu_throttled", level("cpu_throttled", 0.011), level("cpu_throttled", 0.009)),
+    ("cpu_stolen", level("cpu_stolen", 0.051), level("cpu_stolen", 0.049)),
+    ("executor_wait", level("executor_wait", 0.11), level("executor_wait", 0.09)),
+]
+
+
+@pytest.mark.parametrize(("name", "beyond", "below"), SMALL, ids=[name for name, *_ in SMALL])
+def test_a_delay_that_is_nothing_unusual_excuses_nothing(
+    tmp_path: Path, name: str, beyond: Planted, below: Planted
+) -> None:
+    """Every machine takes a little of the time; below the threshold that is no reason."""
+    assert [doubt["name"] for doubt in _doubts(judged(tmp_path / "beyond", NEARLY | beyond))] == [name]
+    assert judged(tmp_path / "below", NEARLY | below)["result"] == "fail"
+
+
+def _doubts(verdict: Any) -> list[Any]:
+    return [doubt for check in verdict["checks"] for doubt in check["doubts"]]
+
+
+def test_a_delay_excuses_no_more_than_its_largest_share(tmp_path: Path) -> None:
+    """On fast storage a gap of 0.05 ms was more than a twentieth of a read, and a storage that made a seventh of its rate got away."""
+    fast = {("database_read", 1): {"each_ns": 0.1 * MS}, ("device_read_time", 1): {"value": 100 * 0.09 * MS}}
+    found = judged(tmp_path / "much", fast | gap(0.05 * MS), **NEEDED)
+    assert (found["result"], found["doubts"]) == ("fail", [])
+    found = judged(tmp_path / "little", fast | gap(0.05 * MS), required_iops=290.0)
+    assert found["result"] == "inconclusive"
+    assert found["doubts"][0].endswith(
+        "; 150 in 50.0% of the time are 300 in all of it, which is within the 290 required"
+    )
+    found = judged(tmp_path / "latency", SLOW_READS | level("executor_wait", 0.5))
+    assert found["doubts"][0].endswith("; 25 ms less 50.0% are 12.5 ms, which is within the limit of 20")
+
+
+def test_all_of_a_longest_transfer_can_be_a_delays_doing(tmp_path: Path) -> None:
+    """A share of the time says nothing of how it was spread; only a mean is bounded by it."""
+    longest = {"stated_limits": ["database_read_latency_ms_max<4"]}
+    assert judged(tmp_path / "max", level("executor_wait", 0.11), **longest)["result"] == "inconclusive"
+    mean = {"stated_limits": ["database_read_latency_ms_mean<4"]}
+    assert judged(tmp_path / "mean", level("executor_wait", 0.11), **mean)["result"] == "fail"
 
 
 def test_a_processor_bound_run_that_met_its_rate_is_a_true_pass(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from plimsoll.documents.verdict import verdict_of
 from plimsoll.plan.complete import plan_of_options
+from plimsoll.verdict.text import lines_of
 from tests.support.plain_stages import judge
 
 PLAN = plan_of_options(
@@ -14,7 +16,7 @@ PLAN = plan_of_options(
         "target": [{"name": "disk", "path": "/data"}],
         "instance": [{"name": "one", "backend": "engine", "database_size_mib": 64 * 1024}],
     }
-)
+).plain()
 GIB = 1024**3
 ENVIRONMENT = {
     "machine": {"memory_kib": 1024},
@@ -41,6 +43,7 @@ def summary() -> dict[str, Any]:
         "io": {"method": "io_uring", "remarks": []},
         "machine": {},
         "operations": [],
+        "phases": [{"name": "warm_up", "kind": "warm_up", "start_utc": None, "seconds": 9.0, "complete": True}],
         "kernel_log": {"readable": True, "reason": None, "lines": []},
         "debug_build": False,
         "virtual_time": False,
@@ -72,7 +75,7 @@ def test_the_published_result_passes_and_qualifies() -> None:
         ("instances.0.log_write.latency_ms_mean", 10.0, 10.01, "log_write_latency_mean"),
         ("databases.0.database_read.latency_ms_sample_mean_max", 100.0, 100.1, "database_read_latency_sample_max"),
         ("instances.0.log_write.latency_ms_sample_mean_max", 100.0, 100.1, "log_write_latency_sample_max"),
-        ("instances.0.page_fault_stalls_per_s", 1.0, 1.05, "page_fault_stalls"),
+        ("instances.0.page_fault_stalls_per_s", 0.0, 0.05, "page_fault_stalls"),
         ("checksums.0.bad", 0, 1, "bad_pages"),
         ("checksums.0.wrong_page_number", 0, 1, "bad_pages"),
         ("checksums.0.correctable", 0, 1, "bad_pages"),
@@ -175,7 +178,7 @@ def test_what_ended_a_run_is_the_first_reason(latency_ms: float) -> None:
 def test_rehearsals_say_that_they_are(path: str, value: Any, phrase: str) -> None:
     """A pass of one minute must not be quoted as a qualification."""
     found = judge(PLAN, changed(path, value), ENVIRONMENT)
-    assert found["headline"] == "Pass (rehearsal, not a qualification)"
+    assert found["headline"].replace(" through the page cache", "") == "Rehearsal passed"
     assert [phrase in obstacle for obstacle in found["not_qualifying_because"]] == [True]
     assert judge(PLAN, summary(), ENVIRONMENT)["not_qualifying_because"] == []
 
@@ -208,14 +211,48 @@ def test_databases_that_fit_their_cache_do_not_qualify() -> None:
     assert judge(plan, summary(), ENVIRONMENT)["not_qualifying_because"] == []
 
 
-def test_required_iops_have_a_margin_of_five_percent() -> None:
-    """The published profile test allowed 5 %."""
+def test_samples_with_stalls_are_counted_and_a_stress_test_forgives_some() -> None:
+    """Published passes have none in any sample; an average of less than one a second passed here."""
+    found = changed("instances.0.page_fault_stalls_per_s", 0.05)
+    found["page_fault_stalls"] = {
+        "mean": 0.05,
+        "min": 0.0,
+        "max": 2.0,
+        "samples_count": 480,
+        "samples_above_zero_count": 12,
+    }
+    check = next(row for row in judge(PLAN, found, ENVIRONMENT)["checks"] if row["name"] == "page_fault_stalls")
+    assert check["status"] == "fail"
+    assert check["reason"].endswith("above the limit of 0 per second; 12 of 480 samples are higher than 0")
     plan = copy.deepcopy(PLAN)
-    for required, result in ((300.0, "pass"), (315.0, "pass"), (317.0, "fail")):
+    plan["judgement"]["limits"] = "lenient"
+    assert judge(plan, found, ENVIRONMENT)["result"] == "pass"
+
+
+def test_required_iops_are_reached_or_not() -> None:
+    """Required 240 and reached 234 was a pass: the margin of the 2013 test tool was granted without a word."""
+    plan = copy.deepcopy(PLAN)
+    for required, result in ((300.0, "pass"), (300.1, "fail"), (315.0, "fail")):
         plan["judgement"]["required_iops"] = required
         found = judge(plan, summary(), ENVIRONMENT)
         assert found["result"] == result, required
         assert found["headroom"] == pytest.approx(300.0 / required)
+        assert "margin" not in found["headline"] + found["reasons"][0]
+
+
+def test_a_stated_margin_stands_in_the_headline() -> None:
+    """Who reads "Pass" and nothing else must know that it was granted."""
+    plan = copy.deepcopy(PLAN)
+    plan["judgement"] |= {"required_iops": 315.0, "margin_percent": 5}
+    found = judge(plan, summary(), ENVIRONMENT)
+    assert (found["result"], found["headline"]) == ("pass", "Pass with a margin of 5 %")
+    check = next(check for check in found["checks"] if check["name"] == "required_iops")
+    assert check["reason"] == "300 of 315 required per second, with a margin of 5 %, headroom 0.95"
+    plan["judgement"]["required_iops"] = 316.0
+    found = judge(plan, summary(), ENVIRONMENT)
+    assert (found["result"], found["headline"]) == ("fail", "Fail with a margin of 5 %")
+    plan["judgement"]["required_iops"] = None
+    assert judge(plan, summary(), ENVIRONMENT)["headline"] == "Pass"
 
 
 def test_the_published_headroom_and_users_are_printed() -> None:
@@ -230,6 +267,73 @@ def test_the_published_headroom_and_users_are_printed() -> None:
     found = judge(plan, changed("total.database_iops", 329.489), ENVIRONMENT)
     heavy = next(row for row in found["user_equivalents"] if row["profile"] == "heavy")
     assert (heavy["users"], heavy["iops_per_user"]) == (3294, pytest.approx(0.1))
+
+
+def test_a_failed_rehearsal_is_called_one_too() -> None:
+    """A short run fails by the same limits."""
+    found = changed("window.seconds", 60.0)
+    found["databases"][0]["database_read"] = transfer(21.0, 40.0)
+    assert judge(PLAN, found, ENVIRONMENT)["headline"] == "Fail (rehearsal, not a qualification)"
+    found["ending"], found["databases"][0]["database_read"] = "interrupted", transfer(12.0, 40.0)
+    assert judge(PLAN, found, ENVIRONMENT)["headline"] == "Inconclusive (rehearsal, not a qualification)"
+
+
+def capped(plan: dict[str, Any]) -> None:
+    plan["run"]["max_iops"] = 200.0
+
+
+def cold(plan: dict[str, Any]) -> None:
+    """What is cold stands in the summary."""
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "change"),
+    [
+        ("ending", "interrupted", cold),
+        ("phases", [], cold),
+        ("phases.0.complete", False, cold),
+        ("ending", "complete", capped),
+    ],
+)
+def test_only_complete_uncapped_warm_runs_are_worth_users(path: str, value: Any, change: Any) -> None:
+    """A run under --max-iops 200 was worth 1,666 users, as if the storage had not more to give; one of cold caches as many as it read."""
+    plan = copy.deepcopy(PLAN)
+    assert judge(plan, summary(), ENVIRONMENT)["user_equivalents"] != []
+    change(plan)
+    found = judge(plan, changed(path, value), ENVIRONMENT)
+    assert found["user_equivalents"] == []
+    assert "users need" not in found["throughput"]
+
+
+def search(**found: Any) -> dict[str, Any]:
+    """What a search came to that found the storage's own limit."""
+    usual = {"workload": "mix", "end": "narrow", "passed_per_s": 9.0, "passed_iops": 300.0, "confirmed": True, "failed_per_s": 9.5,
+             "limited_by": "database_read_latency_mean", "confidence_percent": 95, "tolerance_percent": 5.0, "steps_count": 9}  # fmt: skip
+    outstanding = {"database_read": None, "database_write": None, "log_write": None}
+    return {"outstanding_mean": outstanding, "workloads": [], "searches": [usual | found]}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "change", "phrase"),
+    [
+        ("generator.executor_busy_mean", 0.95, cold, "the rate may be the load generator's limit"),
+        ("ending", "complete", capped, "held below 200 reads and writes per second"),
+        ("load", search(end="time_over", failed_per_s=None), cold, "cut short by its time"),
+        ("load", search(confirmed=False), cold, "was not tried for longer"),
+        ("load", search(limited_by="generator"), cold, "ended at the load generator itself"),
+        ("load", search(), cold, None),
+    ],
+)
+def test_why_a_rate_may_not_be_the_storages_stands_beside_the_verdict(
+    path: str, value: Any, change: Any, phrase: str | None
+) -> None:
+    """The console said it and the report did not: who is sent the page quotes the rate."""
+    plan = copy.deepcopy(PLAN)
+    change(plan)
+    found = judge(plan, changed(path, value), ENVIRONMENT)
+    assert (found["result"], len(found["cautions"])) == ("pass", 0 if phrase is None else 1)
+    assert phrase is None or phrase in found["cautions"][0]
+    assert phrase is None or phrase in "\n".join(lines_of(verdict_of(found)))
 
 
 def test_without_a_requirement_the_pass_says_so() -> None:

@@ -30,6 +30,8 @@ pub enum Stop {
         /// Pages.
         pages: u32,
     },
+    /// It has gone on for long: others may run before it is started again. What it has found out until then is noted.
+    Breathe,
     /// It cannot be done.
     Failed(EngineError),
 }

@@ -14,9 +14,12 @@
 
 mod decode;
 mod encode;
+mod numbers;
 
 pub use decode::{CatalogDecoder, CatalogFault};
 pub use encode::{CatalogRow, catalog_rows, locale_rows, object_rows, root_key, rows_of_same_table};
+
+pub(crate) use numbers::{column_key, numbers_taken, with_numbers_taken};
 
 use crate::schema::{KEY_BYTES_MAX_DEFAULT, column_flags};
 use crate::{Column, ColumnId, ColumnType, Index, KeyColumn, KeyOrder, PageNumber, Table, index_flags};
@@ -77,6 +80,8 @@ pub struct PlacedTable {
     pub place: Place,
     /// The tree of each index of `table.indexes`, in the same order; the primary's repeats `place`.
     pub index_places: Vec<Place>,
+    /// What the catalog says of each index of `table.indexes` that ours do not have, in the same order.
+    pub index_traits: Vec<IndexTraits>,
     /// The tree of its long values.
     pub long_values: Option<Place>,
     /// Flags of the table row; zero for user tables.
@@ -85,9 +90,39 @@ pub struct PlacedTable {
     pub density_percent: u32,
     /// Pages the table was created with.
     pub pages_initial: u32,
-    /// Table whose columns and indexes this one inherits. Such tables are listed with their own columns; their rows are not read.
+    /// Table whose columns and indexes this one inherits.
     pub template: Option<String>,
+    /// The columns that it inherits, marked as such, if the template is in the catalog, too. `table.columns` are its own.
+    pub inherited: Vec<Column>,
 }
+
+/// Traits of indexes that Windows made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexTraits {
+    /// A row has an entry only if each of these columns is null (`true`) or is not.
+    pub conditions: Vec<(ColumnId, bool)>,
+    /// By which rules its Unicode text is sorted: a locale and flags of the mapping.
+    pub collation: Option<String>,
+}
+
+impl IndexTraits {
+    /// Those of every index that we make: no condition, and the collation that all rows of indexes name, whatever their columns.
+    pub fn ours() -> Self {
+        Self {
+            conditions: Vec::new(),
+            collation: Some(Self::collation_of(LOCALE_NAME, MAP_FLAGS)),
+        }
+    }
+
+    fn collation_of(locale: &str, mapping: u32) -> String {
+        format!("locale {locale} with flags {mapping:#x}")
+    }
+}
+
+/// What index rows say about mapping Unicode text, which we do not index.
+const MAP_FLAGS: u32 = 0x0003_0401;
+/// The locale index rows name.
+const LOCALE_NAME: &str = "en-US";
 
 /// How full pages are made unless said otherwise.
 pub const DENSITY_PERCENT_DEFAULT: u32 = 80;
@@ -119,12 +154,14 @@ impl PlacedTable {
         index_places.extend(secondary_roots.iter().map(&mut next));
         Self {
             place,
+            index_traits: vec![IndexTraits::ours(); index_places.len()],
             index_places,
             long_values: long_value_root.as_ref().map(next),
             flags: 0,
             density_percent: DENSITY_PERCENT_DEFAULT,
             pages_initial,
             template: None,
+            inherited: Vec::new(),
             table,
         }
     }
@@ -138,6 +175,16 @@ impl PlacedTable {
         }
         places.extend(self.long_values);
         places
+    }
+
+    /// Every column of its rows: those it inherits, then its own.
+    pub fn row_columns(&self) -> impl Iterator<Item = &Column> {
+        self.inherited.iter().chain(&self.table.columns)
+    }
+
+    /// Whether its columns are declared by a template that is not there, so that nobody knows where its own values lie.
+    pub fn lacks_template(&self) -> bool {
+        self.template.is_some() && self.inherited.is_empty()
     }
 
     /// Highest object number in use by the table.
@@ -162,9 +209,11 @@ mod column {
     pub const MAP_FLAGS: ColumnId = 10;
     pub const KEY_MOST: ColumnId = 11;
     pub const NAME: ColumnId = 128;
+    pub const STATISTICS: ColumnId = 129;
     pub const TEMPLATE: ColumnId = 130;
     pub const DEFAULT: ColumnId = 131;
     pub const KEY_COLUMNS: ColumnId = 132;
+    pub const CONDITIONS: ColumnId = 134;
     pub const LOCALE_NAME: ColumnId = 261;
 }
 
@@ -177,6 +226,7 @@ mod row_type {
 }
 
 const KEY_COLUMN_DESCENDING: u8 = 0x40;
+const CONDITION_MUST_BE_NULL: u8 = 0x20;
 
 const REQUIRED: u32 = column_flags::NOT_NULL;
 
@@ -262,19 +312,19 @@ fn placed_system(
         table,
         place: place(&places[0]),
         index_places: places.iter().map(place).collect(),
+        index_traits: vec![IndexTraits::ours(); places.len()],
         long_values: None,
         flags,
         density_percent: density,
         pages_initial: pages,
         template: None,
+        inherited: Vec::new(),
     }
 }
 
 /// Flags of indexes that have an entry for every row.
 const NULLS_ALLOWED: u32 =
     index_flags::ALLOW_ALL_NULLS | index_flags::ALLOW_FIRST_NULL | index_flags::ALLOW_SOME_NULLS;
-/// Flag of an index that refuses keys too long for it.
-const REFUSE_TRUNCATION: u32 = 0x4000;
 
 /// MSysObjects, MSysObjectsShadow, MSysObjids and MSysLocales as they lie in a fresh database.
 pub fn system_tables() -> [PlacedTable; 4] {
@@ -324,7 +374,7 @@ fn object_ids() -> Table {
 }
 
 fn locales() -> Table {
-    let flags = index_flags::UNIQUE | NULLS_ALLOWED | index_flags::PRIMARY | REFUSE_TRUNCATION;
+    let flags = index_flags::UNIQUE | NULLS_ALLOWED | index_flags::PRIMARY | index_flags::REFUSE_TRUNCATION;
     Table {
         name: "MSysLocales".to_owned(),
         columns: vec![

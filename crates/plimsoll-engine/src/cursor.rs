@@ -3,14 +3,17 @@
 //! A cursor looks at one leaf at a time without waiting, so splits and merges between two looks cannot confuse it. Rows it holds ready are those of
 //! its transaction's snapshot; when the transaction itself has changed one of them, or put another among them, it looks again.
 
+mod pick;
+
 use std::cmp::Ordering;
 use std::collections::VecDeque;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 use crate::PageNumber;
 use crate::batch::{Batch, Step};
 use crate::btree::{Tree, descend, descend_first, descend_last};
 use crate::error::{PageDamage, Result};
+use crate::page::{PageFault, PageView};
 use crate::transaction::{Transaction, Work};
 use crate::versions::RowKey;
 
@@ -365,29 +368,52 @@ struct LeafRows {
 
 fn leaf_rows(batch: &Batch<'_>, leaf: PageNumber, range: &KeyRange, direction: Direction) -> Step<LeafRows> {
     batch.with(leaf, |view| {
-        let mut rows = Vec::new();
-        let mut beyond = false;
-        for line in 0..view.lines() {
+        let (mut rows, mut beyond) = (Vec::new(), false);
+        let lines = lines_in_range(&view, range, direction)?;
+        let count = lines.len();
+        for step in 0..count {
+            let line = match direction {
+                Direction::Forward => lines.start + step,
+                Direction::Backward => lines.end - 1 - step,
+            };
             let node = view.node(line)?;
             let key = node.key();
-            if range.holds(&key) {
-                let data = (!node.is_deleted()).then(|| node.data.to_vec());
-                rows.push((key, data));
-            } else {
-                beyond |= match (direction, &range.low, &range.high) {
-                    (Direction::Forward, _, Bound::Included(high) | Bound::Excluded(high)) => key >= *high,
-                    (Direction::Backward, Bound::Included(low) | Bound::Excluded(low), _) => key <= *low,
-                    _ => false,
-                };
+            if !range.holds(&key) {
+                // Lines are sorted, and begin within the range: this one lies behind it.
+                beyond = true;
+                break;
             }
+            let data = (!node.is_deleted()).then(|| node.data.to_vec());
+            rows.push((key, data));
         }
         let next = match direction {
             Direction::Forward => view.next(),
             Direction::Backward => view.previous(),
         };
-        if direction == Direction::Backward {
-            rows.reverse();
-        }
         Ok(LeafRows { rows, next, beyond })
     })
+}
+
+/// The lines of a leaf from the end of the range where a cursor sets out: those before it are not even looked at.
+fn lines_in_range(
+    view: &PageView<'_>,
+    range: &KeyRange,
+    direction: Direction,
+) -> std::result::Result<Range<usize>, PageFault> {
+    let lines = view.lines();
+    Ok(match (direction, &range.low, &range.high) {
+        (Direction::Forward, Bound::Included(key), _) => line_of(view.find(key)?)..lines,
+        (Direction::Forward, Bound::Excluded(key), _) => line_after(view.find(key)?)..lines,
+        (Direction::Backward, _, Bound::Included(key)) => 0..line_after(view.find(key)?),
+        (Direction::Backward, _, Bound::Excluded(key)) => 0..line_of(view.find(key)?),
+        (_, _, _) => 0..lines,
+    })
+}
+
+fn line_of(found: std::result::Result<usize, usize>) -> usize {
+    found.unwrap_or_else(|line| line)
+}
+
+fn line_after(found: std::result::Result<usize, usize>) -> usize {
+    found.map_or_else(|line| line, |line| line + 1)
 }

@@ -9,6 +9,7 @@ use plimsoll_io::{Buffer, Context, Durability, File, Files, Handle, OpenMode, Pe
 
 use crate::error::{EngineError, PageDamage, Result};
 use crate::flushmap::{FlushMap, flush_map_path, flush_map_path_of_device, open_flush_map, save_flush_map};
+use crate::free_space::FreeSpace;
 use crate::header::{DatabaseHeader, DatabaseState};
 use crate::known_page::KnownPage;
 use crate::log::GENERATION_BYTES;
@@ -96,6 +97,7 @@ pub struct Database {
     unsynced: Cell<bool>,
     writes: RefCell<RecentWrites>,
     statistics: Cell<PageStatistics>,
+    free_space: FreeSpace,
 }
 
 impl Database {
@@ -177,7 +179,13 @@ impl Database {
                 header_copy_damaged,
                 ..PageStatistics::default()
             }),
+            free_space: FreeSpace::default(),
         })
+    }
+
+    /// Where its free space may lie.
+    pub(crate) fn free_space(&self) -> &FreeSpace {
+        &self.free_space
     }
 
     /// Its number in the instance, from 1.

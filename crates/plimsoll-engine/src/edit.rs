@@ -69,6 +69,20 @@ pub enum Edit {
         /// New header.
         external: Vec<u8>,
     },
+    /// Leaves the root page of a new tree as it is and tells recovery: the tree is released unless this transaction commits.
+    MadeBy {
+        /// The transaction.
+        transaction: u64,
+        /// Object of the tree.
+        object: u32,
+    },
+    /// Leaves the root page of a tree as it is and tells recovery: the tree is released once this transaction commits.
+    DroppedBy {
+        /// The transaction.
+        transaction: u64,
+        /// Object of the tree.
+        object: u32,
+    },
 }
 
 impl Edit {
@@ -95,6 +109,7 @@ impl Edit {
             Edit::SetData { line, data } => replace_data(page, usize::from(*line), data),
             Edit::SetSiblings { previous, next } => page.set_siblings(*previous, *next),
             Edit::SetExternal { external } => page.set_external(external),
+            Edit::MadeBy { .. } | Edit::DroppedBy { .. } => {}
         }
     }
 
@@ -149,6 +164,16 @@ impl Edit {
                 wire.push(7);
                 wire.put_bytes(external);
             }
+            Edit::MadeBy { transaction, object } => {
+                wire.push(8);
+                wire.put_number(*transaction);
+                wire.put_number(u64::from(*object));
+            }
+            Edit::DroppedBy { transaction, object } => {
+                wire.push(9);
+                wire.put_number(*transaction);
+                wire.put_number(u64::from(*object));
+            }
         }
     }
 
@@ -192,6 +217,14 @@ impl Edit {
             },
             7 => Edit::SetExternal {
                 external: wire.bytes()?.to_vec(),
+            },
+            8 => Edit::MadeBy {
+                transaction: wire.number()?,
+                object: wire.number_u32()?,
+            },
+            9 => Edit::DroppedBy {
+                transaction: wire.number()?,
+                object: wire.number_u32()?,
             },
             _ => return None,
         })

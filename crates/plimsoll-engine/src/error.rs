@@ -127,6 +127,22 @@ pub enum EngineError {
         /// Asked-for name.
         name: String,
     },
+    /// A table that is to be changed is in use, or one that is to be used is being changed.
+    #[error("table {table} cannot be had: {why}")]
+    TableInUse {
+        /// Its name.
+        table: String,
+        /// Who has it, and what to do.
+        why: &'static str,
+    },
+    /// A change of a schema that cannot be made.
+    #[error("the schema of {table} cannot be changed: {why}")]
+    BadChange {
+        /// Name of the table.
+        table: String,
+        /// Why, and what to do.
+        why: String,
+    },
     /// A row does not fit its table.
     #[error("the row does not fit the table: {0}")]
     BadRow(String),

@@ -159,6 +159,12 @@ pub fn decode_map_header(header: &[u8]) -> std::result::Result<Signature, String
     ))
 }
 
+/// Whether the header of a flush map has the mark and version of ours.
+pub fn is_our_map(header: &[u8]) -> bool {
+    header.get(4..8) == Some(&MAGIC.to_le_bytes()[..])
+        && header.get(8..12) == Some(&VERSION.to_le_bytes()[..])
+}
+
 /// Whether one data page of a map file is blank or whole.
 pub fn map_page_is_whole(index: u32, page: &[u8]) -> bool {
     FlushMap::default().decode_page(index, page)

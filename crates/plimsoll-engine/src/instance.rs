@@ -1,17 +1,20 @@
 //! An instance: one log stream, one cache, one to several databases; opened, recovered if need be, kept in order by background tasks, closed
 //! cleanly.
 
+mod holding;
+mod holds;
 pub mod open;
 mod recovery;
 
+pub use holds::Hold;
+use holds::Holds;
 pub use recovery::Recovery;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use plimsoll_io::{Context, JoinHandle, NANOS_PER_SECOND, Notify, Permits, either};
+use plimsoll_io::{Context, JoinHandle, NANOS_PER_SECOND, Notify, either};
 
 use crate::btree::Tree;
 use crate::cache::CacheLimits;
@@ -28,6 +31,7 @@ use crate::logtime::LogTime;
 use crate::replay::ReplayStatistics;
 use crate::space;
 use crate::store::{Progress, Store};
+use crate::table::Schema;
 use crate::transaction::Transaction;
 
 /// How an instance is set up. No value has a default here: the edition or the caller says.
@@ -98,9 +102,6 @@ impl InstanceOptions {
     }
 }
 
-/// The number of the next long value of a table, shared by all handles of it.
-pub(crate) type LongValueCounter = Rc<Cell<u32>>;
-
 /// What opening had to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoveryReport {
@@ -123,15 +124,14 @@ pub struct Instance {
     writeback: Rc<Writeback>,
     cleaner_stopping: Rc<Cell<bool>>,
     stop: Rc<Notify>,
-    holds: RefCell<BTreeMap<String, u32>>,
-    /// Backups begun so far.
-    backups: Cell<u64>,
+    holds: Holds,
+    /// Backups and the like begun so far.
+    holders: Cell<u64>,
     checkpointing: Cell<bool>,
     /// A checkpoint has ended.
     checkpointed: Notify,
     tasks: RefCell<Vec<JoinHandle<()>>>,
-    long_value_counters: RefCell<BTreeMap<(u8, u32), LongValueCounter>>,
-    schema_changes: Permits,
+    pub(crate) schema: Schema,
     cleaner: RefCell<Option<JoinHandle<()>>>,
 }
 
@@ -167,18 +167,6 @@ impl Instance {
         pages: u32,
     ) -> Result<Tree> {
         let _entered = self.store.enter()?;
-        self.make_tree(database, parent, object, kind, pages).await
-    }
-
-    /// The same, as a part of work that a close waits for.
-    pub(crate) async fn make_tree(
-        &self,
-        database: u8,
-        parent: u32,
-        object: u32,
-        kind: u32,
-        pages: u32,
-    ) -> Result<Tree> {
         let target = self.database(database)?;
         let root = self
             .store
@@ -194,51 +182,11 @@ impl Instance {
         })
     }
 
-    /// The one place for whoever changes a schema.
-    pub(crate) fn schema_changes(&self) -> &Permits {
-        &self.schema_changes
-    }
-
-    /// The counter of long-value numbers of a table, if one of its handles was opened before.
-    pub(crate) fn long_value_counter(&self, database: u8, object: u32) -> Option<LongValueCounter> {
-        self.long_value_counters
-            .borrow()
-            .get(&(database, object))
-            .cloned()
-    }
-
-    /// Keeps a counter; if another handle was faster, its counter is the one.
-    pub(crate) fn keep_long_value_counter(
-        &self,
-        database: u8,
-        object: u32,
-        counter: Rc<Cell<u32>>,
-    ) -> Rc<Cell<u32>> {
-        self.long_value_counters
-            .borrow_mut()
-            .entry((database, object))
-            .or_insert(counter)
-            .clone()
-    }
-
-    /// Keeps generations from `generation` on until the hold is changed or released; used by backups, copies and lag.
-    ///
-    /// A hold ends with the process, as what it is for does: a backup that was not finished is none, and whoever reads log for a copy begins with the
-    /// generation being written. Who needs log across a restart has to keep it elsewhere.
-    pub fn hold_log(&self, holder: &str, generation: u32) {
-        self.holds.borrow_mut().insert(holder.to_owned(), generation);
-    }
-
-    /// The holder of a backup's log: each backup has a hold of its own.
-    pub(crate) fn next_backup(&self, database: u8) -> String {
-        let number = self.backups.get() + 1;
-        self.backups.set(number);
-        format!("backup {number}, of database {database}")
-    }
-
-    /// Ends a hold.
-    pub fn release_log(&self, holder: &str) {
-        self.holds.borrow_mut().remove(holder);
+    /// A name for who holds the log for a while: each backup has a hold of its own.
+    pub(crate) fn next_holder(&self, what: &str, database: u8) -> String {
+        let number = self.holders.get() + 1;
+        self.holders.set(number);
+        format!("{what} {number}, of database {database}")
     }
 
     /// Moves the checkpoint as far as the pages written allow: files synced first, headers and checkpoint file after, old generations last.
@@ -270,7 +218,8 @@ impl Instance {
         let store = &self.store;
         let durable = store.log.durable();
         let oldest_writer = store.writers.borrow_mut().oldest_needed(durable);
-        let limits = [store.cache.oldest_dirty(), oldest_writer];
+        let oldest_pending = store.pending.borrow().oldest();
+        let limits = [store.cache.oldest_dirty(), oldest_writer, oldest_pending];
         let target = limits
             .into_iter()
             .flatten()
@@ -300,8 +249,11 @@ impl Instance {
         store.checkpoint.set(target);
         store.log.append(&LogRecord::Checkpoint { at: target });
         if self.options.circular {
-            let held = self.holds.borrow().values().min().copied().unwrap_or(u32::MAX);
-            store.log.delete_before(target.generation.min(held)).await?;
+            let keep_from = || {
+                let held = self.holds.oldest().unwrap_or(u32::MAX);
+                target.generation.min(held)
+            };
+            store.log.delete_before(keep_from).await?;
         }
         Ok(())
     }
@@ -382,6 +334,7 @@ impl Instance {
     pub async fn abandon(self: Rc<Self>) -> Result<()> {
         self.store.closing.set(true);
         self.stop_tasks().await;
+        self.holds.settled().await;
         self.store.sealed.set(true);
         let closed = self.store.log.close().await;
         for database in self.store.databases.take_all() {
@@ -397,6 +350,7 @@ impl Instance {
             store.log.check()?;
             store.ended.notified().await;
         }
+        self.release_pending().await?;
         self.purge_for_closing().await?;
         self.stop_tasks().await;
         store.sealed.set(true);

@@ -1,6 +1,6 @@
 //! Normalised keys: byte strings that compare like the values they were made of.
 //!
-//! Each key column gives a segment; segments are joined and cut at the index's limit.
+//! Each key column gives a segment; segments are joined and cut at the index's limit. Whether a row whose key is cut is taken is a flag of the index.
 //!
 //! ```text
 //! segment = 00 (null) | 40 (empty) | 7F value; C0 for null where null sorts high

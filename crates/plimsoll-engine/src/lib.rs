@@ -2,66 +2,192 @@
 //!
 //! The engine takes its disk, clock and randomness as arguments and touches nothing else. On-disk facts come from the public
 //! ESE source and the public format description; where our files differ (log record bodies), `docs/file-format.md` says so.
+//!
+//! | what | where |
+//! |---|---|
+//! | a new database file | [`create_database`] |
+//! | databases opened together, with one log and one cache | [`Instance`], [`InstanceOptions`] |
+//! | what a table looks like | [`Table`], [`Column`], [`ColumnType`], [`NewIndex`] |
+//! | rows | [`OpenTable`]: insert, update, delete, get, scan, count, long values |
+//! | several operations as one | [`Transaction`], [`Commit`]; [`Instance::transact`] tries again after a conflict |
+//! | which rows | [`KeyRange`], [`Direction`] |
+//! | what went wrong | [`EngineError`] |
+//! | whether a file makes sense | [`deep::verify_deep`], [`verify`] |
+//! | backup, recovery in steps, maintenance | [`jobs`], [`instance::Recovery`] |
+//!
+//! Tables are made, changed and dropped while the instance is open: [`Instance::create_table`], [`Instance::add_index`],
+//! [`Instance::drop_index`], [`Instance::add_column`], [`Instance::drop_column`], [`Instance::drop_table`].
+//!
+//! # Example
+//!
+//! A table in memory, in virtual time. On a real disk only the first three lines differ.
+//!
+//! ```
+//! use std::path::{Path, PathBuf};
+//! use std::rc::Rc;
+//!
+//! use plimsoll_engine::log::{framing::Framing, names::LogNames};
+//! use plimsoll_engine::{
+//!     Column, ColumnType, Commit, Direction, Instance, InstanceOptions, KeyRange, LogTime, NewIndex, PageSize,
+//!     Signature, Table, create_database,
+//! };
+//! use plimsoll_io::{Clock, Context, Executor, Files, MemoryDisk, MemoryOptions, Random};
+//!
+//! let clock = Rc::new(Clock::simulated());
+//! let disk = MemoryDisk::new(clock.clone(), Random::from_seed(1), MemoryOptions::default());
+//! disk.create_directory("/data");
+//! let executor = Executor::new(clock, disk.clone());
+//! let (files, handle) = (Files::new(disk), executor.handle());
+//! let path = PathBuf::from("/data/mail.edb");
+//! let options = InstanceOptions {
+//!     context: Context::default(),
+//!     log: LogNames::new(Path::new("/data"), "E00"),
+//!     databases: vec![path.clone()],
+//!     framing: Framing::Segments4096,
+//!     circular: true,
+//!     hold_checkpoint: false,
+//!     log_buffer_bytes: 1 << 20,
+//!     cache_bytes_min: 0,
+//!     cache_bytes_max: 16 << 20,
+//!     checkpoint_depth_bytes: 20 << 20,
+//!     version_store_bytes_max: 16 << 20,
+//!     page_images: true,
+//!     extension_pages: 256,
+//!     waypoint_generations: 0,
+//!     writes_outstanding_max: 64,
+//! };
+//! let work = async move {
+//!     let signature = Signature::new(7, LogTime::default());
+//!     create_database(&files, &path, PageSize::KIB_32, signature, options.context).await?;
+//!     let mut random = Random::from_seed(2);
+//!     let (instance, _) = Instance::open(files, handle, options, &mut random).await?;
+//!
+//!     let messages = Table::builder("Messages")
+//!         .column(Column::new("id", ColumnType::Long))
+//!         .column(Column::new("subject", ColumnType::Text))
+//!         .primary("primary", &["id"])
+//!         .build()
+//!         .expect("a table that makes sense");
+//!     let table = instance.create_table(1, messages).await?;
+//!     let (id, subject) = (table.column("id")?, table.column("subject")?);
+//!     let transaction = instance.begin();
+//!     for (number, text) in [(1i32, "hello"), (2, "again"), (3, "and again")] {
+//!         let values = [(id, Some(&number.to_le_bytes()[..])), (subject, Some(text.as_bytes()))];
+//!         table.insert(&transaction, &values).await?;
+//!     }
+//!     transaction.commit(Commit::Durable).await?;
+//!     drop(table);
+//!
+//!     // An index is added to a table that nobody has open.
+//!     let index = NewIndex::unique("by subject", &["subject"]);
+//!     instance.add_index(1, "Messages", index).await?;
+//!     let table = instance.open_table(1, "Messages").await?;
+//!     let transaction = instance.begin();
+//!     let by_subject = table.index("by subject")?;
+//!     let mut rows = table.scan(&transaction, by_subject, KeyRange::all(), Direction::Forward);
+//!     let first = rows.next().await?.expect("there are three");
+//!     let text = table.value(&transaction, &first, subject).await?;
+//!     assert_eq!(text.as_deref(), Some(&b"again"[..]));
+//!     drop(rows);
+//!     transaction.commit(Commit::Lazy).await?;
+//!     instance.close().await
+//! };
+//! executor.run(work).expect("nobody waits for ever")?;
+//! # Ok::<(), plimsoll_engine::EngineError>(())
+//! ```
 
-pub mod batch;
-pub mod btree;
-pub mod cache;
-pub mod catalog;
-pub mod checkpoint;
-mod checksum;
+// Users of the engine call these.
 pub mod create;
 pub mod cursor;
-pub mod database;
 pub mod deep;
-pub mod edit;
 pub mod error;
-pub mod flushmap;
-mod format_error;
-mod geometry;
-mod header;
 pub mod instance;
 pub mod jobs;
-mod key;
-mod known_page;
 pub mod log;
-mod logtime;
-pub mod page;
-mod page_class;
-mod purge;
-mod purge_queue;
 pub mod reader;
-mod record;
 pub mod repair;
-pub mod replay;
 pub mod retry;
-mod schema;
-pub mod space;
-pub mod store;
 pub mod table;
 pub mod transaction;
 pub mod verify;
-pub mod versions;
-pub mod whole_pages;
-pub mod writers;
 
+// What the files are made of: for what prepares, checks and damages databases without an instance, and for tests.
+#[doc(hidden)]
+pub mod btree;
+#[doc(hidden)]
+pub mod cache;
+#[doc(hidden)]
+pub mod catalog;
+#[doc(hidden)]
+pub mod checkpoint;
+#[doc(hidden)]
+pub mod database;
+#[doc(hidden)]
+pub mod edit;
+#[doc(hidden)]
+pub mod flushmap;
+#[doc(hidden)]
+pub mod page;
+#[doc(hidden)]
+pub mod space;
+#[doc(hidden)]
+pub mod store;
+#[doc(hidden)]
+pub mod whole_pages;
+
+mod batch;
+mod checksum;
+mod format_error;
+mod free_space;
+mod geometry;
+mod header;
+mod key;
+mod known_page;
+mod logtime;
+mod page_class;
+mod pending;
+mod purge;
+mod purge_queue;
+mod record;
+mod replay;
+mod schema;
+mod versions;
+mod writers;
+
+pub use create::create_database;
+pub use cursor::{Direction, KeyRange};
+pub use error::EngineError;
+pub use geometry::{PageNumber, PageSize};
+pub use instance::{Instance, InstanceOptions};
+pub use logtime::{LogPosition, LogTime, Signature};
+pub use schema::{
+    Column, ColumnId, ColumnType, NewIndex, SchemaError, Table, TableBuilder, column_flags, index_flags,
+};
+pub use table::OpenTable;
+pub use transaction::{Commit, Transaction};
+
+#[doc(hidden)]
 pub use checksum::{
     block_checksum, copy_and_checksum, header_checksum, page_checksums, set_checksum, stored_checksums,
 };
+#[doc(hidden)]
 pub use format_error::FormatError;
-pub use geometry::{PageNumber, PageSize};
+#[doc(hidden)]
 pub use header::{
     BackupMark, DatabaseHeader, DatabaseState, EventCount, FORMAT_UPDATE, FORMAT_VERSION, FileType,
     HeaderCopy, ResizeCount, SORT_VERSION_IN_LOCALES,
 };
+#[doc(hidden)]
 pub use key::{Key, KeyError, KeyShape};
-pub use logtime::{LogPosition, LogTime, Signature};
+#[doc(hidden)]
 pub use page_class::{BlockDamage, FlippedBits, PageClass, classify, correct, mend};
+#[doc(hidden)]
 pub use record::{
     MultiValue, NewValue, Record, RecordError, RecordFault, RecordLayout, StoredValue, encode_record,
     value_bits,
 };
+#[doc(hidden)]
 pub use schema::{
-    CODE_PAGE_UNICODE, CODE_PAGE_WESTERN, Column, ColumnId, ColumnStorage, ColumnType, Index,
-    KEY_BYTES_MAX_DEFAULT, KeyColumn, KeyOrder, SchemaError, TAGGED_COLUMN_MIN, Table, TableBuilder,
-    VARIABLE_COLUMN_MIN, column_flags, index_flags,
+    CODE_PAGE_UNICODE, CODE_PAGE_WESTERN, ColumnStorage, Index, KEY_BYTES_MAX_DEFAULT, KeyColumn, KeyOrder,
+    TAGGED_COLUMN_MIN, VARIABLE_COLUMN_MIN,
 };

@@ -4,10 +4,19 @@
 //! database attached. Replication, verification, recovery and shipping are all made of the reader.
 
 pub mod framing;
+mod generation_file;
 pub mod header;
+pub mod history;
+pub mod holds;
 pub mod names;
 pub mod reader;
 pub mod record;
+mod run;
+mod subscribers;
+pub mod tail;
+pub mod tap;
+pub mod touched;
+mod units;
 pub mod wire;
 pub mod writer;
 

@@ -64,7 +64,13 @@ impl Instance {
                 store.purge.borrow_mut().remove(removed);
             }
             if visited.is_empty {
-                store.change(&database, |batch| unlink_step(batch, &row)).await?;
+                let unlinked = store.change(&database, |batch| {
+                    if store.pending.borrow().is_gone(&row.tree) {
+                        return Ok(Progress::Done(()));
+                    }
+                    unlink_step(batch, &row)
+                });
+                unlinked.await?;
             }
             store.handle.yield_now().await;
         }
@@ -77,6 +83,9 @@ impl Instance {
             removed: Vec::new(),
             is_empty: false,
         };
+        if self.store().pending.borrow().is_gone(&row.tree) {
+            return Ok(Progress::Done(visited));
+        }
         let (path, line) = find(batch, &row.tree, &row.key)?;
         if line.is_err() {
             return Ok(Progress::Done(visited));

@@ -49,6 +49,11 @@ impl PurgeQueue {
         Some(next)
     }
 
+    /// Drops the rows of trees that are not there any more.
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&RowKey) -> bool) {
+        self.rows.retain(is_kept);
+    }
+
     /// Takes a row out that was removed beside another.
     pub(crate) fn remove(&mut self, row: &RowKey) {
         self.rows.remove(row);

@@ -20,6 +20,7 @@ use std::rc::Rc;
 
 use plimsoll_io::{Buffer, Context, DiskError, File, Files, Handle, OpenMode, Purpose};
 
+pub(crate) use compression::Packed;
 pub use compression::{CompressionFault, decompress};
 pub use long_value::LongValueScan;
 pub use row::{Row, Rows};
@@ -47,10 +48,10 @@ pub enum ReadError {
         /// Where and what.
         fault: FormatError,
     },
-    /// The table inherits columns, and where its own lie in a record depends on those.
+    /// The table inherits columns from a table that is not in the catalog, and where its own lie in a record depends on those.
     #[error(
-        "{path}: the table {table} inherits columns from {template}, which are not understood yet, so that its rows cannot be read; \
-         list or count it, or read its rows with another program",
+        "{path}: the table {table} inherits columns from {template}, which the database does not have, so that its rows cannot be read; \
+         list or count it",
         path = path.display()
     )]
     Inherits {
@@ -60,6 +61,18 @@ pub enum ReadError {
         table: String,
         /// Where its other columns are declared.
         template: String,
+    },
+    /// A value is compressed in a way of a later format.
+    #[error(
+        "{path}: a value is compressed by method {method}, which later versions of Windows use and this program cannot expand; \
+         the database is not damaged for that, read the value with another program",
+        path = path.display()
+    )]
+    Packed {
+        /// Database file.
+        path: PathBuf,
+        /// Number of the method.
+        method: u8,
     },
     /// The database was not shut down cleanly.
     #[error("{path} was not shut down cleanly (-550); recover it with its log first", path = path.display())]
@@ -294,6 +307,13 @@ impl DatabaseReader {
         ReadError::Format {
             path: self.shared.file.path().to_owned(),
             fault,
+        }
+    }
+
+    fn packed(&self, method: u8) -> ReadError {
+        ReadError::Packed {
+            path: self.shared.file.path().to_owned(),
+            method,
         }
     }
 

@@ -17,8 +17,9 @@ mod encode;
 pub use decode::{MultiValue, Record, RecordFault, StoredValue};
 pub use encode::{NewValue, RecordError, encode_record};
 
+use crate::catalog::PlacedTable;
 use crate::schema::{ColumnStorage, VARIABLE_COLUMN_MIN};
-use crate::{ColumnId, Table};
+use crate::{Column, ColumnId, Table, column_flags};
 
 /// Bits of the byte that a tagged value may begin with.
 pub mod value_bits {
@@ -46,20 +47,35 @@ const NULL_END: u16 = 0x8000;
 const NULL_FILL: u8 = 0x2A;
 const SMALL_HAS_BITS: u16 = 0x4000;
 const SMALL_NULL: u16 = 0x2000;
+/// The value belongs to a column that the table inherits.
+const INHERITED_VALUE: u16 = 0x8000;
 
 /// Where the fixed columns of a table lie in its records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordLayout {
     /// End of each fixed column, counted from the start of the record; entry 0 is where the first begins.
     ends: Vec<usize>,
+    /// Whether tagged values of inherited columns are told from the table's own by a bit: both are numbered from the same number on.
+    has_inherited: bool,
 }
 
 impl RecordLayout {
     /// The layout of a table's records. Fixed columns are packed in the order of their numbers.
     pub fn of(table: &Table) -> Self {
+        Self::of_columns(&table.columns)
+    }
+
+    /// The layout of the records of a table that may inherit columns: their fixed values come first, and the table's own numbers go on from theirs.
+    pub fn of_placed(placed: &PlacedTable) -> Self {
+        Self::of_columns(placed.row_columns())
+    }
+
+    fn of_columns<'c>(columns: impl IntoIterator<Item = &'c Column>) -> Self {
         let mut ends = vec![HEADER_BYTES];
         let mut end = HEADER_BYTES;
-        for column in &table.columns {
+        let mut has_inherited = false;
+        for column in columns {
+            has_inherited |= column.flags & column_flags::INHERITED != 0;
             if column.storage() != ColumnStorage::Fixed || column.id == 0 {
                 continue;
             }
@@ -68,7 +84,7 @@ impl RecordLayout {
             end += column.fixed_bytes();
             ends.push(end);
         }
-        Self { ends }
+        Self { ends, has_inherited }
     }
 
     /// Byte range of a fixed column in every record that reaches it.

@@ -31,6 +31,7 @@ use crate::log::Lsn;
 use crate::log::reader::{Generation, LogReader};
 use crate::log::record::{ImageRecord, LogRecord, PageEdits, RowRecord, StructureRecord};
 use crate::page::{PageMut, PageView, page_flags};
+use crate::pending::PendingTrees;
 use crate::store::Databases;
 use crate::transaction::UndoEntry;
 use crate::versions::RowKey;
@@ -63,6 +64,7 @@ pub(crate) struct Replayed {
     pub databases: Rc<Databases>,
     pub unfinished: BTreeMap<u64, Vec<UndoEntry>>,
     pub leftovers: Vec<RowKey>,
+    pub pending: PendingTrees,
     pub transaction_max: u64,
     pub last: Option<Generation>,
     pub statistics: ReplayStatistics,
@@ -84,6 +86,7 @@ pub struct Replayer {
     checkpoint_noted: Lsn,
     deleted: BTreeMap<u64, Vec<RowKey>>,
     leftovers: Vec<RowKey>,
+    pending: PendingTrees,
     transaction_max: u64,
     damage: BTreeMap<PageKey, PageDamage>,
     /// The latest record that gives the whole content of a page: until the page is written, redo may not start later.
@@ -129,6 +132,7 @@ impl Replayer {
             checkpoint_noted: Lsn::ZERO,
             deleted: BTreeMap::new(),
             leftovers: Vec::new(),
+            pending: PendingTrees::default(),
             transaction_max: 0,
             damage: BTreeMap::new(),
             contents: BTreeMap::new(),
@@ -161,7 +165,9 @@ impl Replayer {
         for database in self.databases.all() {
             database.sync().await?;
         }
-        let oldest = self.begun.values().min().copied().unwrap_or(position);
+        let begun = self.begun.values().min().copied();
+        let needed = begun.into_iter().chain(self.pending.oldest()).min();
+        let oldest = needed.unwrap_or(position);
         Ok(oldest.min(self.checkpoint_noted).min(position))
     }
 
@@ -209,6 +215,7 @@ impl Replayer {
             LogRecord::Structure(structure) => self.redo_structure(start, end, structure).await,
             LogRecord::Image(image) => self.redo_image(start, end, image).await,
             LogRecord::Commit { transaction } => {
+                self.pending.end(*transaction, true);
                 self.unfinished.remove(transaction);
                 self.begun.remove(transaction);
                 let deleted = self.deleted.remove(transaction).unwrap_or_default();
@@ -221,6 +228,7 @@ impl Replayer {
                 self.unfinished.remove(transaction);
                 self.begun.remove(transaction);
                 self.deleted.remove(transaction);
+                self.pending.end(*transaction, false);
                 Ok(())
             }
             LogRecord::Attach { database, signature } => self.check_attach(*database, *signature),
@@ -385,6 +393,8 @@ impl Replayer {
             database.extend(structure.pages_owned).await?;
         }
         for edits in &structure.pages {
+            self.pending
+                .note(structure.database, edits.page, &edits.edits, start);
             self.redo_edits(&database, start, end, structure.dbtime, edits)
                 .await?;
         }
@@ -506,6 +516,11 @@ impl Replayer {
     /// Stops the background work and gives everything to activation.
     pub(crate) async fn finish(mut self) -> Result<Replayed> {
         // Root pages may have to be read, which may need frames freed.
+        // What hung on a transaction that did not commit is decided; the others are taken back after this.
+        self.transaction_max = self.transaction_max.max(self.pending.transaction_max());
+        self.pending.end_all_uncommitted();
+        let pending = &self.pending;
+        self.leftovers.retain(|row| !pending.is_gone(&row.tree));
         let restored = self.restore_kinds().await;
         self.stop().await;
         restored?;
@@ -516,6 +531,7 @@ impl Replayer {
             databases: self.databases.clone(),
             unfinished: std::mem::take(&mut self.unfinished),
             leftovers: std::mem::take(&mut self.leftovers),
+            pending: std::mem::take(&mut self.pending),
             transaction_max: self.transaction_max,
             last: self.last.take(),
             statistics: self.statistics,

@@ -9,7 +9,7 @@
 
 mod builder;
 
-pub use builder::{SchemaError, TableBuilder};
+pub use builder::{NewIndex, SchemaError, TableBuilder};
 
 /// Number of a column in its table.
 pub type ColumnId = u16;
@@ -30,7 +30,7 @@ pub mod column_flags {
     pub const NOT_NULL: u32 = 0x1;
     /// Counts the changes of its row.
     pub const VERSION: u32 = 0x2;
-    /// Filled from a counter.
+    /// Filled from a counter: every row gets the next number, and nobody gives it another.
     pub const AUTO_INCREMENT: u32 = 0x4;
     /// May hold several values.
     pub const MULTI_VALUED: u32 = 0x8;
@@ -42,6 +42,8 @@ pub mod column_flags {
     pub const COMPRESSED: u32 = 0x1000;
     /// Values are stored encrypted.
     pub const ENCRYPTED: u32 = 0x2000;
+    /// Declared by the template of the table. Set while reading, in no catalog.
+    pub const INHERITED: u32 = 0x8000_0000;
 }
 
 /// Bits of [`Index::flags`].
@@ -60,6 +62,8 @@ pub mod index_flags {
     pub const PRIMARY: u32 = 0x20;
     /// Null sorts after every value.
     pub const NULLS_HIGH: u32 = 0x800;
+    /// Keys that are too long for the index are refused; otherwise they are cut, and rows whose keys differ only behind the cut share one.
+    pub const REFUSE_TRUNCATION: u32 = 0x4000;
     /// Set in every index we know: key columns are listed with 16-bit numbers.
     pub const EXTENDED_COLUMN_IDS: u32 = 0x1_0000;
 }
@@ -271,6 +275,11 @@ impl Column {
         self
     }
 
+    /// Whether it was dropped: its number and its place in the record are not used again.
+    pub fn is_dropped(&self) -> bool {
+        self.column_type == ColumnType::Other(0)
+    }
+
     /// How it is stored.
     pub fn storage(&self) -> ColumnStorage {
         ColumnStorage::of(self.id)
@@ -322,6 +331,8 @@ pub struct Index {
     pub key_bytes_max: u16,
 }
 
+/// The longest keys that an index may allow, with pages of 8 KiB or more; with smaller ones it is half of that.
+pub const KEY_BYTES_MAX_LARGEST: u16 = 2_000;
 /// Keys are cut to this length unless an index says otherwise.
 pub const KEY_BYTES_MAX_DEFAULT: u16 = 255;
 

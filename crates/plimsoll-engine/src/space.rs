@@ -8,10 +8,14 @@
 //! Extent trees need pages themselves when they split. They take them from the very extent (or page) being added, so adding space never has to
 //! ask for space.
 
+mod release;
+
+pub(crate) use release::release;
+
 use crate::PageNumber;
 use crate::batch::{Batch, Step, Stop};
 use crate::btree::split::{Coming, make_room};
-use crate::btree::{Tree, descend_first, find};
+use crate::btree::{Path, Tree, find};
 use crate::edit::{Edit, NewNode};
 use crate::error::PageDamage;
 use crate::page::{PageMut, page_flags};
@@ -19,6 +23,8 @@ use crate::page::{PageMut, page_flags};
 /// Bytes of a space header.
 pub const SPACE_HEADER_BYTES: usize = 16;
 const FLAG_MULTIPLE: u32 = 1;
+/// Leaves of free space that are looked at before others may run.
+const LEAVES_BETWEEN_BREATHS: u32 = 32;
 /// A tree asks for at least this many pages at a time.
 const EXTENT_PAGES_MIN: u32 = 16;
 /// And for no more than this many bytes.
@@ -203,28 +209,88 @@ fn growth_pages(batch: &Batch<'_>, header: &SpaceHeader) -> u32 {
 }
 
 /// The first available extent of at least `pages` pages.
-fn first_with(batch: &Batch<'_>, tree: &Tree, pages: u32) -> Step<Option<(PageNumber, usize, Extent)>> {
-    let first = descend_first(batch, tree)?.leaf;
-    let mut leaf = first;
-    // Leaves of a damaged tree may lead around in a circle.
-    for _ in 0..batch.database().pages_in_use() {
-        let (lines, next) = batch.with(leaf, |view| Ok((view.lines(), view.next())))?;
-        for line in 0..lines {
-            let deleted = batch.with(leaf, |view| Ok(view.node(line)?.is_deleted()))?;
-            let extent = extent_at(batch, leaf, line)?;
-            if !deleted && extent.pages >= pages {
-                return Ok(Some((leaf, line, extent)));
-            }
-        }
-        if next == 0 {
-            return Ok(None);
-        }
-        leaf = next;
+fn first_with(batch: &Batch<'_>, tree: &Tree, pages: u32) -> Step<Option<Found>> {
+    let (is_leaf, object) = batch.with(tree.root, |view| Ok((view.is_leaf(), view.object())))?;
+    if is_leaf && object == tree.object {
+        return match first_on(batch, tree.root, 0, pages)? {
+            (None, 1..) => Err(batch.damaged(tree.root, ENDLESS)),
+            (found, _) => Ok(found),
+        };
     }
-    Err(batch.damaged(
-        first,
-        PageDamage::Link("leaves of free space that lead around in a circle"),
-    ))
+    first_in_tree(batch, tree, pages)
+}
+
+/// An extent, with its leaf and line.
+type Found = (PageNumber, usize, Extent);
+
+const ENDLESS: PageDamage =
+    PageDamage::Link("leaves of free space that lead on behind the last one, or around in a circle");
+
+/// The first on a leaf from a line on, and the leaf that is linked behind it.
+fn first_on(
+    batch: &Batch<'_>,
+    leaf: PageNumber,
+    line: usize,
+    pages: u32,
+) -> Step<(Option<Found>, PageNumber)> {
+    let (lines, next) = batch.with(leaf, |view| Ok((view.lines(), view.next())))?;
+    for line in line..lines {
+        let deleted = batch.with(leaf, |view| Ok(view.node(line)?.is_deleted()))?;
+        let extent = extent_at(batch, leaf, line)?;
+        if !deleted && extent.pages >= pages {
+            return Ok((Some((leaf, line, extent)), next));
+        }
+    }
+    Ok((None, next))
+}
+
+/// Goes from leaf to leaf by the keys that part them, not by their links: these rise, so the way ends on damaged pages, too. It begins where the last one has
+/// ended, and lets others run now and then.
+fn first_in_tree(batch: &Batch<'_>, tree: &Tree, pages: u32) -> Step<Option<Found>> {
+    let notes = batch.database().free_space();
+    let mut from = notes.start(tree.root, pages);
+    for looked_at in 0.. {
+        let (path, line) = find(batch, tree, &from)?;
+        let line = line.unwrap_or_else(|line| line);
+        let (found, next) = first_on(batch, path.leaf, line, pages)?;
+        let bound = match found {
+            Some((.., extent)) => Some(extent.last.to_be_bytes().to_vec()),
+            None => upper_bound(batch, &path, next)?,
+        };
+        let Some(bound) = bound else {
+            // Looked at again next time: what is made available behind everything else has no key yet.
+            return Ok(None);
+        };
+        if bound < from || (bound == from && found.is_none()) {
+            return Err(batch.damaged(path.leaf, ENDLESS));
+        }
+        // What lies on drafts is not certain yet.
+        if batch.is_empty() {
+            notes.note_none_before(tree.root, pages, &bound);
+        }
+        if found.is_some() {
+            return Ok(found);
+        }
+        if batch.is_empty() && looked_at >= LEAVES_BETWEEN_BREATHS {
+            return Err(Stop::Breathe);
+        }
+        from = bound;
+    }
+    unreachable!("keys do not rise for ever")
+}
+
+/// The key from which on the next leaf takes over, none for the last one.
+fn upper_bound(batch: &Batch<'_>, path: &Path, next: PageNumber) -> Step<Option<Vec<u8>>> {
+    for (branch, line) in path.branches.iter().rev() {
+        let bound = batch.with(*branch, |view| Ok(view.node(*line)?.key()))?;
+        if !bound.is_empty() {
+            return Ok(Some(bound));
+        }
+    }
+    match next {
+        0 => Ok(None),
+        _ => Err(batch.damaged(path.leaf, ENDLESS)),
+    }
 }
 
 fn take_front(batch: &mut Batch<'_>, leaf: PageNumber, line: usize, extent: Extent, pages: u32) -> Step<()> {
@@ -308,6 +374,7 @@ fn insert_extent(batch: &mut Batch<'_>, tree: &Tree, whole: Option<Extent>, rest
             Ok(cost <= view.free_bytes())
         })?;
         if fits {
+            note_available(batch, tree.root, extent.last, extent.pages);
             let node = NewNode {
                 flags: 0,
                 key: key.to_vec(),
@@ -342,6 +409,12 @@ fn insert_extent(batch: &mut Batch<'_>, tree: &Tree, whole: Option<Extent>, rest
     }
 }
 
+/// From now on there is an extent of so many pages that ends with this page or later.
+fn note_available(batch: &Batch<'_>, root: PageNumber, last: PageNumber, pages: u32) {
+    let notes = batch.database().free_space();
+    notes.note_some_at(root, pages, &last.to_be_bytes());
+}
+
 /// Joins an extent with the one that ends right before it or starts right after it, if they are on the same leaf.
 fn join_neighbours(batch: &mut Batch<'_>, tree: &Tree, extent: Extent) -> Step<bool> {
     let key = extent.last.to_be_bytes();
@@ -361,6 +434,10 @@ fn join_neighbours(batch: &mut Batch<'_>, tree: &Tree, extent: Extent) -> Step<b
     let before = before.filter(|before| before.last + 1 == extent.first());
     let after = after.filter(|after| after.first() == extent.last + 1);
     let before_pages = before.map_or(0, |before| before.pages);
+    if before.is_some() || after.is_some() {
+        let joined = before_pages + extent.pages + after.map_or(0, |after| after.pages);
+        note_available(batch, tree.root, extent.last, joined);
+    }
     if let Some(after) = after {
         let data = (after.pages + extent.pages + before_pages).to_le_bytes().to_vec();
         batch.edit(
@@ -456,6 +533,7 @@ fn format_extent_tree(
     kind: u32,
     extents: &[Extent],
 ) -> Step<()> {
+    note_available(batch, root, 0, u32::MAX);
     let nodes = extents
         .iter()
         .map(|extent| NewNode {

@@ -15,6 +15,7 @@ use crate::error::{EngineError, PageDamage, Result};
 use crate::log::Lsn;
 use crate::log::writer::Log;
 use crate::page::page_flags;
+use crate::pending::PendingTrees;
 use crate::purge_queue::PurgeQueue;
 use crate::space::{SpaceHeader, grow_database};
 use crate::versions::{RowKey, VersionStore};
@@ -76,6 +77,8 @@ pub struct Store {
     pub versions: RefCell<VersionStore>,
     /// Transactions that recovery may have to take back.
     pub writers: RefCell<Writers>,
+    /// Trees that are being made or dropped.
+    pub(crate) pending: RefCell<PendingTrees>,
     /// Transactions begun and not ended, and other work that a close waits for.
     pub active: Cell<usize>,
     /// The next transaction number.
@@ -200,6 +203,8 @@ impl Store {
                 pins.clear();
                 self.grow(database, pages).await
             }
+            // Whoever starts the step again lets others run before.
+            Stop::Breathe => Ok(()),
             Stop::Failed(error) => Err(error),
         }
     }
@@ -265,6 +270,7 @@ impl Store {
                     drop(batch);
                     pins.push(self.cache.load(database, page, Purpose::DatabaseRead).await?);
                 }
+                Err(Stop::Breathe) => self.handle.breathe().await,
                 Err(Stop::Grow { .. }) => unreachable!("the new extent is larger than its trees can need"),
                 Err(Stop::Failed(error)) => return Err(error),
             }

@@ -6,14 +6,23 @@
 //! Values are the stored bytes of their column: integers little-endian, text as encoded. A long column is kept in the record up to the table's
 //! limit and goes to the long-value tree when it is longer or the record would not fit its page.
 
+mod alter;
+mod build;
+mod change;
 mod create;
 mod held;
 mod index;
 mod long_value;
+mod numbers;
 mod rows;
+mod select;
+mod usage;
 
 pub use long_value::{LongValueReader, LongValueWriter};
-pub use rows::{RowCursor, StoredRow};
+pub use rows::{Inserted, RowCursor, StoredRow};
+pub use select::{Selected, SelectedRow, Selection};
+pub(crate) use usage::Schema;
+use usage::TableUse;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -35,7 +44,7 @@ pub struct OpenTable {
     size: PageSize,
     database: u8,
     intrinsic_bytes_max: Cell<usize>,
-    next_long_value: Rc<Cell<u32>>,
+    in_use: Rc<TableUse>,
 }
 
 /// A value given for a column; `None` is null.
@@ -46,7 +55,7 @@ impl OpenTable {
         placed: PlacedTable,
         size: PageSize,
         database: u8,
-        next_long_value: Rc<Cell<u32>>,
+        in_use: Rc<TableUse>,
     ) -> Result<OpenTable> {
         let shapes = placed
             .table
@@ -68,7 +77,7 @@ impl OpenTable {
             size,
             database,
             intrinsic_bytes_max: Cell::new(INTRINSIC_BYTES_MAX_DEFAULT),
-            next_long_value,
+            in_use,
         })
     }
 

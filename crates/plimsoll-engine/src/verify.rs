@@ -185,6 +185,9 @@ async fn verify_open(
     if log::is_lost(file.path(), &start) {
         return Ok((log::lost_log(file), None, None));
     }
+    if log::is_spare(file.path()) && FileType::of_header(&start) != Some(FileType::Log) {
+        return Ok((log::foreign_spare(file), None, None));
+    }
     let report = match FileType::of_header(&start) {
         Some(FileType::Log) => {
             let (report, link) = log::verify_log(files, handle, file, number).await;

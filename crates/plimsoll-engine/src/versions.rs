@@ -178,6 +178,11 @@ impl VersionStore {
         empty
     }
 
+    /// Whether there are versions of rows of any of these trees.
+    pub(crate) fn has_versions_in(&self, is_one: impl Fn(&Tree) -> bool) -> bool {
+        self.chains.keys().any(|row| is_one(&row.tree))
+    }
+
     /// Whether any snapshot may still need older states of the row.
     pub fn has_versions(&self, row: &RowKey) -> bool {
         self.chains.contains_key(row)

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use plimsoll_engine::jobs::backup::Backup;
 
 use crate::RunError;
-use crate::outcome::{DatabaseState, RecoveryResult};
+use crate::outcome::{AuditReport, DatabaseState, RecoveryResult};
 use crate::spec::InstanceSpec;
 
 /// Work in progress, of a kind only its maker knows.
@@ -61,6 +61,11 @@ pub trait Backend: Any {
         None
     }
 
+    /// The capability to say whether what it holds is what was done to it.
+    fn audits(&self) -> Option<&dyn Audits> {
+        None
+    }
+
     /// The capability to be dropped as by a crash and opened again from its log.
     fn crashes(self: Rc<Self>) -> Option<Rc<dyn Crashes>> {
         None
@@ -83,6 +88,15 @@ pub trait Backups {
     /// # Errors
     /// When there is no such database.
     fn backup(&self, position: usize, read_bytes: u32) -> Result<Backup, RunError>;
+}
+
+/// See [`Backend::audits`].
+pub trait Audits {
+    /// Counts everything once more while nothing else is done to it.
+    ///
+    /// # Errors
+    /// What the disk reports. What does not add up is a finding, not an error.
+    fn audit(&self) -> Work<'_, Result<AuditReport, RunError>>;
 }
 
 /// See [`Backend::crashes`].

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use plimsoll_io::MemoryDisk;
 use plimsoll_measure::Metric;
-use schemars::Schema;
+use schemars::{Schema, json_schema};
 
 use crate::RunError;
 use crate::backend::{Backend, Work, unable};
@@ -54,6 +54,26 @@ pub trait Family {
 
     /// The JSON Schema of what only this family knows of a workload.
     fn workload_schema(&self) -> Schema;
+
+    /// The JSON Schema of what only this family knows of an instance.
+    fn instance_schema(&self) -> Schema {
+        json_schema!({"type": "object", "properties": {}, "required": []})
+    }
+
+    /// The JSON Schema of what only this family knows of a database.
+    fn database_schema(&self) -> Schema {
+        json_schema!({"type": "object", "properties": {}, "required": []})
+    }
+
+    /// Bytes of what a checksum pass counts as one page.
+    fn checksum_unit_bytes(&self, _instance: &InstanceSpec) -> u32 {
+        0
+    }
+
+    /// The instance as it is found after a crash, without knowledge of what ran before.
+    fn as_crashed(&self, instance: &InstanceSpec) -> InstanceSpec {
+        instance.as_crashed()
+    }
 
     /// Whether transactions of an instance wait for their page writes.
     fn waits_for_writes(&self, _instance: &InstanceSpec) -> bool {
@@ -164,11 +184,9 @@ impl Families {
         each.copied().collect()
     }
 
-    /// The name of each family and the schema of what only it knows of a workload.
-    pub fn workload_schemas(&self) -> Vec<(&'static str, Schema)> {
-        let each = self.0.iter();
-        each.map(|family| (family.name(), family.workload_schema()))
-            .collect()
+    /// Each of them, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Family> {
+        self.0.iter().map(AsRef::as_ref)
     }
 
     /// The metrics that the families add to the dictionary.

@@ -10,6 +10,7 @@ mod error_watch;
 mod events;
 mod families;
 mod family;
+mod files;
 mod host;
 mod live;
 mod load;
@@ -27,10 +28,11 @@ mod stalls;
 mod state;
 mod step;
 mod storage;
+mod store;
 mod timeout;
 mod watch;
 
-pub use backend::{Backend, Backups, Crashes, InstanceLevels, Work, only};
+pub use backend::{Audits, Backend, Backups, Crashes, InstanceLevels, Work, only};
 pub use context::{Output, RunContext};
 pub use error::RunError;
 pub use events::{Event, Level};
@@ -41,8 +43,9 @@ pub use live::execute_live;
 pub use load::{Book, Drive, Label, LoadInstance, LoadStart, Pair, RunningLoad, Service};
 pub use modelled::execute_modelled;
 pub use outcome::{
-    BackupResult, Calibration, ChecksumReport, ChecksumResult, DatabaseState, Decision, Ending, ErrorReport,
-    PhaseOutcome, PreconditionResult, RecoveryResult, RunOutcome, SearchEnd, SearchResult, SearchStep,
+    AuditReport, AuditResult, BackupResult, Calibration, ChecksumReport, ChecksumResult, DatabaseState,
+    Decision, Ending, ErrorReport, PhaseOutcome, PreconditionResult, RecoveryResult, RunOutcome, SearchEnd,
+    SearchResult, SearchStep,
 };
 pub use phase::steadiness;
 pub use plimsoll_io::StopSignal;

@@ -2,6 +2,8 @@
 
 mod search;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use plimsoll_array::ArrayReport;
@@ -126,6 +128,27 @@ pub struct RecoveryResult {
     pub rolled_back: u64,
 }
 
+/// Whether an instance holds what was done to it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct AuditReport {
+    /// What was counted, by name.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// What does not add up, in sentences.
+    pub findings: Vec<String>,
+}
+
+/// The audit of one instance.
+#[derive(Clone, Debug, Serialize)]
+pub struct AuditResult {
+    /// Position of the instance.
+    pub instance: u32,
+    /// How long it took.
+    pub seconds: f64,
+    /// What was found.
+    #[serde(flatten)]
+    pub report: AuditReport,
+}
+
 /// The rate that was fixed for a load that aims at database I/O.
 #[derive(Clone, Debug, Serialize)]
 pub struct Calibration {
@@ -180,6 +203,9 @@ pub struct PhaseResult {
     pub checksums: Vec<ChecksumResult>,
     /// Databases that were backed up.
     pub backups: Vec<BackupResult>,
+    /// Instances that were audited; absent where none was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub audits: Vec<AuditResult>,
     /// Logs that were replayed.
     pub recoveries: Vec<RecoveryResult>,
     /// Rates that were measured and fixed.

@@ -1,5 +1,6 @@
 //! The phases of a run, each a function of the run state it works on. What a phase found goes into the outcome.
 
+mod audit;
 mod backup;
 mod calibrate;
 mod checksum;
@@ -53,6 +54,7 @@ pub async fn act(
             timeout_s,
         } => generate_logs::act(state, name, logs_count, timeout_s).await,
         PhaseAction::Recover {} => recover::act(state, name).await,
+        PhaseAction::Audit {} => audit::act(state, name).await,
         PhaseAction::Stop {} => stop::act(state).await,
         PhaseAction::Checksum {
             read_bytes,

@@ -1,39 +1,92 @@
 //! The JSON Schema of a run spec, for those who write one.
 //!
-//! Workloads carry the keys of their families beside their own, so the schema of a workload is one alternative for each family.
+//! Workloads, instances and databases carry the keys of their families beside their own, so each has one alternative for each family.
 
 use schemars::schema_for;
 use serde_json::{Value, json};
 
-use crate::family::Families;
+use crate::family::{Families, Family};
 use crate::spec::RunSpec;
 
 impl RunSpec {
     /// The schema of the specs that a run with these families takes.
     pub fn schema(families: &Families) -> Value {
         let mut schema = schema_for!(RunSpec).to_value();
-        let backends = families.backends();
-        schema["$defs"]["InstanceSpec"]["properties"]["backend"]["enum"] = json!(backends);
-        let common = schema["$defs"]["WorkloadSpec"].take();
-        let mut alternatives = Vec::new();
-        for (name, family) in families.workload_schemas() {
-            let mut family = family.to_value();
-            let parts = family["$defs"].take();
-            if let (Value::Object(all), Value::Object(parts)) = (&mut schema["$defs"], parts) {
-                all.extend(parts);
-            }
-            alternatives.push(workload(&common, &family, name));
+        let common = schema["$defs"]["DatabaseSpec"].take();
+        for family in families.iter() {
+            let merged = alternative(&mut schema, &common, family.database_schema());
+            schema["$defs"][database_name(family)] = merged;
         }
-        schema["$defs"]["WorkloadSpec"] = match alternatives.len() {
-            1 => alternatives.remove(0),
-            _ => json!({ "anyOf": alternatives }),
+        if let Value::Object(all) = &mut schema["$defs"] {
+            all.remove("DatabaseSpec");
+        }
+        let instance = |merged: &mut Value, family: &dyn Family| {
+            let databases = format!("#/$defs/{}", database_name(family));
+            merged["properties"]["databases"]["items"] = json!({ "$ref": databases });
+            merged["properties"]["backend"]["enum"] = json!(family.backends());
         };
+        by_family(
+            &mut schema,
+            families,
+            "InstanceSpec",
+            |family| family.instance_schema(),
+            instance,
+        );
+        let workload = |merged: &mut Value, family: &dyn Family| {
+            let is_first = families
+                .iter()
+                .next()
+                .is_some_and(|first| first.name() == family.name());
+            let names = if is_first {
+                json!([family.name(), null])
+            } else {
+                json!([family.name()])
+            };
+            merged["properties"]["family"] = json!({ "enum": names });
+        };
+        by_family(
+            &mut schema,
+            families,
+            "WorkloadSpec",
+            |family| family.workload_schema(),
+            workload,
+        );
         schema
     }
 }
 
-/// A workload of one family: the keys that all have and those of the family, and no others.
-fn workload(common: &Value, family: &Value, name: &str) -> Value {
+fn database_name(family: &dyn Family) -> String {
+    format!("DatabaseSpec of {}", family.name())
+}
+
+/// Replaces a definition by one alternative for each family.
+fn by_family(
+    schema: &mut Value,
+    families: &Families,
+    name: &str,
+    of_family: impl Fn(&dyn Family) -> schemars::Schema,
+    finish: impl Fn(&mut Value, &dyn Family),
+) {
+    let common = schema["$defs"][name].take();
+    let mut alternatives = Vec::new();
+    for family in families.iter() {
+        let mut merged = alternative(schema, &common, of_family(family));
+        finish(&mut merged, family);
+        alternatives.push(merged);
+    }
+    schema["$defs"][name] = match alternatives.len() {
+        1 => alternatives.remove(0),
+        _ => json!({ "anyOf": alternatives }),
+    };
+}
+
+/// The keys that all have and those of one family, and no others. Definitions that the family brings go into the schema.
+fn alternative(schema: &mut Value, common: &Value, family: schemars::Schema) -> Value {
+    let mut family = family.to_value();
+    let parts = family["$defs"].take();
+    if let (Value::Object(all), Value::Object(parts)) = (&mut schema["$defs"], parts) {
+        all.extend(parts);
+    }
     let mut merged = common.clone();
     for key in ["properties", "required"] {
         match (&mut merged[key], &family[key]) {
@@ -42,7 +95,6 @@ fn workload(common: &Value, family: &Value, name: &str) -> Value {
             _ => {}
         }
     }
-    merged["properties"]["family"] = json!({ "enum": [name, null] });
     if let Value::Object(merged) = &mut merged {
         merged.insert("additionalProperties".into(), Value::Bool(false));
     }

@@ -9,8 +9,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-use plimsoll_engine::PageSize;
+use serde::de::DeserializeOwned;
 
 use crate::RunError;
 
@@ -48,7 +47,7 @@ pub struct RunSpec {
     pub hosts: Vec<HostSpec>,
     /// Places to put databases.
     pub targets: Vec<TargetSpec>,
-    /// Engine instances or raw files.
+    /// What holds the databases.
     pub instances: Vec<InstanceSpec>,
     /// Load.
     pub workloads: Vec<WorkloadSpec>,
@@ -76,9 +75,8 @@ pub struct TargetSpec {
     pub path: PathBuf,
 }
 
-/// One log stream, one cache, one or more databases.
+/// One or more databases, and what stands behind them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct InstanceSpec {
     /// Its name in the plan.
     pub name: String,
@@ -90,44 +88,19 @@ pub struct InstanceSpec {
     pub directory: PathBuf,
     /// Whether databases may be there that their last run has not closed: whole ones are recovered, begun ones are prepared again.
     pub unfinished: bool,
-    /// Directory of log and checkpoint.
+    /// Directory of log and checkpoint, and of whatever else is no database.
     pub log_directory: PathBuf,
     /// Its share of a workload that works on several instances, relative to theirs; absent: 1.
     pub weight: Option<f64>,
-    /// Page size.
-    pub page_bytes: u32,
     /// The databases.
     pub databases: Vec<DatabaseSpec>,
-    /// The cache never shrinks below this.
-    pub cache_bytes_min: u64,
-    /// The cache never grows above this.
-    pub cache_bytes_max: u64,
-    /// Log that may be needed for recovery before pages are flushed for the checkpoint's sake.
-    pub checkpoint_depth_bytes: u64,
-    /// Whether the checkpoint stays where it was when the instance was opened, so that a crash leaves the whole log to be
-    /// redone; absent: it moves.
-    pub hold_checkpoint: Option<bool>,
-    /// Whether logs before the checkpoint are deleted.
-    pub circular_log: bool,
-    /// "sector_512" or "segment_4096".
-    pub log_framing: String,
-    /// Whether the first change of a page after a checkpoint is logged as a whole page.
-    pub page_images: bool,
-    /// Copies of each database in the site; for each beyond the first the log is read back.
-    pub copies_count: u32,
-    /// Background maintenance, if it runs.
-    pub maintenance: Option<MaintenanceSpec>,
-    /// Log bytes that may wait to be written before changes have to wait.
-    pub log_buffer_bytes: u64,
-    /// Bytes of old row versions kept at most.
-    pub version_store_bytes_max: u64,
-    /// Pages a database grows by.
-    pub extension_pages: u32,
-    /// Pages changed in this many newest log generations are not written.
-    pub waypoint_generations: u32,
-    /// Page writes under way at once.
-    pub writes_outstanding_max: u32,
+    /// Everything else, which only the family of its backend knows and which refuses what it does not know.
+    #[serde(flatten)]
+    pub options: Options,
 }
+
+/// Keys that only a family knows.
+pub type Options = serde_json::Map<String, serde_json::Value>;
 
 impl InstanceSpec {
     /// Where a database lies. Joining leaves the absolute path of a device as it is.
@@ -135,33 +108,43 @@ impl InstanceSpec {
         self.directory.join(&self.databases[position].file_name)
     }
 
-    /// The page size, checked.
+    /// The same as it is found after a crash, without knowledge of what ran before.
+    pub fn as_crashed(&self) -> InstanceSpec {
+        let mut crashed = self.clone();
+        crashed.unfinished = true;
+        for database in &mut crashed.databases {
+            database.existing_records = None;
+        }
+        crashed
+    }
+
+    /// What a family says of the instance.
     ///
     /// # Errors
-    /// When the format knows no such page size.
-    pub fn page_size(&self) -> Result<PageSize, RunError> {
-        PageSize::from_bytes(self.page_bytes).ok_or_else(|| {
-            RunError::Spec(format!(
-                "instance {} has pages of {} bytes; take 4096, 8192, 16384 or 32768",
-                self.name, self.page_bytes
-            ))
+    /// A key that is missing, unknown or of a wrong kind.
+    pub fn options_as<T: DeserializeOwned>(&self) -> Result<T, String> {
+        read_options(&self.options, || format!("instance {}", self.name))
+    }
+
+    /// What a family says of one of its databases.
+    ///
+    /// # Errors
+    /// A key that is missing, unknown or of a wrong kind.
+    pub fn database_options_as<T: DeserializeOwned>(&self, position: usize) -> Result<T, String> {
+        let database = &self.databases[position];
+        read_options(&database.options, || {
+            format!("database {} of instance {}", database.file_name, self.name)
         })
     }
 }
 
-/// Background database maintenance.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MaintenanceSpec {
-    /// Pause before each read.
-    pub throttle_ms: u64,
-    /// Length of a read.
-    pub read_bytes: u32,
+fn read_options<T: DeserializeOwned>(options: &Options, whose: impl Fn() -> String) -> Result<T, String> {
+    let options = serde_json::Value::Object(options.clone());
+    T::deserialize(options).map_err(|error| format!("{}: {error}", whose()))
 }
 
 /// One database.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct DatabaseSpec {
     /// Its file, inside the instance's directory; or a whole block device, by its absolute path.
     pub file_name: String,
@@ -169,26 +152,11 @@ pub struct DatabaseSpec {
     pub size_bytes: u64,
     /// Decides its content.
     pub seed: u64,
-    /// Bytes of a record.
-    pub record_bytes: u32,
-    /// Share of the content that a compressor could remove.
-    pub compressible_percent: u32,
-    /// Share of leaves with room for a further record, as after a long life; absent: all are full.
-    pub vacancy_percent: Option<u32>,
-    /// Leaves that it has in common with the other databases that say the same; absent: none.
-    pub sharing: Option<SharingSpec>,
     /// Records ever inserted, when an existing database is used; absent when it is to be prepared.
     pub existing_records: Option<u64>,
-}
-
-/// Content that several databases have in common, for storage that deduplicates.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SharingSpec {
-    /// Decides which leaves are shared and what they hold.
-    pub seed: u64,
-    /// How many of a million leaves.
-    pub leaves_per_million: u32,
+    /// Everything else, which only a family knows.
+    #[serde(flatten)]
+    pub options: Options,
 }
 
 /// Load on some instances.
@@ -204,7 +172,17 @@ pub struct WorkloadSpec {
     pub load: LoadSpec,
     /// Everything else, which only its family knows and which refuses what it does not know.
     #[serde(flatten)]
-    pub options: serde_json::Map<String, serde_json::Value>,
+    pub options: Options,
+}
+
+impl WorkloadSpec {
+    /// What a family says of the workload.
+    ///
+    /// # Errors
+    /// A key that is missing, unknown or of a wrong kind.
+    pub fn options_as<T: DeserializeOwned>(&self) -> Result<T, String> {
+        read_options(&self.options, || format!("workload {}", self.name))
+    }
 }
 
 /// One step of the run.
@@ -244,6 +222,8 @@ pub enum PhaseAction {
     GenerateLogs { logs_count: u32, timeout_s: f64 },
     /// Drops the open instances as a crash would and opens them again, which replays their log.
     Recover {},
+    /// Asks what holds more than pages whether it holds what was done to it.
+    Audit {},
     /// Closes the databases cleanly.
     Stop {},
     /// Reads every page and verifies its checksum.
@@ -279,6 +259,7 @@ impl PhaseAction {
             PhaseAction::Backup { .. } => "backup",
             PhaseAction::GenerateLogs { .. } => "generate_logs",
             PhaseAction::Recover {} => "recover",
+            PhaseAction::Audit {} => "audit",
             PhaseAction::Stop {} => "stop",
             PhaseAction::Checksum { .. } => "checksum",
         }
@@ -295,6 +276,7 @@ impl PhaseAction {
             PhaseAction::Prepare {}
             | PhaseAction::Backup { .. }
             | PhaseAction::Recover {}
+            | PhaseAction::Audit {}
             | PhaseAction::Stop {}
             | PhaseAction::Checksum { .. } => 0.0,
         }

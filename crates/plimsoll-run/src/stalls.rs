@@ -210,4 +210,11 @@ impl TransactionWatch {
         let stamps = [begun, commit_begun, finished];
         self.stalls.note(self.instance, database, operation, stamps);
     }
+
+    /// Notes a task on the database at `position` that waits for no commit and ends now.
+    pub fn done(&self, position: usize, operation: &'static str, begun: Nanos) {
+        let (database, finished) = (position as u32 + 1, self.now());
+        self.stalls
+            .note(self.instance, database, operation, [begun, finished, finished]);
+    }
 }

@@ -171,7 +171,7 @@ impl Pair for ToyPair {
         "one tape".into()
     }
 
-    fn session(&self, _: Random, _: Random, _: &[usize]) -> ToyDemand {
+    fn session(&self, _: u32, _: Random, _: Random, _: &[usize]) -> ToyDemand {
         self.demand()
     }
 

@@ -49,9 +49,11 @@ pub struct EdbTable {
     pub root_page: u32,
     /// Whether every database has it.
     pub is_system: bool,
-    /// The table whose columns it inherits; those are not read.
+    /// The table whose columns it inherits.
     pub template: Option<String>,
-    /// Number, name and type of each column.
+    /// Whether that table is not there, so that the rows cannot be read.
+    pub lacks_template: bool,
+    /// Number, name and type of each column, the inherited first.
     pub columns: Vec<(u16, String, &'static str)>,
     /// Names of its indexes, the primary first.
     pub indexes: Vec<String>,
@@ -72,9 +74,9 @@ impl EdbTable {
             root_page: placed.place.root,
             is_system: placed.flags & SYSTEM_TABLE != 0,
             template: placed.template.clone(),
-            columns: table
-                .columns
-                .iter()
+            lacks_template: placed.lacks_template(),
+            columns: placed
+                .row_columns()
                 .map(|column| (column.id, column.name.clone(), column.column_type.name()))
                 .collect(),
             indexes: table.indexes.iter().map(|index| index.name.clone()).collect(),

@@ -47,7 +47,7 @@ impl ToolError {
 fn family_of(error: &ReadError) -> &'static str {
     match error {
         ReadError::Disk(error) => error.kind.family(),
-        ReadError::Dirty { .. } | ReadError::Inherits { .. } => "config",
+        ReadError::Dirty { .. } | ReadError::Inherits { .. } | ReadError::Packed { .. } => "config",
         ReadError::Format { fault, .. } => match fault {
             FormatError::HeaderShort { .. } | FormatError::NotEse { .. } | FormatError::FileType { .. } => {
                 "config"

@@ -6,7 +6,9 @@
 
 mod demand;
 mod driver;
+pub mod files;
 pub mod records;
+pub mod store;
 
 pub use demand::{Demand, Done, RefusalCode, Seen, Timed};
 pub use driver::bisection::Bisection;

@@ -29,8 +29,11 @@ KEYS_BEHIND = {
     "capacity_utilisation_fraction": "environment.json with the size of each target",
     "checks_failed_count": "verdict.json",
     "checks_not_evaluated_count": "verdict.json",
+    "kernel_errors_count": "a readable kernel log in summary.json",
     "limit_set": "limits",
+    "log_faults_count": "log_check in summary.json",
     "obstacles_count": "verdict.json",
+    "processors_busy_fraction": "machine.cpu_busy in summary.json",
     "qualifying": "verdict.json",
     "result": "verdict.json",
     "solid_state": "environment.json with the kind of each device",
@@ -156,10 +159,33 @@ def _summary_facts(summary: dict[str, Any]) -> dict[str, Any]:
         "measured_h": None if seconds is None else seconds / SECONDS_PER_HOUR,
         "bad_pages_count": _sum(bad),
         "errors_count": _number(total.get("errors_in_run")) if isinstance(total, dict) else None,
+        "log_faults_count": _log_faults(summary.get("log_check")),
+        "kernel_errors_count": _kernel_errors(summary.get("kernel_log")),
+        "processors_busy_fraction": _busy(summary.get("machine")),
         "virtual_time": summary.get("virtual_time"),
         "database_bytes": _sum([_number(entry.get("final_bytes")) for entry in _tables(summary, "databases")]),
     }
     return _known(facts)
+
+
+def _log_faults(checked: Any) -> int | None:
+    """Findings in the logs, checkpoints and flush maps of all instances; None where one of them was not read."""
+    instances = [entry for entry in checked if isinstance(entry, dict)] if isinstance(checked, list) else []
+    if not instances or any(entry.get("unread") for entry in instances):
+        return None
+    return sum(len(entry.get("findings") or []) for entry in instances)
+
+
+def _kernel_errors(log: Any) -> int | None:
+    """Lines of the kernel about the disks under test; None where its log could not be read."""
+    if not isinstance(log, dict) or log.get("readable") is not True or not isinstance(log.get("lines"), list):
+        return None
+    return len(log["lines"])
+
+
+def _busy(machine: Any) -> float | None:
+    level = machine.get("cpu_busy") if isinstance(machine, dict) else None
+    return _number(level.get("mean")) if isinstance(level, dict) else None
 
 
 def _environment_facts(environment: dict[str, Any], database_bytes: Any) -> dict[str, Any]:

@@ -14,19 +14,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from plimsoll.inputs.schema import Field, Number, Text
+from plimsoll.documents import array_spec as spec
+from plimsoll.inputs.schema import Field, Given, Number, Text
 from plimsoll.inputs.toml_lines import KeyPath
 
 NS_PER_S = 1_000_000_000
 
-#: What may happen: the native name, and what its number counts; None where the whole box is meant.
-KINDS: dict[str, tuple[str, str | None]] = {
-    "drive fails": ("drive_fails", "drive"),
-    "path fails": ("link_fails", "link"),
-    "path returns": ("link_returns", "link"),
-    "controller fails": ("controller_fails", "controller"),
-    "cache unprotected": ("cache_lost", None),
-    "cache protected": ("cache_returns", None),
+#: What may happen, and what its number counts; None where the whole box is meant.
+KINDS: dict[str, str | None] = {
+    "drive fails": "drive",
+    "path fails": "link",
+    "path returns": "link",
+    "controller fails": "controller",
+    "cache unprotected": None,
+    "cache protected": None,
 }
 
 FAULT = {
@@ -37,7 +38,7 @@ FAULT = {
 }
 
 
-def timed_faults(array: Mapping[str, Any], measuring_from_s: float | None = None) -> list[dict[str, Any]]:
+def timed_faults(array: Mapping[str, Any], measuring_from_s: float | None = None) -> list[spec.TimedFault]:
     """Faults as the native side is told them.
 
     Args:
@@ -46,12 +47,13 @@ def timed_faults(array: Mapping[str, Any], measuring_from_s: float | None = None
     """
     if measuring_from_s is None:
         failed = [
-            {"at_ns": 0, "fault": {"drive_fails": {"group": 0, "drive": drive}}}
+            spec.TimedFault(at_ns=0, fault=spec.DriveFails(drive_fails=spec.DriveNumber(group=0, drive=drive)))
             for drive in range(int(array.get("failed_drive_count") or 0))
         ]
-        return failed + [{"at_ns": 0, "fault": _native(row)} for row in _rows(array) if row["after_s"] is None]
+        from_begin = (row for row in _rows(array) if row["after_s"] is None)
+        return failed + [spec.TimedFault(at_ns=0, fault=_native(row)) for row in from_begin]
     return [
-        {"at_ns": int((measuring_from_s + row["after_s"]) * NS_PER_S), "fault": _native(row)}
+        spec.TimedFault(at_ns=int((measuring_from_s + row["after_s"]) * NS_PER_S), fault=_native(row))
         for row in _rows(array)
         if row["after_s"] is not None
     ]
@@ -66,7 +68,7 @@ def fault_words(array: Mapping[str, Any]) -> list[str]:
     words = []
     for row in _rows(array):
         thing, verb = row["what"].split(" ", 1)
-        number = "" if KINDS[row["what"]][1] is None else f" {row['number']}"
+        number = "" if KINDS[row["what"]] is None else f" {row['number']}"
         box = f" of box {row['box']}" if thing != "path" and array.get("member_count", 1) > 1 else ""
         when = " from the beginning" if row["after_s"] is None else f" {row['after_s']:g} s into the measurement"
         words.append(f"{thing}{number}{box} {verb}{when}")
@@ -83,7 +85,7 @@ def impossible_faults(array: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str, 
     for index, row in enumerate(_rows(array)):
         if row.get("what") not in KINDS:
             continue
-        kind = KINDS[row["what"]][1]
+        kind = KINDS[row["what"]]
         count, name = there.get(kind or "", (0, ""))
         if kind and count and row["number"] and row["number"] > count:
             yield (
@@ -100,15 +102,21 @@ def impossible_faults(array: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str, 
             )
 
 
-def _rows(array: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows(array: Mapping[str, Any]) -> list[Given]:
     return array.get("faults") or []
 
 
-def _native(row: Mapping[str, Any]) -> dict[str, Any]:
-    name, kind = KINDS[row["what"]]
+def _native(row: Mapping[str, Any]) -> spec.Fault:
     box, number = int(row["box"]) - 1, int(row["number"]) - 1
-    if kind == "link":
-        return {name: {"link": number}}
-    if kind == "drive":
-        return {name: {"group": box, "drive": number}}
-    return {name: {"member": box} | ({"controller": number} if kind else {})}
+    match row["what"]:
+        case "drive fails":
+            return spec.DriveFails(drive_fails=spec.DriveNumber(group=box, drive=number))
+        case "path fails":
+            return spec.LinkFails(link_fails=spec.LinkNumber(link=number))
+        case "path returns":
+            return spec.LinkReturns(link_returns=spec.LinkNumber(link=number))
+        case "controller fails":
+            return spec.ControllerFails(controller_fails=spec.ControllerNumber(member=box, controller=number))
+        case "cache unprotected":
+            return spec.CacheLost(cache_lost=spec.MemberNumber(member=box))
+    return spec.CacheReturns(cache_returns=spec.MemberNumber(member=box))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -22,7 +23,7 @@ from plimsoll.arrays.neighbours import neighbour_rows
 from plimsoll.arrays.plan_storage import TRANSACTION_PROCESSOR_US, filling_mib, log_volumes_of, volumes_of
 from plimsoll.arrays.pools import DATABASES, pools_of
 from plimsoll.arrays.sources import DATA_FOLDER
-from plimsoll.arrays.streams import BURST_PAGES, LOG_BYTES, Place, scan
+from plimsoll.arrays.streams import BURST_PAGES, LOG_BYTES, Place, Stream, scan
 
 ENGINE_LOAD = DATA_FOLDER / "engine_load.toml"
 #: The limit of the published tests, at which an array's rate is read off.
@@ -56,7 +57,11 @@ def engine_load(edition: str) -> dict[str, float]:
 
 
 def run_light(
-    array: dict[str, Any], database_count: int, session_count: int, edition: str = "2010", size_mib: int | None = None
+    array: Mapping[str, Any],
+    database_count: int,
+    session_count: int,
+    edition: str = "2010",
+    size_mib: int | None = None,
 ) -> Point:
     """Simulate sessions on databases that lie as those of a modelled test do."""
     flash = all("rotation_rpm" not in group.sheet for group in pools_of(array)[DATABASES])
@@ -66,22 +71,19 @@ def run_light(
 
 
 def light_spec(
-    array: dict[str, Any],
+    array: Mapping[str, Any],
     database_count: int,
     session_count: int,
     edition: str = "2010",
     size_mib: int | None = None,
     warm_up_s: float = WARM_UP_S,
     measure_s: float = MEASURE_S,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What the native side simulates: the array, and for each database its sessions and maintenance."""
     size_mib = size_mib or filling_mib(array, database_count)
-    instances = [
-        {"name": f"instance{number}", "databases": [{"size_bytes": size_mib * 2**20}]}
-        for number in range(1, database_count + 1)
-    ]
+    stored = {f"instance{number}": size_mib * 2**20 for number in range(1, database_count + 1)}
     habits = settings.editions()[edition]
-    streams: list[dict[str, Any]] = []
+    streams: list[Stream] = []
     for number in range(database_count):
         place = Place(2 * number, 2 * number + 1, size_mib * 2**20 / GB)
         streams.append(_sessions(place, size_mib, session_count, edition))
@@ -89,7 +91,7 @@ def light_spec(
             read_bytes = settings.INSTANCE_DEFAULTS["maintenance_read_kib"] * 1024
             streams.append(scan("maintenance", place, read_bytes, 1, habits["maintenance_throttle_ms"]))
     return {
-        "array": array_description(array, volumes_of(instances), warm_up_s, log_volumes_of(instances)),
+        "array": array_description(array, volumes_of(stored), warm_up_s, log_volumes_of(stored)).plain(),
         "streams": streams,
         "seed": 1,
         "warm_up_ns": int(warm_up_s * 10**9),
@@ -97,7 +99,7 @@ def light_spec(
     }
 
 
-def _sessions(place: Place, size_mib: int, session_count: int, edition: str) -> dict[str, Any]:
+def _sessions(place: Place, size_mib: int, session_count: int, edition: str) -> Stream:
     load, sluggish = engine_load(edition), float(settings.editions()[edition]["sluggish"])
     processor_us = (1 + sluggish) * load["transactions_per_read"] * TRANSACTION_PROCESSOR_US
     return {
@@ -143,7 +145,7 @@ def _point(session_count: int, outcome: dict[str, Any]) -> Point:
 
 
 def sweep(
-    array: dict[str, Any], database_count: int, edition: str = "2010", size_mib: int | None = None
+    array: Mapping[str, Any], database_count: int, edition: str = "2010", size_mib: int | None = None
 ) -> list[Point]:
     """The curve: sessions are doubled until reads take longer than the limit allows, or more sessions bring nothing."""
     points: list[Point] = []

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from plimsoll.documents.array_spec import NeighbourSpec
 from plimsoll.inputs.mistakes import nearest_names
 from plimsoll.inputs.schema import Field, Flag, Number, Text
 from plimsoll.inputs.toml_lines import KeyPath
@@ -42,7 +43,7 @@ NEIGHBOUR = {
 }
 
 
-def native_neighbours(array: Mapping[str, Any], volume_numbers: Mapping[str, int]) -> list[dict[str, Any]]:
+def native_neighbours(array: Mapping[str, Any], volume_numbers: Mapping[str, int]) -> list[NeighbourSpec]:
     """Neighbours as the native side is told them.
 
     Args:
@@ -50,16 +51,16 @@ def native_neighbours(array: Mapping[str, Any], volume_numbers: Mapping[str, int
         volume_numbers: the numbers of the volumes of others, by name.
     """
     return [
-        {
-            "name": row["name"],
-            "volume": volume_numbers[row["volume"] or row["name"]],
-            "per_second": float(row["iops"]),
-            "read_share": row["read_percent"] / 100,
-            "request_bytes": int(row["block_kib"]) * KIB,
-            "pattern": row["pattern"],
-            "outstanding_max": int(row["outstanding_count"]),
-            "shares_links": row["shares_links"],
-        }
+        NeighbourSpec(
+            name=row["name"],
+            volume=volume_numbers[row["volume"] or row["name"]],
+            per_second=float(row["iops"]),
+            read_share=row["read_percent"] / 100,
+            request_bytes=int(row["block_kib"]) * KIB,
+            pattern=row["pattern"],
+            outstanding_max=int(row["outstanding_count"]),
+            shares_links=row["shares_links"],
+        )
         for row in array.get("neighbours") or []
         if row["iops"]
     ]

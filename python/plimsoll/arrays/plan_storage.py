@@ -7,11 +7,13 @@ array says itself (`pools`, `neighbours`); it takes its space first.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plimsoll.arrays.description import GB, NS_PER_US, array_description
 from plimsoll.arrays.faults import timed_faults
 from plimsoll.arrays.pools import LOGS, ROOM_GB, free_gb, has_log_pool
+from plimsoll.documents.run_spec import InstanceSpec, ModelledSpec, PlaceSpec
 
 #: Volume over databases: the published tests reserved a quarter for growth.
 VOLUME_SHARE = 1.25
@@ -28,24 +30,29 @@ PROCESSOR_COUNT, TRANSACTION_PROCESSOR_US = 4, 20
 BACKGROUND_IO_COUNT = 0.6
 
 
-def volumes_of(instances: list[dict[str, Any]]) -> list[tuple[str, float]]:
+def stored_bytes(instances: Sequence[InstanceSpec]) -> dict[str, int]:
+    """What the databases of each instance take, by its name."""
+    return {item.name: sum(database.size_bytes for database in item.databases) for item in instances}
+
+
+def volumes_of(stored: Mapping[str, int]) -> list[tuple[str, float]]:
     """Name and decimal GB of each volume, in their order on the drives."""
     volumes = []
-    for instance in instances:
-        stored_gb = sum(database["size_bytes"] for database in instance["databases"]) / GB
-        volumes.append((f"{instance['name']} data", stored_gb * VOLUME_SHARE))
-        volumes.append((f"{instance['name']} log", max(stored_gb * LOG_SHARE, LOG_GB_MIN)))
+    for name, size_bytes in stored.items():
+        stored_gb = size_bytes / GB
+        volumes.append((f"{name} data", stored_gb * VOLUME_SHARE))
+        volumes.append((f"{name} log", max(stored_gb * LOG_SHARE, LOG_GB_MIN)))
     return volumes
 
 
-def log_volumes_of(instances: list[dict[str, Any]]) -> set[str]:
+def log_volumes_of(stored: Mapping[str, int]) -> set[str]:
     """The names of those volumes that hold logs."""
-    return {f"{instance['name']} log" for instance in instances}
+    return {f"{name} log" for name in stored}
 
 
-def lacking_gb(array: dict[str, Any], instances: list[dict[str, Any]]) -> tuple[float, float] | None:
+def lacking_gb(array: Mapping[str, Any], stored: Mapping[str, int]) -> tuple[float, float] | None:
     """What the volumes need and the array holds, when that is too little."""
-    volumes, logs = volumes_of(instances), log_volumes_of(instances)
+    volumes, logs = volumes_of(stored), log_volumes_of(stored)
     if has_log_pool(array):
         log_held = free_gb(array, LOGS)
         log_needed = sum(size_gb + ROOM_GB for name, size_gb in volumes if name in logs)
@@ -57,30 +64,30 @@ def lacking_gb(array: dict[str, Any], instances: list[dict[str, Any]]) -> tuple[
     return (needed, held) if needed > held else None
 
 
-def filling_mib(array: dict[str, Any], database_count: int) -> int:
+def filling_mib(array: Mapping[str, Any], database_count: int) -> int:
     """The size of a database when so many fill the array as far as a design does."""
     share = free_gb(array) * GB * USED_SHARE / database_count
     return max(int(min(share / 2**20, DATABASE_MIB_MAX)), 64)
 
 
-def modelled_storage(array: dict[str, Any], instances: list[dict[str, Any]]) -> dict[str, Any]:
+def modelled_storage(array: Mapping[str, Any], instances: Sequence[InstanceSpec]) -> ModelledSpec:
     """What the run is given in the place of real storage."""
-    places = []
+    places, stored = [], stored_bytes(instances)
     for index, instance in enumerate(instances):
-        places.append({"directory": instance["directory"], "volume": 2 * index})
-        places.append({"directory": instance["log_directory"], "volume": 2 * index + 1})
-    return {
-        "array": array_description(array, volumes_of(instances), log_volumes=log_volumes_of(instances)),
-        "places": places,
-        "processor_count": _processor_count(array, len(instances)),
-        "transaction_processor_ns": int(
+        places.append(PlaceSpec(directory=instance.directory, volume=2 * index))
+        places.append(PlaceSpec(directory=instance.log_directory, volume=2 * index + 1))
+    return ModelledSpec(
+        array=array_description(array, volumes_of(stored), log_volumes=log_volumes_of(stored)),
+        places=places,
+        processor_count=_processor_count(array, len(instances)),
+        transaction_processor_ns=int(
             (TRANSACTION_PROCESSOR_US + BACKGROUND_IO_COUNT * (array.get("host_io_us") or 0)) * NS_PER_US
         ),
-        "faults_while_measuring": timed_faults(array, 0.0),
-    }
+        faults_while_measuring=timed_faults(array, 0.0),
+    )
 
 
-def _processor_count(array: dict[str, Any], instance_count: int) -> int:
+def _processor_count(array: Mapping[str, Any], instance_count: int) -> int:
     """An instance works on one processor of the host; a host that nobody described has enough of them."""
     stated = array.get("host_processor_count")
     return min(int(stated), instance_count) if stated else PROCESSOR_COUNT

@@ -5,16 +5,18 @@ Every mistake goes to the plan's own collector, so that those of the array stand
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plimsoll.arrays.plan_storage import DATABASE_MIB_MAX, filling_mib, lacking_gb
+from plimsoll.arrays.plan_storage import DATABASE_MIB_MAX, filling_mib, lacking_gb, stored_bytes
 from plimsoll.arrays.presets import CHANGES, described_array
+from plimsoll.documents.run_spec import InstanceSpec
 from plimsoll.inputs.mistakes import InputError, Mistake
-from plimsoll.inputs.schema import Collector
+from plimsoll.inputs.schema import Collector, Given
 from plimsoll.inputs.toml_lines import KeyPath, LocatedFile
 
 
-def target_array(plan: dict[str, Any], instances: list[dict[str, Any]], collector: Collector) -> dict[str, Any] | None:
+def target_array(plan: Given, instances: Sequence[InstanceSpec], collector: Collector) -> Given | None:
     """The array a plan names in the place of a path, with what it cannot be.
 
     Args:
@@ -35,7 +37,7 @@ def target_array(plan: dict[str, Any], instances: list[dict[str, Any]], collecto
     array, can_be = collected_array(
         target["modelled"], target["changes"] or {}, named, ("target", 0, "changes"), collector
     )
-    lacking = lacking_gb(array, instances) if array and can_be else None
+    lacking = lacking_gb(array, stored_bytes(instances)) if array and can_be else None
     if lacking:
         needed, held = lacking
         message = f"needs {needed:,.0f} GB with room for growth and logs, but the array holds {held:,.0f} GB"
@@ -44,8 +46,8 @@ def target_array(plan: dict[str, Any], instances: list[dict[str, Any]], collecto
 
 
 def collected_array(
-    text: str, changes: dict[str, Any], named: KeyPath, changed: KeyPath, collector: Collector
-) -> tuple[dict[str, Any] | None, bool]:
+    text: str, changes: Given, named: KeyPath, changed: KeyPath, collector: Collector
+) -> tuple[Given | None, bool]:
     """The array that a file names, changed as it wants, and whether there can be such an array.
 
     Args:
@@ -74,7 +76,7 @@ def _told_elsewhere(file_name: str, mistake: Mistake) -> str:
     return f"{place}`{mistake.where}` {mistake.message}"
 
 
-def _check_targets(targets: list[dict[str, Any]], collector: Collector) -> None:
+def _check_targets(targets: list[Given], collector: Collector) -> None:
     for index, target in enumerate(targets):
         if target["path"] is None and target["modelled"] is None:
             collector.add(("target", index, "path"), "is missing", "name the directory that is put to the test")
@@ -86,7 +88,7 @@ def _check_targets(targets: list[dict[str, Any]], collector: Collector) -> None:
             collector.add(("target", index, "modelled"), "stands beside other targets", "a modelled array stands alone")
 
 
-def _check_instances(instances: list[dict[str, Any]], collector: Collector) -> None:
+def _check_instances(instances: list[Given], collector: Collector) -> None:
     for index, instance in enumerate(instances):
         if instance["backend"] == "raw_files":
             collector.add(
@@ -97,7 +99,7 @@ def _check_instances(instances: list[dict[str, Any]], collector: Collector) -> N
             collector.add(("instance", index, "database_size_mib"), message, "take more databases")
 
 
-def filling_size_mib(target: dict[str, Any], databases: int) -> int:
+def filling_size_mib(target: Mapping[str, Any], databases: int) -> int:
     """The size of databases that fill the modelled array of a target as far as a design does; 1024 if there is no such array."""
     collector = Collector(LocatedFile("options", {}, {}))
     changes = collector.table(target.get("changes", {}), CHANGES, ())

@@ -24,17 +24,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from plimsoll.documents.array_spec import Level, Tenant
 from plimsoll.inputs.mistakes import nearest_names
 from plimsoll.inputs.schema import Field, ListOf, Number, Text
 from plimsoll.inputs.toml_lines import KeyPath
 
 DATABASES, LOGS = "databases", "logs"
-LEVELS = {
+LEVELS: dict[str, Level] = {
     "RAID 0": "raid0", "RAID 1": "raid1", "RAID 5": "raid5", "RAID 6": "raid6", "RAID 10": "raid10",
     "RAID 50": "raid50",
 }  # fmt: skip
 #: Where the volumes of others lie against those of the databases and logs, and what the native side calls it.
-PLACES = {"behind": "neighbour_behind", "before": "neighbour_before"}
+PLACES: dict[str, Tenant] = {"behind": "neighbour_behind", "before": "neighbour_before"}
 _PARITY_DRIVES = {"RAID 0": 0, "RAID 5": 1, "RAID 6": 2, "RAID 50": 1}
 #: What the native side adds to each volume, decimal GB.
 ROOM_GB = 0.003

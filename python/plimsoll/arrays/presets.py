@@ -6,6 +6,7 @@ of range and figure without a source is reported at once, with its line. A name 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from plimsoll.arrays.neighbours import NEIGHBOUR
 from plimsoll.arrays.pools import GROUP, LEVELS, VOLUME, with_group_sheets
 from plimsoll.arrays.sources import DATA_FOLDER, Shipped, collect_sourced, read_sourced
 from plimsoll.arrays.validation import Impossible, impossibilities, overfilled
+from plimsoll.documents.array_spec import Policy
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
 from plimsoll.inputs.schema import Collector, Field, Flag, ListOf, Number, Tables, Text
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
@@ -25,7 +27,7 @@ from plimsoll.inputs.toml_lines import LocatedFile, read_located
 SHIPPED_DRIVES = DATA_FOLDER / "modelled_drives.toml"
 SHIPPED_ARRAYS = DATA_FOLDER / "modelled_arrays.toml"
 
-POLICIES = {"round robin": "round_robin", "least busy": "least_busy", "one at a time": "failover"}
+POLICIES: dict[str, Policy] = {"round robin": "round_robin", "least busy": "least_busy", "one at a time": "failover"}
 
 
 def _need(minimum: float, maximum: float, meaning: str, whole: bool = False) -> Field:
@@ -272,7 +274,7 @@ def wanted_array(text: str) -> dict[str, Any]:
     return next(iter(arrays.values()))
 
 
-def changed_array(array: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+def changed_array(array: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """An array with some of its figures replaced; another drive brings its own sheet, None where there is no such drive."""
     given = {key: value for key, value in changes.items() if value is not None}
     if not given:

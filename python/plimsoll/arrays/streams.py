@@ -10,9 +10,11 @@ the 2010 edition, and a quarter of a second (1 MB/s) in the 2013 edition.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from plimsoll.arrays.description import GB, KIB, NS_PER_MS
+
+#: A stream of requests as the door takes it.
+Stream = dict[str, object]
 
 PROCESSOR_MS = 0.6
 LATENCY_FACTOR = 1.32
@@ -62,7 +64,7 @@ class Place:
     log_start_gb: float = 0.0
 
 
-def sessions(place: Place, session_count: int, mix: Mix) -> dict[str, Any]:
+def sessions(place: Place, session_count: int, mix: Mix) -> Stream:
     """The sessions of one database."""
     return {
         "sessions": {
@@ -88,9 +90,7 @@ def sessions(place: Place, session_count: int, mix: Mix) -> dict[str, Any]:
     }
 
 
-def scan(
-    name: str, place: Place, request_bytes: int, depth: int, think_ms: float, is_serial: bool = False
-) -> dict[str, Any]:
+def scan(name: str, place: Place, request_bytes: int, depth: int, think_ms: float, is_serial: bool = False) -> Stream:
     """A sequential reader of a database: maintenance, checksum or backup."""
     stream = _closed(name, place, depth, think_ms)
     stream.update(pattern="sequential", request_bytes_mean=float(request_bytes), page_bytes=request_bytes)
@@ -98,19 +98,19 @@ def scan(
     return {"closed": stream}
 
 
-def maintenance(place: Place, think_ms: float = TICK_MS) -> dict[str, Any]:
+def maintenance(place: Place, think_ms: float = TICK_MS) -> Stream:
     """Background maintenance of one database."""
     return scan("maintenance", place, MAINTENANCE_BYTES, 1, think_ms)
 
 
-def redo(place: Place, batch: int, think_ms: float, request_bytes: float) -> dict[str, Any]:
+def redo(place: Place, batch: int, think_ms: float, request_bytes: float) -> Stream:
     """Recovery of one database: a batch of page reads, the next when all are there."""
     stream = _closed("redo", place, batch, think_ms)
     stream.update(pattern="random", request_bytes_mean=request_bytes, page_bytes=PAGE_BYTES, is_batch=True)
     return {"closed": stream}
 
 
-def replication(place: Place, per_second: float, request_bytes: int) -> dict[str, Any]:
+def replication(place: Place, per_second: float, request_bytes: int) -> Stream:
     """The log read back for a copy, right behind its writer."""
     return {
         "open": {
@@ -127,7 +127,7 @@ def replication(place: Place, per_second: float, request_bytes: int) -> dict[str
     }
 
 
-def _closed(name: str, place: Place, depth: int, think_ms: float) -> dict[str, Any]:
+def _closed(name: str, place: Place, depth: int, think_ms: float) -> Stream:
     return {
         "class": name,
         "volume": place.volume,

@@ -73,7 +73,7 @@ def lines_of(judgement: dict[str, Any], summary: dict[str, Any], prediction: dic
     lines = [
         f"{WARNING}.",
         f"  {array_title(array)}",
-        f"  error band, from arrays the model was not fitted to: IOPS {bands['database_iops']:.0f} %, database reads "
+        f"  error band, from arrays predicted without a constant of their own: IOPS {bands['database_iops']:.0f} %, database reads "
         f"{bands['database_read']:.0f} %, page writes {bands['database_write']:.0f} %, log writes {bands['log_write']:.0f} %",
         f"  nearest validated point: {nearest['id']}, {nearest['how']}, IOPS off by {nearest['error_percent']:+.1f} % there",
         f"  {formula_sentence(array, summary['total'])}",

@@ -16,6 +16,7 @@ import typer
 
 import plimsoll
 from plimsoll import exit_codes
+from plimsoll.cli import options
 from plimsoll.cli.live import showing
 from plimsoll.cli.terminal import refusing, say, stop_with, warn
 
@@ -33,6 +34,7 @@ def calibrate(
     size_mib: Annotated[int, typer.Option(help="Size of the file that is measured.", min=64)] = 4096,
     seconds: Annotated[float, typer.Option(help="How long each point is measured.", min=0.1)] = 3.0,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points: only to see how it works.")] = False,
+    allow_system_disk: options.AllowSystemDisk = False,
     yes: Annotated[bool, typer.Option("--yes", help="Agree to what is written.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print points and errors as JSON.")] = False,
@@ -48,7 +50,9 @@ def calibrate(
         stop_with(exit_codes.USAGE, f'--name is "{name}"; use small letters, digits and -')
     _check_preset(out)
     with refusing():
-        wanted = plimsoll.plan_calibration(measure, size_mib=size_mib, seconds=seconds, quick=quick)
+        wanted = plimsoll.plan_calibration(
+            measure, size_mib=size_mib, seconds=seconds, quick=quick, allow_system_disk=allow_system_disk
+        )
     for warning in wanted.warnings:
         warn(warning)
     say(

@@ -28,6 +28,8 @@ def capacity(
     out: options.Out = None,
     yes: options.Yes = False,
     dry_run: options.DryRun = False,
+    create: options.Create = False,
+    allow_system_disk: options.AllowSystemDisk = False,
     max_iops: options.MaxIops = None,
     max_mib_per_s: options.MaxMibPerS = None,
     stop_if: options.StopIf = None,
@@ -38,7 +40,8 @@ def capacity(
 ) -> None:
     """Prepare a database, look for the highest rate that keeps the limits, and say how many users that is.
 
-    Exits with 0 when a number was found, 1 when the storage carries no load at all, 3 when nothing can be said.
+    Exits with 0 when a number was found, 1 when the storage carries no load at all, 3 when nothing can be said, or when the load
+    generator was the first limit.
 
     Example: plimsoll capacity /mnt/array --users heavy --minutes 15
     """
@@ -51,7 +54,14 @@ def capacity(
     with refusing():
         plan = plimsoll.bounded(plan, max_iops=max_iops, max_mib_per_s=max_mib_per_s)
     listener = showing(quiet=quiet)
-    found = options.checked(plan, None, listener, shows_forecast=dry_run and not as_json)
+    found = options.checked(
+        plan,
+        None,
+        listener,
+        create=create,
+        allow_system_disk=allow_system_disk,
+        shows_forecast=dry_run and not as_json,
+    )
     if dry_run:
         options.show_forecast(plan, found, as_json=as_json)
         return
@@ -66,9 +76,11 @@ def capacity(
         if made_directory and path.is_dir() and not any(path.iterdir()):
             path.rmdir()
     if as_json:
-        typer.echo(json.dumps({**answer, "run_folder": str(result.folder)}, indent=2))
+        typer.echo(json.dumps({**answer.plain(), "run_folder": str(result.folder)}, indent=2))
     else:
         typer.echo("\n" + "\n".join(plimsoll.users_in_words(answer)))
         typer.echo(f"\nrun folder: {result.folder}")
     code = result.exit_code
-    raise typer.Exit(exit_codes.PASS if answer["users"] is not None else code or exit_codes.INCONCLUSIVE)
+    if answer.users is not None:
+        code = exit_codes.BY_RESULT[answer.result]
+    raise typer.Exit(code if answer.users is not None else code or exit_codes.INCONCLUSIVE)

@@ -14,7 +14,12 @@ from plimsoll import exit_codes
 from plimsoll.cli.folder_errors import reading
 from plimsoll.cli.terminal import refusing, stop_with
 
-Sides = Annotated[list[Path], typer.Argument(help="Run folders; the first is the baseline.", metavar="A B...")]
+Sides = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Run folders, or results of papers: published:netapp-2007; the first is the baseline.", metavar="A B..."
+    ),
+]
 
 
 def compare(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, NoReturn
@@ -101,27 +102,49 @@ def _line(table: dict[str, Any]) -> str:
     if table["is_system"]:
         parts.append("system")
     if table["template"]:
-        parts.append(f"inherits from {table['template']}, not exported")
+        lost = ", which is not there" if table["lacks_template"] else ""
+        parts.append(f"inherits from {table['template']}{lost}")
     return f"{table['name']}: {', '.join(parts)}"
 
 
 @edb.command("export", context_settings=_HELP)
 def export(
     file: Database,
-    table: Annotated[str, typer.Option("--table", "-t", help="Which table; `plimsoll edb ls` names them.")],
+    table: Annotated[
+        str | None, typer.Option("--table", "-t", help="Which table; `plimsoll edb ls` names them.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every table, each into a file of the directory that --out names.")
+    ] = False,
     form: Annotated[Format, typer.Option("--format", help="CSV with a heading, or a JSON object a line.")] = Format.CSV,
     out: Annotated[
-        Path | None, typer.Option(help="The file to write; it must not exist. Otherwise the output.")
+        Path | None,
+        typer.Option(help="The file to write, with --all the directory; it must not exist. Otherwise the output."),
     ] = None,
     dirty: Dirty = False,
 ) -> None:
-    """Write a table as CSV or JSON lines, in the order of its primary key. Never writes to the database.
+    """Write a table as CSV or JSON lines, in the order of its primary key, or with --all every table. Never writes to the database.
 
-    Binary values are hexadecimal, dates are days since 1899-12-30, currency is in ten-thousandths. Damage ends the export with what was
-    read before it and exit code 1.
+    Binary values are hexadecimal, dates are days since 1899-12-30, currency is in ten-thousandths. Damage ends the export of a table with what
+    was read before it and exit code 1.
     """
+    if every == (table is not None):
+        stop_with(exit_codes.USAGE, "name one table with --table, or all of them with --all")
+    if every:
+        if out is None:
+            stop_with(exit_codes.USAGE, "--all writes a file for each table; name a directory for them with --out")
+        _export_all(file, form, out, dirty)
+        return
     if unusable := unusable_name(table):
         stop_with(exit_codes.USAGE, f"the database has no table {unusable}; names of tables are text")
+    try:
+        _export_one(file, str(table), form, out, dirty)
+    except plimsoll.EngineError as error:
+        _stop(error)
+
+
+def _export_one(file: Path, table: str, form: Format, out: Path | None, dirty: bool) -> None:
+    """Write one table, and say how many rows it had."""
     text = plimsoll.TableExport(file, table, form.value, dirty=dirty)
     pieces = text.pieces()
     try:
@@ -132,8 +155,6 @@ def export(
         else:
             with out.open("xb") as target:
                 _pour(first, pieces, target)
-    except plimsoll.EngineError as error:
-        _stop(error)
     except FileExistsError:
         stop_with(exit_codes.USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
     except BrokenPipeError:
@@ -144,6 +165,53 @@ def export(
     say(f"{rows:,} rows of {table}")
     if encrypted:
         say(f"note: {encrypted:,} values are encrypted and written as `encrypted:` with their bytes")
+
+
+def _export_all(file: Path, form: Format, out: Path, dirty: bool) -> None:
+    """Write every table into a new directory. One that cannot be read is named, and does not keep the others from being written."""
+    try:
+        tables = [table["name"] for table in plimsoll.list_tables(file, dirty=dirty)["tables"]]
+    except plimsoll.EngineError as error:
+        _stop(error)
+    try:
+        out.mkdir()
+    except FileExistsError:
+        stop_with(exit_codes.USAGE, f"{out} exists; name another directory with --out, nothing is overwritten")
+    except OSError as error:
+        stop_with(exit_codes.USAGE, f"{out}: {(error.strerror or str(error)).lower()}")
+    lost: list[Exception] = []
+    for table, name in zip(tables, file_names(tables, form.value), strict=True):
+        try:
+            _export_one(file, table, form, out / name, dirty)
+        except plimsoll.EngineError as error:
+            say(f"error: {error}")
+            lost.append(error)
+    if lost:
+        damaged = any(isinstance(error, plimsoll.CorruptionError) for error in lost)
+        stop_with(
+            exit_codes.FAIL if damaged else exit_codes.USAGE,
+            f"{len(lost)} of {len(tables)} tables could not be written whole",
+        )
+
+
+def file_names(tables: Sequence[str], ending: str) -> list[str]:
+    """A file name for each table: its own, without what a file name cannot have and without being another's.
+
+    >>> file_names(["Mail", "mail", "../x", "{5C8C}LT"], "csv")
+    ['Mail.csv', 'mail-2.csv', '.._x.csv', '{5C8C}LT.csv']
+    """
+    taken: set[str] = set()
+    names = []
+    for table in tables:
+        stem = name = re.sub(r"[^\w{}. -]", "_", table, flags=re.ASCII)[:100] or "_"
+        number = 2
+        # File systems of other systems do not tell large letters from small ones.
+        while name.lower() in taken:
+            name = f"{stem}-{number}"
+            number += 1
+        taken.add(name.lower())
+        names.append(f"{name}.{ending}")
+    return names
 
 
 def _pour(first: bytes, others: Iterator[bytes], target: BinaryIO) -> None:

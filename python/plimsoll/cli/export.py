@@ -1,4 +1,4 @@
-"""`plimsoll export`: the table of counters of a run as CSV, for spreadsheets and the tools that read performance logs."""
+"""`plimsoll export`: the counters of a run as CSV, for spreadsheets and tools that read performance logs; or its table for Iometer's."""
 
 from __future__ import annotations
 
@@ -9,19 +9,30 @@ import typer
 
 import plimsoll
 from plimsoll.cli.folder_errors import reading
+from plimsoll.cli.terminal import refusing
 
 
 def export(
     run_folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
     csv_file: Annotated[
         Path | None,
-        typer.Option("--csv", help="Where to write; counters.csv in the folder if left out.", metavar="FILE"),
+        typer.Option("--csv", help="Where to write; a file in the folder if left out.", metavar="FILE"),
+    ] = None,
+    iometer: Annotated[
+        str | None,
+        typer.Option(help="The results of files in the columns of this version of Iometer: 2006 or 1.1.0."),
     ] = None,
 ) -> None:
     """Write the counters of a run as CSV: one line for each interval, one column for each counter of each place.
 
     Example: plimsoll export runs/tonight --csv tonight.csv
+
+    Example: plimsoll export runs/files --iometer 1.1.0
     """
+    if iometer is not None:
+        with reading(run_folder), refusing(plimsoll.InvalidValueError):
+            typer.echo(plimsoll.export_iometer(run_folder, iometer, csv_file))
+        return
     with reading(run_folder):
         found = plimsoll.export_counters(run_folder, csv_file)
     typer.echo(f"{found.path}: {found.intervals} intervals of {found.counters} counters")

@@ -1,4 +1,4 @@
-"""`plimsoll import`: files of Jetstress to plans and run folders. What a file is, its content says."""
+"""`plimsoll import`: files of Jetstress and Iometer to plans and run folders. What a file is, its content says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def import_files(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="JetstressConfig.xml files, result pages (HTML), result files (XML), the text of a solution paper, or a file of claims.",
+            help="JetstressConfig.xml and ICF files, result pages (HTML), result files (XML), the text of a solution paper, or a file of claims.",
         ),
     ],
     out: Annotated[
@@ -29,7 +29,9 @@ def import_files(
             help="A plan file for a configuration, a folder for the run folders of reports. Nothing is overwritten."
         ),
     ] = None,
-    root: Annotated[str, typer.Option(help="The directory below which drive letters are mounted here.")] = "/mnt",
+    root: Annotated[
+        str, typer.Option(help="The directory below which drive letters and targets are mounted here.")
+    ] = "/mnt",
 ) -> None:
     """Make a plan of a configuration, a run folder of a report; say what was kept and what does not add up.
 
@@ -43,6 +45,8 @@ def import_files(
         refuse(found.errors)
     for source, plan in found.plans:
         _keep_plan(source.path, plan, out if not found.reports and len(found.plans) == 1 else None)
+    for source, tests in found.iometer:
+        _keep_tests(source.path, tests, out if len(found.iometer) == 1 else None)
     for report in found.reports:
         _keep_report(report, out or plimsoll.DEFAULT_PARENT)
     for paper in found.papers:
@@ -66,6 +70,21 @@ def _keep_plan(source: Path, found: plimsoll.Imported, out: Path | None) -> None
     _write_new(target, found.text)
     _tell(found)
     print(f"plan: {target}")
+
+
+def _keep_tests(source: Path, found: plimsoll.IometerPlans, out: Path | None) -> None:
+    """Write the tests of a configuration of Iometer: one into a file, several into a folder."""
+    if len(found.plans) == 1:
+        targets = [out or source.with_suffix(".plan.toml")]
+    else:
+        parent = out or source.with_suffix(".plans")
+        parent.mkdir(parents=True, exist_ok=True)
+        targets = [parent / f"test{number:03}.plan.toml" for number in range(1, len(found.plans) + 1)]
+    for target, plan in zip(targets, found.plans, strict=True):
+        _write_new(target, plan.text)
+        print(f"plan: {target}: {plan.name}")
+    for remark in found.remarks:
+        print(f"note: {remark}")
 
 
 def _keep_report(report: dict[str, Any], parent: Path) -> None:

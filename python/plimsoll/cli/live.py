@@ -11,6 +11,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import plimsoll
 from plimsoll import SHOWN_METRICS, Figures, Listener, duration_in_words, event_line, figures_line, metric_title
 from plimsoll.cli.terminal import say, warn
 
@@ -41,11 +42,11 @@ class PlainListener(Listener):
     def begins(self, figures: Figures) -> None:
         self._figures, self._said, self._said_ns = figures, time.monotonic(), 0
 
-    def event(self, event: dict[str, Any]) -> None:
-        if not self._quiet or event["level"] != "info":
+    def event(self, event: plimsoll.Event) -> None:
+        if not self._quiet or event.level != "info":
             self._print(event_line(event))
 
-    def sample(self, table: dict[str, Any]) -> None:
+    def sample(self, table: plimsoll.Columns) -> None:
         if self._figures is not None:
             self._show(self._figures)
 

@@ -82,6 +82,8 @@ _RUN_OPTIONS: list[tuple[str, Any, Any]] = [
     ("yes", options.Yes, False),
     ("dry_run", options.DryRun, False),
     ("destroy", options.Destroy, None),
+    ("create", options.Create, False),
+    ("allow_system_disk", options.AllowSystemDisk, False),
     ("quiet", options.Quiet, False),
     ("as_json", options.AsJson, False),
     ("detach", options.Detach, False),
@@ -113,7 +115,7 @@ def named_test(app: typer.Typer, name: str) -> Callable[[Callable[..., dict[str,
                 wanted["stop_if"] = given.pop("stop_if") or []
                 with reading_plan():
                     plan = plimsoll.build_plan(wanted)
-                if plan["source"]["kind"] == "existing":
+                if plan.source and plan.source.kind == "existing":
                     plan = plimsoll.adopt_databases(plan, layout.path)
             options.perform(plan, options.Choices(**{key: given[key] for key, _, _ in _RUN_OPTIONS if key in given}))
 

@@ -10,7 +10,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -27,6 +27,11 @@ Destroy = Annotated[
         metavar="SERIAL",
         help="Agree that everything on the block device with this serial is lost. Once for each device.",
     ),
+]
+
+Create = Annotated[bool, typer.Option("--create", help="Make the directory of the target if it does not exist.")]
+AllowSystemDisk = Annotated[
+    bool, typer.Option("--allow-system-disk", help="Let the target lie on the root file system, the system disk.")
 ]
 
 Out = Annotated[
@@ -76,30 +81,40 @@ class Choices:
     stop_if: list[str] | None = None
     repeat: int = 1
     metrics: str | None = None
+    create: bool = False
+    allow_system_disk: bool = False
 
 
 def checked(
-    plan: dict[str, Any], destroy: list[str] | None, listener: plimsoll.Listener, *, shows_forecast: bool = False
+    plan: plimsoll.Plan,
+    destroy: list[str] | None,
+    listener: plimsoll.Listener,
+    *,
+    create: bool,
+    allow_system_disk: bool,
+    shows_forecast: bool = False,
 ) -> plimsoll.Preflight:
     """What preflight finds, or leave; a dry run tells what the run would take even where space is missing."""
     try:
-        return plimsoll.check(plan, destroy=destroy or [], listener=listener)
+        return plimsoll.check(
+            plan, destroy=destroy or [], create=create, allow_system_disk=allow_system_disk, listener=listener
+        )
     except plimsoll.PreflightError as error:
         if shows_forecast and error.forecast is not None:
             print("\n".join(plimsoll.forecast(plan, error.forecast).lines()), flush=True)
         stop_with(exit_codes.USAGE, *error.problems)
 
 
-def show_forecast(plan: dict[str, Any], found: plimsoll.Preflight, *, as_json: bool) -> None:
+def show_forecast(plan: plimsoll.Plan, found: plimsoll.Preflight, *, as_json: bool) -> None:
     """What a dry run prints: the plan as it would be carried out, or files, space and time."""
     if as_json:
-        typer.echo(json.dumps({**plan, "run": found.run}, indent=2))
+        typer.echo(json.dumps(plan.replace(run=found.run).plain(), indent=2))
     else:
         typer.echo("\n".join(plimsoll.forecast(plan, found).lines()))
 
 
 def ask_before_much(
-    plan: dict[str, Any], found: plimsoll.Preflight, *, agreed: bool, times: int = 1, time_agreed: bool = False
+    plan: plimsoll.Plan, found: plimsoll.Preflight, *, agreed: bool, times: int = 1, time_agreed: bool = False
 ) -> None:
     """A run that takes long or much space needs a yes, and so does one that is repeated until it takes long.
 
@@ -108,7 +123,7 @@ def ask_before_much(
     reasons = plimsoll.forecast(plan, found).reasons_to_ask(times, time_agreed=time_agreed)
     if agreed or not reasons:
         return
-    where = ", ".join(dict.fromkeys(target["path"] for target in found.run["targets"]))
+    where = ", ".join(dict.fromkeys(target.path for target in found.run.targets))
     sentence = f"this run writes to {where}, and {' and '.join(reasons)}"
     if not sys.stdin.isatty():
         stop_with(exit_codes.USAGE, f"{sentence}; look at it with --dry-run, and give --yes to agree")
@@ -142,14 +157,21 @@ def offer_metrics(address: str | None) -> plimsoll.MetricsServer | None:
     return server
 
 
-def perform(plan: dict[str, Any], choices: Choices) -> None:
+def perform(plan: plimsoll.Plan, choices: Choices) -> None:
     """Carry out a completed plan as the user chose, and leave with the exit code that says how it ended."""
     listener = showing(quiet=choices.quiet)
     with refusing():
         plan = plimsoll.bounded(
             plan, max_iops=choices.max_iops, max_mib_per_s=choices.max_mib_per_s, stop_if=choices.stop_if or []
         )
-    found = checked(plan, choices.destroy, listener, shows_forecast=choices.dry_run and not choices.as_json)
+    found = checked(
+        plan,
+        choices.destroy,
+        listener,
+        create=choices.create,
+        allow_system_disk=choices.allow_system_disk,
+        shows_forecast=choices.dry_run and not choices.as_json,
+    )
     if choices.dry_run:
         show_forecast(plan, found, as_json=choices.as_json)
         return
@@ -174,7 +196,7 @@ def perform(plan: dict[str, Any], choices: Choices) -> None:
 def show_result(found: plimsoll.Result, *, as_json: bool = False) -> NoReturn:
     """The verdict on the output; leaves with the exit code that says how the run ended."""
     if as_json:
-        typer.echo(json.dumps({**found.verdict, "run_folder": str(found.folder)}, indent=2))
+        typer.echo(json.dumps({**found.verdict.plain(), "run_folder": str(found.folder)}, indent=2))
     else:
         print_result(found)
     raise typer.Exit(found.exit_code)

@@ -15,6 +15,7 @@ import typer
 
 import plimsoll
 from plimsoll import exit_codes
+from plimsoll.cli import options
 from plimsoll.cli.live import showing
 from plimsoll.cli.terminal import refusing, say, stop_with
 
@@ -34,6 +35,7 @@ def powercut(
         float | None, typer.Option(help="End by itself after this time, without any cut.", min=0.1)
     ] = None,
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
+    allow_system_disk: options.AllowSystemDisk = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print how the work ended as JSON.")] = False,
 ) -> None:
     """Commit durably and tell a witness of every commit, until the power is cut.
@@ -50,7 +52,9 @@ def powercut(
     ]
     if mistakes:
         stop_with(exit_codes.USAGE, *mistakes)
-    wanted = plimsoll.PowercutWanted(directory, size_mib << 20, page_kib << 10, sessions, io_method, seconds)
+    wanted = plimsoll.PowercutWanted(
+        directory, size_mib << 20, page_kib << 10, sessions, io_method, seconds, allow_system_disk
+    )
     try:
         ended = plimsoll.work_until_cut(wanted, witness, listener=showing(quiet=True), show=_show)
     except plimsoll.StorageFailedError as error:

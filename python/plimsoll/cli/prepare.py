@@ -20,6 +20,8 @@ def prepare(
     yes: options.Yes = False,
     dry_run: options.DryRun = False,
     destroy: options.Destroy = None,
+    create: options.Create = False,
+    allow_system_disk: options.AllowSystemDisk = False,
     host: options.Host = None,
     max_mib_per_s: options.MaxMibPerS = None,
     quiet: options.Quiet = False,
@@ -36,7 +38,9 @@ def prepare(
         plan = plimsoll.preparing(plimsoll.read_plan(plan_file, host))
     plan = plimsoll.bounded(plan, max_mib_per_s=max_mib_per_s)
     listener = showing(quiet=quiet)
-    found = options.checked(plan, destroy, listener, shows_forecast=dry_run)
+    found = options.checked(
+        plan, destroy, listener, create=create, allow_system_disk=allow_system_disk, shows_forecast=dry_run
+    )
     if dry_run:
         options.show_forecast(plan, found, as_json=False)
         return
@@ -44,13 +48,13 @@ def prepare(
     with refusing():
         run_folder = plimsoll.make_run_folder(plan, out)
         outcome = plimsoll.measure(plan, run_folder, found=found, listener=listener)
-    if outcome["error"]:
+    if outcome.error:
         code = exit_codes.FAIL
-        if outcome["ending"] == "interrupted":
+        if outcome.ending == "interrupted":
             code = exit_codes.INTERRUPTED
-        elif outcome["error"]["family"] == "config":
+        elif outcome.error.family == "config":
             code = exit_codes.USAGE
-        stop_with(code, outcome["error"]["text"])
+        stop_with(code, outcome.error.text)
     if save is not None:
         _save(found, save)
     typer.echo(f"prepared; record in {run_folder}")

@@ -20,6 +20,8 @@ def run(
     yes: options.Yes = False,
     dry_run: options.DryRun = False,
     destroy: options.Destroy = None,
+    create: options.Create = False,
+    allow_system_disk: options.AllowSystemDisk = False,
     max_iops: options.MaxIops = None,
     max_mib_per_s: options.MaxMibPerS = None,
     stop_if: options.StopIf = None,
@@ -53,6 +55,19 @@ def run(
     options.perform(
         plan,
         options.Choices(
-            out, yes, dry_run, destroy, quiet, as_json, detach, max_iops, max_mib_per_s, stop_if, repeat, metrics
+            out,
+            yes,
+            dry_run,
+            destroy,
+            quiet,
+            as_json,
+            detach,
+            max_iops,
+            max_mib_per_s,
+            stop_if,
+            repeat,
+            metrics,
+            create,
+            allow_system_disk,
         ),
     )

@@ -22,10 +22,15 @@ SORTS = {
     "storage": ("storage", False),
     "test": ("test", False),
     "result": ("result", False),
+    "kind": ("qualifying", True),
     "iops": ("database_iops", True),
     "read-latency": ("database_read_latency_ms_mean", False),
     "log-latency": ("log_write_latency_ms_mean", False),
 }
+
+
+#: What a run is worth quoting as, by whether it qualifies.
+KINDS = {True: "qualification", False: "rehearsal", None: "–"}
 
 
 def runs(
@@ -61,7 +66,7 @@ def ordered(entries: list[dict[str, Any]], sort: str, *, reverse: bool) -> list[
 
 def lines_of(entries: list[dict[str, Any]]) -> list[str]:
     """The list for a terminal: figures in columns, what is wrong below its run."""
-    rows = [["run", "began (UTC)", "storage", "test", "result", "measured", "IOPS", "read ms", "log ms"]]
+    rows = [["run", "began (UTC)", "storage", "test", "result", "kind", "measured", "IOPS", "read ms", "log ms"]]
     for entry in entries:
         began = (entry["start_utc"] or "")[:16].replace("T", " ")
         measured = duration_shown(entry["measured_s"]) if entry["measured_s"] else "–"
@@ -72,6 +77,7 @@ def lines_of(entries: list[dict[str, Any]]) -> list[str]:
                 entry["storage"] or "–",
                 entry["test"] or "–",
                 entry["result"] if entry["state"] == "ended" and entry["result"] else (entry["state"] or "–"),
+                "modelled" if (entry["storage"] or "").startswith("MODELLED") else KINDS[entry["qualifying"]],
                 measured,
                 *(shown(entry[name]) for name in FIGURES),
             ]
@@ -80,7 +86,7 @@ def lines_of(entries: list[dict[str, Any]]) -> list[str]:
     lines = []
     for index, row in enumerate(rows):
         cells = [
-            cell.rjust(width) if column > 4 else cell.ljust(width)
+            cell.rjust(width) if column > 5 else cell.ljust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())

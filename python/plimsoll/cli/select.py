@@ -178,7 +178,7 @@ def selection_sections(selection: plimsoll.Selection) -> list[Section]:
         (
             "Published, formula and model are IOPS of one copy's arrays. The formula is the planner's rule, which ignores caches.",
             "No rule: the drive class has no planning figure. Model: MODELLED, not measured, where a preset stands for the "
-            f"array; the band is {plimsoll.band_percent('database_iops'):.0f} % either way.",
+            f"array; for one that was never calibrated the band is {plimsoll.band_percent('database_iops'):.0f} % either way.",
         ),
         columns,
         rows,

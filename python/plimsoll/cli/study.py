@@ -29,6 +29,8 @@ def study(
         int | None, typer.Option(min=1, max=256, help="Modelled variants at once; the processors if left out.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Agree to long and large runs beforehand.")] = False,
+    create: options.Create = False,
+    allow_system_disk: options.AllowSystemDisk = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the variants; write nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result (or the variants) as JSON.")] = False,
 ) -> None:
@@ -48,8 +50,16 @@ def study(
         return
     listener = showing(quiet=True)
     with refusing():
-        _agree(wanted, agreed=yes, listener=listener)
-        found = plimsoll.carry_out_study(wanted, study_file, out, jobs=jobs, listener=listener)
+        _agree(wanted, agreed=yes, create=create, allow_system_disk=allow_system_disk, listener=listener)
+        found = plimsoll.carry_out_study(
+            wanted,
+            study_file,
+            out,
+            jobs=jobs,
+            create=create,
+            allow_system_disk=allow_system_disk,
+            listener=listener,
+        )
     _show(found, as_json=as_json)
     if found.interrupted:
         say("interrupted; start it again to go on where it stopped")
@@ -63,24 +73,28 @@ def _show_variants(wanted: plimsoll.Study, *, as_json: bool) -> None:
             "name": variant.name,
             "kind": "real" if variant.is_real else "modelled",
             "settings": variant.settings,
-            "runs": wanted.content["repeat"],
+            "runs": wanted.repeat,
         }
         for variant in wanted.variants
     ]
     if as_json:
-        typer.echo(json.dumps({"schema_version": 1, "name": wanted.content["name"], "variants": rows}, indent=2))
+        typer.echo(json.dumps({"schema_version": 1, "name": wanted.name, "variants": rows}, indent=2))
         return
-    typer.echo(f"{wanted.content['name']}: {len(rows)} variants, ranked by {wanted.content['rank_by']}")
-    for row in rows:
-        settings = "; ".join(f"{key} = {value}" for key, value in row["settings"].items())
-        typer.echo(f"  {row['name']}: {row['kind']}, {row['runs']} runs; {settings or 'as the base'}")
+    typer.echo(f"{wanted.name}: {len(rows)} variants, ranked by {wanted.rank_by}")
+    for variant, row in zip(wanted.variants, rows, strict=True):
+        settings = "; ".join(f"{key} = {value}" for key, value in variant.settings.items())
+        typer.echo(f"  {variant.name}: {row['kind']}, {wanted.repeat} runs; {settings or 'as the base'}")
 
 
-def _agree(wanted: plimsoll.Study, *, agreed: bool, listener: plimsoll.Listener) -> None:
+def _agree(
+    wanted: plimsoll.Study, *, agreed: bool, create: bool, allow_system_disk: bool, listener: plimsoll.Listener
+) -> None:
     """Check every real variant, and ask where all of them together take long."""
-    seconds, times = 0.0, int(wanted.content["repeat"])
-    for variant, found, takes in plimsoll.check_study(wanted, listener=listener):
-        options.ask_before_much(variant.plan or {}, found, agreed=agreed, times=times)
+    seconds, times = 0.0, wanted.repeat
+    for _, found, takes in plimsoll.check_study(
+        wanted, create=create, allow_system_disk=allow_system_disk, listener=listener
+    ):
+        options.ask_before_much(takes.plan, found, agreed=agreed, times=times)
         seconds += takes.seconds * times
     if seconds > plimsoll.LARGE_S and not agreed:
         words = plimsoll.duration_in_words(seconds)
@@ -89,7 +103,9 @@ def _agree(wanted: plimsoll.Study, *, agreed: bool, listener: plimsoll.Listener)
 
 def _show(found: plimsoll.StudyResult, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({**found.content, "study_folder": str(found.folder)}, indent=2, ensure_ascii=False))
+        typer.echo(
+            json.dumps({**found.content.plain(), "study_folder": str(found.folder)}, indent=2, ensure_ascii=False)
+        )
         return
     typer.echo("\n".join(found.lines()))
     typer.echo(f"\nstudy folder: {found.folder}")

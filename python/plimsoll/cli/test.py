@@ -12,15 +12,17 @@ import typer
 import plimsoll
 from plimsoll import exit_codes, settings
 from plimsoll.cli import options
-from plimsoll.cli.named_tests import Layout, named_test, phase
+from plimsoll.cli.named_tests import HELP_NAMES, Layout, named_test, phase
 from plimsoll.cli.terminal import reading_plan, stop_with
+from plimsoll.cli.test_files import files_test
+from plimsoll.cli.test_store import store_test
 
 test = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Run a named test: performance, mailbox, throughput, stress, max, backup, recovery, checksum.",
+    help="Run a named test: performance, mailbox, throughput, stress, max, backup, recovery, checksum, files, store.",
 )
 
 
@@ -46,6 +48,14 @@ def performance_options(
             {"kind": "checksum"},
         ],
     }
+
+
+Margin = Annotated[
+    float,
+    typer.Option(
+        "--margin-percent", min=0, max=50, help="How much of the required IOPS may be lacking; stands in the headline."
+    ),
+]
 
 
 def storage_options(path: Path | None, modelled: str | None, change: list[str]) -> dict[str, Any]:
@@ -90,6 +100,7 @@ def performance(
     log_path: Annotated[Path | None, typer.Option(help="A directory for the logs, if they lie elsewhere.")] = None,
     limits: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
     required_iops: Annotated[float | None, typer.Option(help="Database IOPS that must be reached.")] = None,
+    margin_percent: Margin = 0.0,
     stated_limits: Annotated[
         list[str] | None,
         typer.Option("--limit", help="A further limit: 'log_write_latency_ms_p99<5'. May be repeated."),
@@ -100,6 +111,8 @@ def performance(
     yes: options.Yes = False,
     dry_run: options.DryRun = False,
     destroy: options.Destroy = None,
+    create: options.Create = False,
+    allow_system_disk: options.AllowSystemDisk = False,
     max_iops: options.MaxIops = None,
     max_mib_per_s: options.MaxMibPerS = None,
     stop_if: options.StopIf = None,
@@ -130,6 +143,7 @@ def performance(
         wanted["stated_limits"] = stated_limits
     if required_iops is not None:
         wanted["required_iops"] = required_iops
+    wanted |= {"margin_percent": margin_percent} if margin_percent else {}
     if log_path is not None:
         wanted["target"][0]["log_path"] = str(log_path)
     if cache_mib is not None:
@@ -146,7 +160,20 @@ def performance(
     options.perform(
         plan,
         options.Choices(
-            out, yes, dry_run, destroy, quiet, as_json, detach, max_iops, max_mib_per_s, None, repeat, metrics
+            out,
+            yes,
+            dry_run,
+            destroy,
+            quiet,
+            as_json,
+            detach,
+            max_iops,
+            max_mib_per_s,
+            None,
+            repeat,
+            metrics,
+            create,
+            allow_system_disk,
         ),
     )
 
@@ -224,12 +251,13 @@ def stress(
     limits: Annotated[str, typer.Option(help="strict or lenient.")] = "lenient",
     sessions: Sessions = None,
     required_iops: Annotated[float | None, typer.Option(help="Database IOPS that must be reached.")] = None,
+    margin_percent: Margin = 0.0,
 ) -> dict[str, Any]:
     """Load the storage for hours or days: one error in any layer that can be read fails it, the engine's, the kernel's or a device's.
 
     Example: plimsoll test stress /mnt/array --databases 4 --size-mib 65536 --hours 24 --yes --detach
     """
-    return layout.plan("stress", _loaded(hours * 3600), limits=limits, **_load(sessions, required_iops))
+    return layout.plan("stress", _loaded(hours * 3600), limits=limits, **_load(sessions, required_iops, margin_percent))
 
 
 @named_test(test, "max")
@@ -240,13 +268,17 @@ def maximum(
     limits: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
     sessions: Sessions = None,
     required_iops: Annotated[float | None, typer.Option(help="Rate to compare the maximum with.")] = None,
+    margin_percent: Margin = 0.0,
 ) -> dict[str, Any]:
     """Look for the highest rate that keeps the limits, then measure at it: how many IOPS the storage makes at most.
 
     Example: plimsoll test max /mnt/array --databases 2 --size-mib 65536 --yes
     """
     wanted = layout.plan(
-        "maximum", _loaded(minutes * 60, search_minutes * 60), limits=limits, **_load(None, required_iops)
+        "maximum",
+        _loaded(minutes * 60, search_minutes * 60),
+        limits=limits,
+        **_load(None, required_iops, margin_percent),
     )
     wanted["workload"][0]["load"] = {"search": "max"} | ({} if sessions is None else {"sessions": sessions})
     return wanted
@@ -260,6 +292,7 @@ def mailbox(
     iops_per_user: Annotated[float | None, typer.Option(help="Database I/O of one of them.")] = None,
     profile: Annotated[str | None, typer.Option(help="What one of them does in a day: light, average, heavy.")] = None,
     headroom_percent: Annotated[float, typer.Option(help="Room above that, which must be reached too.")] = 0.0,
+    margin_percent: Margin = 0.0,
     minutes: Minutes = 120.0,
     limits: Limits = "strict",
 ) -> dict[str, Any]:
@@ -270,7 +303,9 @@ def mailbox(
     scenario: dict[str, object] = {"users": users, "quota_mb": quota_mb, "headroom_percent": headroom_percent}
     stated = {"iops_per_user": iops_per_user, "profile": profile}
     scenario |= {key: value for key, value in stated.items() if value is not None}
-    return _scenario(layout, "mailbox", _loaded(minutes * 60), limits, mailbox_profile=scenario)
+    return _scenario(
+        layout, "mailbox", _loaded(minutes * 60), limits, mailbox_profile=scenario, **_load(None, None, margin_percent)
+    )
 
 
 @named_test(test, "throughput")
@@ -298,9 +333,7 @@ def throughput(
     return _scenario(layout, "throughput", phases, limits, disk_throughput=scenario)
 
 
-def _scenario(
-    layout: Layout, name: str, phases: list[dict[str, Any]], limits: str, **scenario: dict[str, Any]
-) -> dict[str, Any]:
+def _scenario(layout: Layout, name: str, phases: list[dict[str, Any]], limits: str, **scenario: Any) -> dict[str, Any]:
     """The plan of a scenario: sizes follow from it unless databases are there or restored."""
     wanted = layout.plan("performance", phases, limits=limits, name=name, **scenario)
     if layout.source != "existing":
@@ -316,9 +349,15 @@ def _loaded(seconds: float, search_s: float | None = None) -> list[dict[str, Any
     return [phase("prepare"), phase("warm_up"), *searching, measuring, phase("stop"), phase("checksum")]
 
 
-def _load(sessions: int | None, required_iops: float | None) -> dict[str, Any]:
+def _load(sessions: int | None, required_iops: float | None, margin_percent: float) -> dict[str, Any]:
     """What is said of the load; the rest is the edition's."""
     found: dict[str, Any] = {} if required_iops is None else {"required_iops": required_iops}
+    if margin_percent:
+        found["margin_percent"] = margin_percent
     if sessions is not None:
         found["workload"] = [{"name": "mix", "load": {"sessions": sessions}}]
     return found
+
+
+test.command("files", context_settings=HELP_NAMES)(files_test)
+test.command("store", context_settings=HELP_NAMES)(store_test)

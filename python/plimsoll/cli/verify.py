@@ -11,6 +11,7 @@ import typer
 import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli.terminal import stop_with
+from plimsoll.files.sanitize import plain
 
 FINDINGS_SHOWN_MAX = 20
 
@@ -24,8 +25,8 @@ def verify(
 ) -> None:
     """Check every page and both headers of database files, and whole logs, checkpoints and flush maps. Never writes.
 
-    Exits with 0 when everything is sound, 1 when something is damaged or needs correction, 2 when a file cannot be used or something could
-    not be looked at.
+    Exits with 0 when everything is sound, 1 when something is damaged or needs correction, 2 when a file cannot be used, another program
+    wrote it, or something could not be looked at.
     """
     try:
         found = plimsoll.verify_files(paths, deep=deep)
@@ -49,12 +50,21 @@ def verify(
     ]
     if "unusable" in verdicts or unseen:
         raise typer.Exit(exit_codes.USAGE)
-    raise typer.Exit(exit_codes.PASS if verdicts == {"sound"} else exit_codes.FAIL)
+    if verdicts <= {"sound", "not_judged"}:
+        # What was not judged is no pass, and no damage either.
+        raise typer.Exit(exit_codes.PASS if verdicts == {"sound"} else exit_codes.USAGE)
+    raise typer.Exit(exit_codes.FAIL)
 
 
 def _show(file: dict[str, Any]) -> None:
     if file["error"]:
-        typer.echo(f"{file['path']}: {file['verdict']}: {file['error']}")
+        typer.echo(f"{file['path']}: {file['verdict'].replace('_', ' ')}: {plain(file['error'])}")
+        return
+    if file["kind"] == "log_prepared" and not file["bad"]:
+        # There are no pages in it that could be sound.
+        typer.echo(
+            f"{file['path']}: empty, as a log that is made ready or held in reserve is; {file['file_bytes']:,} bytes"
+        )
         return
     typer.echo(
         f"{file['path']}: {file['verdict']}; {file['pages_seen']:,} pages of {file['page_bytes']} bytes, "
@@ -71,9 +81,9 @@ def _show(file: dict[str, Any]) -> None:
             f"{deep['pages_free']:,} free, {len(deep['findings']) + deep['findings_unlisted']} findings"
         )
         for finding in deep["findings"][:FINDINGS_SHOWN_MAX]:
-            typer.echo(f"  {json.dumps(finding)}")
+            typer.echo(f"  {plain(finding)}")
         for left in deep["unchecked"][:FINDINGS_SHOWN_MAX]:
-            typer.echo(f"  not checked: {left['what']}: {left['reason']}")
+            typer.echo(f"  {plain(left)}")
         if len(deep["unchecked"]) > FINDINGS_SHOWN_MAX:
             typer.echo(f"  and {len(deep['unchecked']) - FINDINGS_SHOWN_MAX} more not checked; --json lists them")
     if file.get("deep_error"):

@@ -1,15 +1,19 @@
-"""How sure a figure of one run is: its time is cut into blocks, and the blocks are compared with each other.
+"""How sure a figure of one run is, from what its samples say of each other.
 
 Neighbouring samples of a storage resemble each other (caches fill, checkpoints come and go), so a standard error from single
-samples is far too small. Here blocks do not overlap and are long enough that their means no longer follow each other: the
-block length begins at the least below and doubles until the von Neumann statistic of the blocks no longer tells them from
-independent ones at 10 % (batch means as Fishman chose them, 1978). Where fewer than ten blocks are left, the run says nothing
-about its own confidence.
+samples is far too small. Samples are put together to blocks of 1, 2, 4 ... of them, as long as thirty blocks are left. At each length
+the variance of the mean follows from the spread of the blocks and from how much neighbours resemble each other (lag 1, with what a short
+series shows too little of it): for a series that remembers by a constant share it is the spread times (1 + r) / (1 - r), by the number
+of blocks. The largest of these variances counts, so that what only long blocks see is not lost.
+
+A run that holds fewer than thirty times in which it resembles itself says nothing about its own confidence: by then the
+correlation itself is not known well enough. It is taken at its upper bound for that, two standard errors above what was found.
 
 Every figure is a quotient of sums: operations by seconds, or nanoseconds by operations. Its error is that of a ratio estimate,
 from what each block deviates from the quotient of the whole. Percentiles have no blocks: samples hold no distributions.
 
-Limits: what differs from run to run (placement, day, neighbours) is not seen from within one run.
+Limits: what differs from run to run (placement, day, neighbours) is not seen from within one run. `docs/statistics.md` has the
+coverage, with the commands that simulate it.
 """
 
 from __future__ import annotations
@@ -19,12 +23,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-#: The least length of a block, in samples and in seconds, and the least number of blocks.
-SAMPLES_MIN = 5
-SECONDS_MIN = 5.0
-BLOCKS_MIN = 10
-#: One-sided 10 % of the normal distribution: neighbours that resemble each other more than this are not independent.
-RESEMBLANCE = 1.2816
+#: The least that is looked at, in seconds and in samples.
+SECONDS_MIN = 50.0
+BLOCKS_MIN = 30
+#: So many times the time in which a run resembles itself it must have been measured for.
+TIMES_MIN = 30
+#: How far above what was found the correlation may be: standard errors for the bound that decides, and for the error of a run that is long enough.
+BOUND_ERRORS, LIKELY_ERRORS = 2.0, 0.5
+CORRELATION_MAX = 0.999
 
 
 @dataclass(frozen=True)
@@ -70,22 +76,24 @@ def of_blocks(value: float | None, moments: Sequence[Moment], scale: float = 1.0
     if not value or not moments:
         return Estimate(value, why_not="nothing was measured" if not value else "there are no samples")
     interval_s = sorted(moment.seconds for moment in moments)[len(moments) // 2]
-    per_block = max(SAMPLES_MIN, math.ceil(SECONDS_MIN / interval_s - 1e-9))
     whole_s = sum(moment.seconds for moment in moments)
-    if len(moments) // per_block < BLOCKS_MIN:
-        least_s = BLOCKS_MIN * per_block * interval_s
-        return Estimate(value, why_not=f"{whole_s:.0f} s are too short: ten blocks need {least_s:.0f} s")
-    while len(moments) // per_block >= BLOCKS_MIN:
-        deviations, mean_denominator = _deviations(moments, per_block)
-        if _are_independent(deviations):
-            count = len(deviations)
-            variance = sum(deviation * deviation for deviation in deviations) / (count - 1)
-            error = math.sqrt(variance / count) / mean_denominator
-            return Estimate(value, error * scale / value, count - 1.0, "blocks", count, per_block * interval_s)
-        per_block *= 2
-    return Estimate(
-        value, why_not=f"it drifts: no ten blocks within {whole_s:.0f} s are independent of their neighbours"
-    )
+    least_s = max(SECONDS_MIN, BLOCKS_MIN * interval_s)
+    if whole_s < least_s * 0.999 or len(moments) < BLOCKS_MIN:
+        return Estimate(value, why_not=f"{whole_s:.0f} s are too short: {least_s:.0f} s are needed")
+    deviations, mean_denominator = _deviations(moments)
+    bound = _correlation(deviations, BOUND_ERRORS)
+    times = len(deviations) * (1 - bound) / (1 + bound)
+    if times < TIMES_MIN:
+        return Estimate(
+            value,
+            why_not=f"it drifts, or follows itself for long: {whole_s:.0f} s may hold only {times:.0f} times in which it "
+            f"resembles itself, {TIMES_MIN} are needed",
+        )
+    # Who is only just long enough may be so because its correlation looks smaller than it is.
+    errors = LIKELY_ERRORS if times >= 2 * TIMES_MIN else BOUND_ERRORS
+    per_block, variance, degrees, count = _widest(deviations, errors)
+    error = math.sqrt(variance) / mean_denominator
+    return Estimate(value, error * scale / value, degrees, "blocks", count, per_block * interval_s)
 
 
 def of_runs(values: Sequence[float]) -> Estimate:
@@ -98,28 +106,42 @@ def of_runs(values: Sequence[float]) -> Estimate:
     return Estimate(mean, math.sqrt(variance / count) / mean, count - 1.0, "runs", count)
 
 
-def _deviations(moments: Sequence[Moment], per_block: int) -> tuple[list[float], float]:
-    """What each block's numerator is beside what the quotient of the whole expects of it, and the mean denominator.
+def _deviations(moments: Sequence[Moment]) -> tuple[list[float], float]:
+    """What each sample's numerator is beside what the quotient of the whole expects of it, and the mean denominator."""
+    numerator, denominator = sum(item.numerator for item in moments), sum(item.denominator for item in moments)
+    quotient = numerator / denominator if denominator else 0.0
+    found = [item.numerator - quotient * item.denominator for item in moments]
+    return found, max(denominator / len(moments), 1e-300)
 
-    What is left over at the end is too short for a block and belongs to the last one.
+
+def _widest(deviations: Sequence[float], errors: float) -> tuple[int, float, float, int]:
+    """The block length with the largest variance of the mean: that length, the variance, its degrees of freedom, the blocks."""
+    found = (1, 0.0, float(len(deviations) - 1), len(deviations))
+    per_block = 1
+    while len(deviations) // per_block >= BLOCKS_MIN:
+        count = len(deviations) // per_block
+        # What is left over at the end is too short for a block.
+        blocks = [sum(deviations[at : at + per_block]) / per_block for at in range(0, count * per_block, per_block)]
+        alike = _correlation(blocks, errors if per_block == 1 else 0.0)
+        mean = sum(blocks) / count
+        factor = (1 + alike) / (1 - alike)
+        variance = sum((block - mean) ** 2 for block in blocks) / (count - 1) / count * factor
+        if variance > found[1]:
+            found = (per_block, variance, max(count / factor, 3.0), count)
+        per_block *= 2
+    return found
+
+
+def _correlation(values: Sequence[float], errors: float) -> float:
+    """How much neighbours resemble each other, so many standard errors above what was found, and never below zero.
+
+    The mean that is taken off makes the correlation look smaller by (1 + 3 r) / n (Kendall, Biometrika 41, 1954).
     """
-    count = len(moments) // per_block
-    numerators, denominators = [0.0] * count, [0.0] * count
-    for index, moment in enumerate(moments):
-        block = min(index // per_block, count - 1)
-        numerators[block] += moment.numerator
-        denominators[block] += moment.denominator
-    quotient = sum(numerators) / sum(denominators) if sum(denominators) else 0.0
-    pairs = zip(numerators, denominators, strict=True)
-    return [above - quotient * below for above, below in pairs], max(sum(denominators) / count, 1e-300)
-
-
-def _are_independent(values: Sequence[float]) -> bool:
-    """Whether neighbours resemble each other no more than chance allows: the von Neumann statistic, one-sided."""
     count = len(values)
     mean = sum(values) / count
-    spread = sum((value - mean) ** 2 for value in values)
-    if spread == 0:
-        return True
-    steps = sum((after - before) ** 2 for before, after in pairwise(values))
-    return 1 - steps / (2 * spread) <= RESEMBLANCE * math.sqrt((count - 2) / (count * count - 1))
+    squares = sum((value - mean) ** 2 for value in values)
+    if squares == 0:
+        return 0.0
+    shown = sum((one - mean) * (other - mean) for one, other in pairwise(values)) / squares
+    likely = min(max(shown + (1 + 3 * max(shown, 0.0)) / count, 0.0), CORRELATION_MAX)
+    return min(likely + errors * math.sqrt((1 - likely * likely) / count), CORRELATION_MAX)

@@ -14,7 +14,7 @@ from typing import Literal
 
 from plimsoll.compare.blocks import Estimate, of_blocks, of_runs
 from plimsoll.compare.differences import environment_rows, is_imported, plan_rows, refusals, warnings_about
-from plimsoll.compare.figures import FIGURES, LESS, NEITHER, Figure, as_imported, value_of
+from plimsoll.compare.figures import CLIENT_FIGURES, FIGURES, LESS, NEITHER, Figure, as_imported, value_of
 from plimsoll.compare.sides import ComparisonError, RunRead, Side, moments_of
 from plimsoll.compare.student_t import quantile
 from plimsoll.documents.comparison import ComparedFigure, ComparedSide, ComparedValue, Comparison, Difference
@@ -44,7 +44,11 @@ def compare(sides: Sequence[Side], *, across_page_sizes: bool = False) -> Compar
     if problems:
         raise ComparisonError(problems)
     imported = any(is_imported(run) for side in sides for run in side.runs)
-    figures = [row for figure in (as_imported() if imported else FIGURES) if (row := _row(figure, sides)) is not None]
+    published = any(run.stated is not None for side in sides for run in side.runs)
+    wanted = [*(as_imported() if imported else FIGURES), *(CLIENT_FIGURES if published else ())]
+    estimates = [(figure, [estimate_of(figure, side) for side in sides]) for figure in wanted]
+    count = max(1, sum(_has_interval(known[0], other) for _, known in estimates for other in known[1:]))
+    figures = [row for figure, known in estimates if (row := _row(figure, known, count)) is not None]
     return Comparison(
         schema_version=SCHEMA_VERSION,
         confidence=CONFIDENCE,
@@ -63,7 +67,7 @@ def _described(side: Side) -> ComparedSide:
     worst = next((result for result in ("fail", "inconclusive", "pass") if result in results), None)
     return ComparedSide(
         name=side.name,
-        path=str(side.path.absolute()),
+        path=str(side.path.absolute() if first.stated is None else side.path),
         plan=first.plan.get("name"),
         runs_count=len(side.runs),
         left_out=side.left_out,
@@ -73,9 +77,12 @@ def _described(side: Side) -> ComparedSide:
     )
 
 
-def _row(figure: Figure, sides: Sequence[Side]) -> ComparedFigure | None:
+def _has_interval(first: Estimate, other: Estimate) -> bool:
+    return first.relative_error is not None and other.relative_error is not None
+
+
+def _row(figure: Figure, estimates: Sequence[Estimate], count: int) -> ComparedFigure | None:
     """One figure of every side; None where no two sides have it."""
-    estimates = [estimate_of(figure, side) for side in sides]
     known = [estimate for estimate in estimates if estimate.value is not None]
     if len(known) < 2 or all(abs(estimate.value or 0) < NOTHING for estimate in known):
         return None
@@ -85,7 +92,7 @@ def _row(figure: Figure, sides: Sequence[Side]) -> ComparedFigure | None:
         unit=figure.unit,
         better=figure.better,
         sides=[value_row(estimate) for estimate in estimates],
-        against_first=[difference(figure, estimates[0], estimate) for estimate in estimates[1:]],
+        against_first=[difference(figure, estimates[0], estimate, count) for estimate in estimates[1:]],
     )
 
 
@@ -116,16 +123,19 @@ def _of_one_run(figure: Figure, run: RunRead, value: float) -> Estimate:
         percentile = figure.name.endswith("p99")
         why = "samples hold no distributions" if percentile else "it is one number for the whole run"
         return Estimate(value, why_not=why)
+    if run.stated is not None:
+        return Estimate(value, why_not="a paper prints one number")
     return of_blocks(value, moments_of(run.moments(figure.metrics), figure.kind), figure.scale)
 
 
-def difference(figure: Figure, first: Estimate, other: Estimate) -> Difference:
+def difference(figure: Figure, first: Estimate, other: Estimate, count: int = 1) -> Difference:
     """How a side stands to the first in one figure.
 
     Args:
         figure: says which way is better.
         first: the baseline.
         other: what is compared with it.
+        count: how many intervals stand side by side: together they hold with the confidence that is stated, each alone with more.
     """
     empty = Difference(factor=None, low=None, high=None, change_percent=None, word=None, basis=None, why=None)
     if first.value is None or other.value is None:
@@ -137,19 +147,19 @@ def difference(figure: Figure, first: Estimate, other: Estimate) -> Difference:
     if first.relative_error is None or other.relative_error is None:
         why = "; ".join(dict.fromkeys(estimate.why_not for estimate in (first, other) if estimate.why_not))
         return found.replace(word=_word_alone(figure, first.value, other.value, ratio), why=why)
-    low, high = _interval(ratio, first, other)
+    low, high = _interval(ratio, first, other, count)
     basis = " and ".join(dict.fromkeys((first.basis, other.basis)))
     return found.replace(low=low, high=high, word=_word(figure, low, high), basis=basis)
 
 
-def _interval(ratio: float, first: Estimate, other: Estimate) -> tuple[float, float]:
-    """Welch's interval on the logarithm of the ratio."""
+def _interval(ratio: float, first: Estimate, other: Estimate, count: int) -> tuple[float, float]:
+    """Welch's interval on the logarithm of the ratio, so wide that as many of them hold together (Bonferroni)."""
     parts = [(first.relative_error or 0.0) ** 2, (other.relative_error or 0.0) ** 2]
     variance = sum(parts)
     if variance == 0:
         return ratio, ratio
     degrees = variance**2 / (parts[0] ** 2 / first.degrees + parts[1] ** 2 / other.degrees)
-    reach = quantile((1 + CONFIDENCE) / 2, max(1.0, degrees)) * math.sqrt(variance)
+    reach = quantile(1 - (1 - CONFIDENCE) / 2 / count, max(1.0, degrees)) * math.sqrt(variance)
     # Beyond what a float holds an interval says no more than "anything".
     reach = min(reach, 50.0)
     return ratio * math.exp(-reach), ratio * math.exp(reach)

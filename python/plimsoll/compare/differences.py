@@ -21,6 +21,8 @@ _NEVER_THE_SAME = (
     "error_ms_max",
 )
 _SECONDS_SHARE = 0.1
+#: Load generators whose busy shares are this far apart did not press alike.
+_BUSY_SHARE = 0.2
 
 
 def refusals(sides: Sequence[Side]) -> list[str]:
@@ -40,7 +42,7 @@ def refusals(sides: Sequence[Side]) -> list[str]:
 
 def warnings_about(sides: Sequence[Side]) -> list[str]:
     """What a reader must know before the figures mean anything, in sentences."""
-    found = [*_unlike(sides), *_same_folders(sides)]
+    found = [*_unlike(sides), *_generators(sides), *_same_folders(sides)]
     for side in sides:
         found += [f"{side.name}: {text}, so it was left out" for text in side.left_out]
         for run in side.runs:
@@ -53,7 +55,9 @@ def _remarks(run: RunRead) -> list[str]:
     found = []
     if is_modelled(run):
         found.append("MODELLED: a prediction, nothing was measured")
-    if is_imported(run):
+    if run.stated is not None:
+        found.append(run.origin)
+    elif is_imported(run):
         found.append("imported from another tool's report: means only, no samples")
     if summary.ending != "complete":
         found.append(f"the run ended {summary.ending}: its figures are those of a part")
@@ -90,10 +94,11 @@ def _unlike(sides: Sequence[Side]) -> list[str]:
             lambda run: "; ".join(described_plain(item["load"]) for item in run.plan["run"].get("workloads", [])),
         ),
         ("versions of Plimsoll", lambda run: run.environment.get("plimsoll")),
+        ("processors", lambda run: _processors(run)),
     ]
     found = []
     for words, read in aspects:
-        values = [_or_none(read, side.first) for side in sides]
+        values = [_or_none(read, side.first) if side.first.stated is None else None for side in sides]
         if len({str(value) for value in values if value not in (None, "")}) > 1:
             shown = ", ".join(f"{side.name}: {value}" for side, value in zip(sides, values, strict=True))
             found.append(f"different {words} ({shown})")
@@ -102,6 +107,23 @@ def _unlike(sides: Sequence[Side]) -> list[str]:
         shown = ", ".join(f"{side.name}: {duration_shown(length)}" for side, length in zip(sides, seconds, strict=True))
         found.append(f"different lengths of time measured ({shown})")
     return found
+
+
+def _processors(run: RunRead) -> str | None:
+    """Which processors made the load, and how many of them it had."""
+    machine = run.environment["machine"]
+    model, count = machine.get("cpu_model"), machine.get("cpus_usable")
+    return None if model is None and count is None else f"{count or 'some'} x {model or 'unknown'}"
+
+
+def _generators(sides: Sequence[Side]) -> list[str]:
+    """Load generators that were busy to different degrees, or late: then a difference may be theirs and not the storage's."""
+    shares = [side.first.summary.generator.executor_busy_mean for side in sides]
+    known = [share for share in shares if share is not None]
+    if len(known) < len(shares) or max(known) - min(known) <= _BUSY_SHARE or max(known) < 2 * _BUSY_SHARE:
+        return []
+    shown = ", ".join(f"{side.name}: {share:.0%}" for side, share in zip(sides, known, strict=True))
+    return [f"the load generators were busy to different degrees ({shown}): part of a difference may be theirs"]
 
 
 def _or_none(read: Callable[[RunRead], Any], run: RunRead) -> Any:

@@ -78,6 +78,14 @@ FIGURES = (
 )
 
 
+#: What published client loads print.
+CLIENT_FIGURES = (
+    Figure("orders_per_min", "Orders of the web shop", "1/min", MORE),
+    Figure("mail_p95_weighted_ms", "Mail tasks, weighted mean of the p95", "ms", LESS),
+    Figure("file_iops_per_user", "File server I/O for each user", "1/s", MORE),
+)
+
+
 def as_imported() -> tuple[Figure, ...]:
     """The figures where a side was imported: other tools print plain means of samples, so these are compared throughout."""
     return tuple(
@@ -90,7 +98,7 @@ def as_imported() -> tuple[Figure, ...]:
 
 def value_of(figure: Figure, run: RunRead) -> float | None:
     """A figure of one run in the unit shown, None where it was not measured."""
-    value = _raw_value(figure.name, run)
+    value = _raw_value(figure.name, run) if run.stated is None else run.stated.get(figure.name)
     return None if value is None else value * figure.scale
 
 

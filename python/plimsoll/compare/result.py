@@ -8,6 +8,7 @@ from pathlib import Path
 
 from plimsoll.compare.compare import compare
 from plimsoll.compare.gates import Finding, evaluate, parse_condition
+from plimsoll.compare.published import published_side
 from plimsoll.compare.sides import ComparisonError, Side, read_sides
 from plimsoll.compare.text import lines_of
 from plimsoll.documents import comparison as documents
@@ -59,7 +60,7 @@ def compare_runs(
     """Compare runs with the first of them: improvement factors, how sure they are, and what else differs.
 
     Args:
-        folders: run folders, or folders of repeated runs; the first is the baseline.
+        folders: run folders, folders of repeated runs, or published results such as `published:netapp-2007`; the first is the baseline.
         fail_if: conditions such as `database_iops_change_percent<-5`.
         confident: let conditions count only what 95 % intervals leave no doubt about.
         across_page_sizes: compare runs of different page sizes all the same.
@@ -77,7 +78,7 @@ def compare_runs(
             problems.append(f"--fail-if: {error.message}" + (f"\n    hint: {error.hint}" if error.hint else ""))
     try:
         with reading(*folders):
-            sides = read_sides(folders)
+            sides = read_sides(folders, published_side)
             found = compare(sides, across_page_sizes=across_page_sizes)
     except ComparisonError as error:
         problems += error.problems

@@ -5,7 +5,7 @@ Every folder that cannot be compared is named at once, with the file and what wa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +46,8 @@ class RunRead:
         environment: machine and storage; empty where the run was imported without one.
         outcome: how it ended; empty where it was imported.
         verdict: the result; None where it was not judged.
+        stated: of a published result its figures by name, in place of everything that files hold; None of a run.
+        origin: of a published result where it comes from, in a sentence.
     """
 
     path: Path
@@ -54,6 +56,8 @@ class RunRead:
     environment: dict[str, Any]
     outcome: dict[str, Any]
     verdict: Verdict | None
+    stated: Mapping[str, float] | None = None
+    origin: str = ""
 
     def moments(self, metrics: Sequence[str]) -> list[Sums]:
         """Seconds, count, bytes and summed latency of some metrics together, for each moment of the measured time.
@@ -142,8 +146,12 @@ def moments_of(rows: Sequence[Sums], figure: str) -> list[Moment]:
     return [Moment(seconds, latency_ns / 1e6, count) for seconds, count, _, latency_ns in rows]
 
 
-def read_sides(paths: Sequence[Path]) -> list[Side]:
+def read_sides(paths: Sequence[Path], others: Callable[[Path], Side | None] = lambda _: None) -> list[Side]:
     """Read every side.
+
+    Args:
+        paths: as the user named them.
+        others: makes a side of what is no folder; None for a folder.
 
     Raises:
         ComparisonError: one line for each folder that cannot be compared.
@@ -153,7 +161,7 @@ def read_sides(paths: Sequence[Path]) -> list[Side]:
     names = _names(paths)
     for path, name in zip(paths, names, strict=True):
         try:
-            sides.append(_side(path, name))
+            sides.append(others(path) or _side(path, name))
         except ComparisonError as error:
             problems += error.problems
     if problems:

@@ -6,9 +6,9 @@ elsewhere has to name it in turn.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from plimsoll.files.folder import FolderError, read_json, write_json
 
@@ -21,6 +21,37 @@ CLOSED, IN_USE = "closed", "in_use"
 
 
 @dataclass(frozen=True)
+class Identity:
+    """What must agree before databases are used again, as a file says it or as a plan wants it.
+
+    Attributes:
+        instance: of the instance as a whole.
+        databases: of each of its databases, with its `file_name`.
+    """
+
+    instance: Mapping[str, object]
+    databases: Sequence[Mapping[str, object]]
+
+    def plain(self) -> dict[str, object]:
+        """As it stands in files."""
+        return {"databases": self.databases, **self.instance}
+
+    def with_logs_in(self, directory: str) -> Identity:
+        """The same with the logs elsewhere."""
+        return Identity({**self.instance, "log_directory": directory}, self.databases)
+
+
+def identity_from(content: object) -> Identity | None:
+    """What a file says; None where it is not of the form that everything here relies on."""
+    databases = content.get("databases") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or not isinstance(databases, list):
+        return None
+    if not all(isinstance(item, dict) and isinstance(item.get("file_name"), str) for item in databases):
+        return None
+    return Identity({key: value for key, value in content.items() if key != "databases"}, databases)
+
+
+@dataclass(frozen=True)
 class Marker:
     """What the marker of a directory says.
 
@@ -28,13 +59,13 @@ class Marker:
         directory: where it is.
         state: CLOSED when the last run closed its databases, else IN_USE.
         records: how many each database has ever held; None unless a run has closed them.
-        instance: what must agree before the databases are used again; `databases` is a list, each with a `file_name`.
+        identity: what must agree before the databases are used again.
     """
 
     directory: Path
     state: str
-    records: list[int] | None
-    instance: dict[str, Any]
+    records: Sequence[int] | None
+    identity: Identity
 
     @property
     def is_closed(self) -> bool:
@@ -44,7 +75,7 @@ class Marker:
     @property
     def file_names(self) -> list[str]:
         """The files of its databases; absolute ones are block devices."""
-        return [item["file_name"] for item in self.instance["databases"]]
+        return [str(item["file_name"]) for item in self.identity.databases]
 
     @property
     def devices(self) -> list[str]:
@@ -53,7 +84,7 @@ class Marker:
 
     def logs(self) -> Path | None:
         """Where the logs are; None where nothing says there that they belong to these databases."""
-        logs = self.directory / str(self.instance.get("log_directory"))
+        logs = self.directory / str(self.identity.instance.get("log_directory"))
         if logs == self.directory:
             return logs
         if logs.is_symlink() or (logs / MARKER).is_symlink() or not (logs / MARKER).is_file():
@@ -62,9 +93,9 @@ class Marker:
         ours = isinstance(whose, dict) and whose.get("kind") == LOGS_KIND
         return logs if ours and whose.get("directory") == str(self.directory.resolve()) else None
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> dict[str, object]:
         """What stands in the file."""
-        said = {"state": self.state, "records": self.records, "instance": self.instance}
+        said = {"state": self.state, "records": self.records, "instance": self.identity.plain()}
         return {"kind": MARKER_KIND, "schema_version": SCHEMA_VERSION, **said}
 
     def write(self) -> None:
@@ -80,18 +111,14 @@ def read(directory: Path) -> Marker | None:
         content = read_json(directory / MARKER)
     except FolderError:
         return None
-    if not isinstance(content, dict) or content.get("kind") != MARKER_KIND or not _has_form(content):
+    if not isinstance(content, dict) or content.get("kind") != MARKER_KIND:
         return None
-    return Marker(directory, content["state"], content.get("records"), content["instance"])
-
-
-def _has_form(content: dict[str, Any]) -> bool:
-    instance, records = content.get("instance"), content.get("records")
-    databases = instance.get("databases") if isinstance(instance, dict) else None
-    if not isinstance(databases, list) or content.get("state") not in (CLOSED, IN_USE):
-        return False
-    known = records is None or (isinstance(records, list) and len(records) == len(databases))
-    return known and all(isinstance(item, dict) and isinstance(item.get("file_name"), str) for item in databases)
+    identity, state, records = identity_from(content.get("instance")), content.get("state"), content.get("records")
+    if identity is None or state not in (CLOSED, IN_USE):
+        return None
+    if records is not None and not (isinstance(records, list) and len(records) == len(identity.databases)):
+        return None
+    return Marker(directory, state, records, identity)
 
 
 def find_databases(path: Path) -> list[Marker]:

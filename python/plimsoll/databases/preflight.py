@@ -8,7 +8,6 @@ by the demo, which made them). What a whole block device must fulfil besides is 
 
 from __future__ import annotations
 
-import copy
 import fcntl
 import os
 import re
@@ -16,18 +15,24 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
+from plimsoll.databases import consent as consents
 from plimsoll.databases import ownership, saved_sets
-from plimsoll.databases.ownership import CLOSED, IN_USE, MARKER, Marker
+from plimsoll.databases.consent import Consent
+from plimsoll.databases.ownership import CLOSED, IN_USE, MARKER, Identity, Marker
+from plimsoll.documents.document import ABSENT
+from plimsoll.documents.outcome import Outcome
+from plimsoll.documents.plan import Source
+from plimsoll.documents.run_spec import FileSpec, InstanceSpec, RecordsInstance, RunSpec
 from plimsoll.errors import RefusedError
 from plimsoll.files.folder import FolderError
 from plimsoll.host import block_devices, open_file_limit
 from plimsoll.host.probe import Storage, StorageError, describe, nearest_existing
+from plimsoll.workloads.families import identity_keys
 
 #: What an instance consists of beside its databases: flush maps, logs, checkpoint, marks of `plimsoll powercut`, files not yet whole.
 OUR_FILES = re.compile(
-    r"(database|device)\d{3}\.(edb|dat|jfm)|E\d\d[\w.]*\.(log|chk|jrs|aside)|raw\.log|marks\.dat|\.[0-9a-f]{16}\.part"
+    r"(database|device|file)\d{3}\.(edb|dat|jfm)|E\d\d[\w.]*\.(log|chk|jrs|aside|holds)|raw\.log|marks\.dat|\.[0-9a-f]{16}\.part"
 )
 #: Room for growth while measuring: the published test reserved a quarter of each database. A fast disk can outgrow it.
 GROWTH_SHARE = 0.25
@@ -70,9 +75,10 @@ class Preflight:
         restored: instances that are copied from a saved set.
         bytes_to_restore: their files.
         warnings: what a reader of the result must know.
+        consent: what the user agreed to.
     """
 
-    run: dict[str, Any] = field(default_factory=dict)
+    run: RunSpec
     bytes_to_prepare: int = 0
     bytes_needed: dict[str, int] = field(default_factory=dict)
     bytes_free: dict[str, int] = field(default_factory=dict)
@@ -83,6 +89,7 @@ class Preflight:
     restored: list[str] = field(default_factory=list)
     bytes_to_restore: int = 0
     warnings: list[str] = field(default_factory=list)
+    consent: Consent = field(default_factory=Consent)
     #: What was found below each directory, looked at once.
     storages: dict[Path, Storage] = field(default_factory=dict, repr=False)
 
@@ -94,35 +101,37 @@ class Preflight:
         return self.storages[place]
 
 
-def inspect(
-    run: dict[str, Any], source: dict[str, Any] | None = None, destroy_serials: Sequence[str] = ()
-) -> Preflight:
+def inspect(run: RunSpec, source: Source | None = None, consent: Consent | None = None) -> Preflight:
     """Check the places of a run and find out which databases exist already. Writes nothing to disk, and nothing into the plan.
 
     Args:
-        run: the `run` part of a plan. The answer has a copy of it, with `existing_records` and `unfinished` filled in where a
+        run: the `run` part of a plan. The answer has one of its own, with `existing_records` and `unfinished` filled in where a
             database can be reused, and block devices called by their lasting names.
-        source: where databases come from, as a plan has it: `kind` and `from`; those that are there or new ones if left out.
-        destroy_serials: the block devices that may be overwritten.
+        source: where databases come from; those that are there or new ones if left out.
+        consent: what the user has agreed to; nothing if left out.
 
     Raises:
         PreflightError: with everything that stands in the way.
     """
-    run = copy.deepcopy(run) | {"destroy_serials": list(destroy_serials)}
-    forecast = Preflight(run)
-    if run.get("modelled"):
-        return forecast  # nothing of it is real
+    consent = consent or Consent()
+    run = run.replace(destroy_serials=consent.destroy_serials)
+    if run.modelled:
+        return Preflight(run, consent=consent)  # nothing of it is real
     if problems := open_file_limit.too_few(run):
         raise PreflightError(problems)  # so many files are not looked at one by one
-    for target in run["targets"]:
-        if block_devices.is_device(Path(target["path"])):
-            problems += block_devices.settle(target, run)
-    for instance in run["instances"]:
-        problems += _unfit(Path(instance["directory"]), forecast)
-        if instance["log_directory"] != instance["directory"]:
-            problems += _unfit(Path(instance["log_directory"]), forecast)
+    for target in run.targets:
+        if block_devices.is_device(Path(target.path)):
+            run, obstacles = block_devices.settle(target, run)
+            problems += obstacles
+    logs = [Path(instance.log_directory).parent for instance in run.instances]
+    problems += consents.refusals([Path(target.path) for target in run.targets] + logs, consent)
+    forecast, instances = Preflight(run, consent=consent), []
+    for instance in run.instances:
+        problems += _unfit(Path(instance.directory), forecast)
+        if instance.log_directory != instance.directory:
+            problems += _unfit(Path(instance.log_directory), forecast)
         try:
-            _look_at(instance, forecast, source or {"kind": "any", "from": None})
+            instances.append(_look_at(instance, forecast, source or Source(kind="any", from_=None)))
         except FolderError as error:
             problems.append(str(error))
         except PermissionError as error:
@@ -140,70 +149,79 @@ def inspect(
     _count_logs(run, forecast)
     lacking = _too_little_space(run, forecast)
     forecast.warnings = list(dict.fromkeys(forecast.warnings))
+    forecast.run = run.replace(instances=instances)
     if problems or lacking:
         raise PreflightError(list(dict.fromkeys([*problems, *lacking])), None if problems else forecast)
     return forecast
 
 
-def _look_at(instance: dict[str, Any], forecast: Preflight, source: dict[str, Any]) -> None:
-    """Find out what of an instance exists, and count what has to be made.
+def _look_at(instance: InstanceSpec, forecast: Preflight, source: Source) -> InstanceSpec:
+    """Find out what of an instance exists, and count what has to be made; answers it with what is there.
 
     Raises:
         FolderError: there is something else.
     """
-    if source["kind"] in ("new", "restored"):
-        _make_room(instance, forecast)
-    if source["kind"] == "restored":
-        _look_at_saved(instance, forecast, Path(source["from"]))
-        return
-    found = None if source["kind"] == "new" else _existing(instance)
+    if source.kind in ("new", "restored"):
+        instance = _make_room(instance, forecast)
+    if source.kind == "restored":
+        return _look_at_saved(instance, forecast, Path(str(source.from_)))
+    found = None if source.kind == "new" else _existing(instance)
     if found is not None:
         _must_be_idle(found)
-    missing = instance["databases"]
+    missing = instance.databases
     if found is not None and found.is_closed:
-        missing = []
-        forecast.reused.append(instance["name"])
-        for database, records in zip(instance["databases"], found.records or [], strict=True):
-            database["existing_records"] = records
+        missing = ()
+        forecast.reused.append(instance.name)
+        instance = _with_records(instance, found.records or ())
     elif found is not None:
-        instance["unfinished"] = True
-        whole = [item for item in instance["databases"] if _is_whole(instance, item)]
-        missing = [item for item in instance["databases"] if item not in whole]
-        if whole:
-            forecast.reused.append(instance["name"])
-            forecast.recovered.append(instance["name"])
-        forecast.prepared_anew += [
-            str(database_path(instance, item)) for item in missing if database_path(instance, item).exists()
-        ]
-    if missing and source["kind"] == "existing":
+        instance = instance.replace(unfinished=True)
+        missing = [item for item in instance.databases if not _is_whole(instance, item)]
+        if len(missing) < len(instance.databases):
+            forecast.reused.append(instance.name)
+            forecast.recovered.append(instance.name)
+        begun_before = [path for item in missing if (path := database_path(instance, item)).exists()]
+        forecast.prepared_anew += [str(path) for path in begun_before]
+    if missing and source.kind == "existing":
         paths = ", ".join(str(database_path(instance, item)) for item in missing)
         raise FolderError(f"{paths} should exist and does not; make it first, or leave the source of databases open")
-    forecast.bytes_to_prepare += sum(item["size_bytes"] for item in missing)
+    forecast.bytes_to_prepare += sum(item.size_bytes for item in missing)
     for database in missing:
         path = database_path(instance, database)
         if block_devices.is_device(path):
             continue
         # What was begun is deleted first, so its space counts as free.
         begun = path.stat().st_blocks * 512 if path.is_file() else 0
-        _need(forecast, path.parent, int(database["size_bytes"] * (1 + GROWTH_SHARE)) - begun)
-    if missing:
-        _need(forecast, Path(instance["log_directory"]), LOG_RESERVE_BYTES)
+        _need(forecast, path.parent, int(database.size_bytes * (1 + _growth_share(instance))) - begun)
+    if missing and isinstance(instance, RecordsInstance):
+        _need(forecast, Path(instance.log_directory), LOG_RESERVE_BYTES)
+    return instance
 
 
-def _make_room(instance: dict[str, Any], forecast: Preflight) -> None:
+def _growth_share(instance: InstanceSpec) -> float:
+    """Files keep the size they were made with."""
+    return GROWTH_SHARE if isinstance(instance, RecordsInstance) else 0.0
+
+
+def _with_records(instance: InstanceSpec, records: Sequence[int | None]) -> InstanceSpec:
+    """An instance whose databases hold so many records; None for one that is not there."""
+    each = zip(instance.databases, records, strict=True)
+    return instance.replace(databases=[database.replace(existing_records=count) for database, count in each])
+
+
+def _make_room(instance: InstanceSpec, forecast: Preflight) -> InstanceSpec:
     """Note what of ours has to go before new or restored databases come. Nothing of anybody else ever goes.
+
+    Returns:
+        The instance with nothing in it.
 
     Raises:
         FolderError: it is not ours, or a device.
     """
-    instance["unfinished"] = False
-    for database in instance["databases"]:
-        database["existing_records"] = None
-        if block_devices.is_device(database_path(instance, database)):
-            raise FolderError(
-                "a block device can be neither restored nor begun anew; `plimsoll clean --destroy SERIAL` clears it"
-            )
-    directory = Path(instance["directory"])
+    if any(block_devices.is_device(database_path(instance, database)) for database in instance.databases):
+        raise FolderError(
+            "a block device can be neither restored nor begun anew; `plimsoll clean --destroy SERIAL` clears it"
+        )
+    directory = Path(instance.directory)
     if ownership.read(directory) is not None:
         forecast.deleted.append(str(directory))
         freed = sum(file.stat().st_blocks * 512 for file in directory.rglob("*") if file.is_file())
@@ -212,40 +230,35 @@ def _make_room(instance: dict[str, Any], forecast: Preflight) -> None:
         raise FolderError(
             f"{directory} is not empty and was not made by Plimsoll; name another path, nothing is overwritten"
         )
+    return _with_records(instance.replace(unfinished=False), [None] * len(instance.databases))
 
 
-def _look_at_saved(instance: dict[str, Any], forecast: Preflight, directory: Path) -> None:
-    """Compare an instance with that of a saved set.
+def _look_at_saved(instance: InstanceSpec, forecast: Preflight, directory: Path) -> InstanceSpec:
+    """Compare an instance with that of a saved set; answers it with the records of the set.
 
     Raises:
         FolderError: there is no such set, or other databases are in it.
     """
-    saved = saved_sets.read_set(directory)
-    name = instance["name"]
-    if directory.resolve().is_relative_to(Path(instance["directory"]).resolve()):
-        raise FolderError(
-            f"{directory} lies in {instance['directory']}, which is made anew; move the saved set elsewhere"
-        )
-    if name not in saved["instances"]:
-        raise FolderError(
-            f"{directory} holds {', '.join(saved['instances'])}, but no {name}; save the set from this plan"
-        )
-    there = saved["instances"][name]["identity"]
+    saved, name = saved_sets.read_set(directory).instances, instance.name
+    if directory.resolve().is_relative_to(Path(instance.directory).resolve()):
+        raise FolderError(f"{directory} lies in {instance.directory}, which is made anew; move the saved set elsewhere")
+    if name not in saved:
+        raise FolderError(f"{directory} holds {', '.join(saved)}, but no {name}; save the set from this plan")
     # A set may be restored to another place.
-    different = _differences(there | {"log_directory": instance["log_directory"]}, _identity(instance))
+    there = saved_sets.identity_of(saved[name]).with_logs_in(instance.log_directory)
+    different = _differences(there, _identity(instance))
     if different:
         raise FolderError(
             f"{name} in {directory} differs from the plan in {', '.join(different)}; save the set from this plan"
         )
-    for database, records in zip(instance["databases"], saved["instances"][name]["records"], strict=True):
-        database["existing_records"] = records
-    size = saved_sets.size_of(saved, name)
+    size = sum(file.bytes for file in saved[name].files)
     forecast.restored.append(name)
     forecast.bytes_to_restore += size
-    _need(forecast, Path(instance["directory"]), int(size * (1 + GROWTH_SHARE)))
+    _need(forecast, Path(instance.directory), int(size * (1 + GROWTH_SHARE)))
+    return _with_records(instance, saved[name].records)
 
 
-def begin_with(run: dict[str, Any], source: dict[str, Any] | None, expected: Preflight, say: saved_sets.Say) -> None:
+def begin_with(expected: Preflight, source: Source | None, say: saved_sets.Say) -> None:
     """Delete and restore what `inspect` has foreseen.
 
     Raises:
@@ -253,40 +266,38 @@ def begin_with(run: dict[str, Any], source: dict[str, Any] | None, expected: Pre
     """
     for directory in expected.deleted:
         delete_databases(Path(directory))
-    for instance in run["instances"]:
-        if instance["name"] in expected.restored and source is not None:
+    for instance in expected.run.instances:
+        if instance.name in expected.restored and source is not None:
             _make_directories(instance)
             # Should the copy break off, the next run finds whose the files are.
             _mark(instance, IN_USE, None)
-            records = saved_sets.restore(instance, Path(source["from"]), say)
+            records = saved_sets.restore(instance, Path(str(source.from_)), say)
             _mark(instance, CLOSED, records)
 
 
-def save_set(run: dict[str, Any], directory: Path, say: saved_sets.Say) -> None:
+def save_set(run: RunSpec, directory: Path, say: saved_sets.Say) -> None:
     """Copy the closed databases of a run into a new saved set.
 
     Raises:
         FolderError: they are not closed, or the folder is not empty.
     """
     closed = []
-    for instance in run["instances"]:
-        marker = ownership.read(Path(instance["directory"]))
+    for instance in run.instances:
+        marker = ownership.read(Path(instance.directory))
         if marker is None or not marker.is_closed:
-            raise FolderError(
-                f"the databases of {instance['name']} are not closed; run or prepare them to the end first"
-            )
-        for database in instance["databases"]:
+            raise FolderError(f"the databases of {instance.name} are not closed; run or prepare them to the end first")
+        for database in instance.databases:
             if block_devices.is_device(database_path(instance, database)):
                 raise FolderError("a database on a block device cannot be saved into a set")
         closed.append(marker)
-    saved_sets.save(run["instances"], closed, directory, say)
+    saved_sets.save(run.instances, closed, directory, say)
 
 
-def _count_logs(run: dict[str, Any], forecast: Preflight) -> None:
+def _count_logs(run: RunSpec, forecast: Preflight) -> None:
     """Logs that must all be kept need room; those that the load writes before they are counted come on top."""
-    logs = sum(phase["action"].get("logs_count", 0) for phase in run["phases"])
-    for instance in run["instances"] if logs else []:
-        _need(forecast, Path(instance["log_directory"]), int(logs * LOG_BYTES * (1 + GROWTH_SHARE)))
+    logs = run.logs_count()
+    for instance in run.instances if logs else ():
+        _need(forecast, Path(instance.log_directory), int(logs * LOG_BYTES * (1 + GROWTH_SHARE)))
 
 
 def _need(forecast: Preflight, directory: Path, size: int) -> None:
@@ -296,8 +307,8 @@ def _need(forecast: Preflight, directory: Path, size: int) -> None:
     forecast.bytes_free[mount] = storage.free_bytes
 
 
-def _too_little_space(run: dict[str, Any], forecast: Preflight) -> list[str]:
-    for path in [target["path"] for target in run["targets"]] + [item["log_directory"] for item in run["instances"]]:
+def _too_little_space(run: RunSpec, forecast: Preflight) -> list[str]:
+    for path in [target.path for target in run.targets] + [item.log_directory for item in run.instances]:
         try:
             forecast.warnings += forecast.storage_of(Path(path)).warnings
         except StorageError as error:
@@ -310,60 +321,59 @@ def _too_little_space(run: dict[str, Any], forecast: Preflight) -> list[str]:
     ]
 
 
-def database_path(instance: dict[str, Any], database: dict[str, Any]) -> Path:
+def database_path(instance: InstanceSpec, database: FileSpec) -> Path:
     """Where a database lies: in its instance's directory, or a whole block device."""
-    return Path(instance["directory"]) / str(database["file_name"])
+    return Path(instance.directory) / database.file_name
 
 
-def _is_whole(instance: dict[str, Any], database: dict[str, Any]) -> bool:
-    """Whether a database was prepared to its end: its header is written last. Raw files have none and are made anew."""
-    return instance["backend"] == "engine" and block_devices.holds_database(database_path(instance, database))
+def _is_whole(instance: InstanceSpec, database: FileSpec) -> bool:
+    """Whether a database was prepared to its end: its header is written last. Raw files and files have none and are made anew."""
+    return instance.backend == "engine" and block_devices.holds_database(database_path(instance, database))
 
 
-def take(run: dict[str, Any]) -> None:
+def take(run: RunSpec) -> None:
     """Make the directories of a run and mark them as in use."""
-    if run.get("modelled"):
+    if run.modelled:
         return
-    for instance in run["instances"] if _opens(run) else []:
+    for instance in run.instances if _opens(run) else ():
         _make_directories(instance)
         _mark(instance, IN_USE, None)
 
 
-def _make_directories(instance: dict[str, Any]) -> None:
-    for directory in {instance["directory"], instance["log_directory"]}:
+def _make_directories(instance: InstanceSpec) -> None:
+    for directory in {instance.directory, instance.log_directory}:
         Path(directory).mkdir(parents=True, exist_ok=True)
-    if instance["log_directory"] != instance["directory"]:
-        ownership.write_for_logs(Path(instance["log_directory"]), Path(instance["directory"]))
+    if instance.log_directory != instance.directory:
+        ownership.write_for_logs(Path(instance.log_directory), Path(instance.directory))
 
 
-def _opens(run: dict[str, Any]) -> bool:
+def _opens(run: RunSpec) -> bool:
     """Whether a run opens databases; one that only reads their files leaves their markers alone."""
-    return any(phase["action"]["kind"] == "prepare" for phase in run["phases"])
+    return any(phase.action.kind == "prepare" for phase in run.phases)
 
 
-def give_back(run: dict[str, Any], outcome: dict[str, Any]) -> None:
+def give_back(run: RunSpec, outcome: Outcome) -> None:
     """Note in the markers what the run left behind, so that a later one can go on with it."""
-    if run.get("modelled"):
+    if run.modelled:
         return
-    stops = [phase for phase in outcome["phases"] if phase["kind"] == "stop"]
-    closed = bool(stops) and all(phase["complete"] for phase in stops)
-    found: list[list[dict[str, Any]]] = stops[-1]["databases"] if stops else []
-    for index, instance in enumerate(run["instances"]):
-        records = [database["records_ever"] for database in found[index]] if index < len(found) else None
+    stops = [phase for phase in outcome.phases if phase.kind == "stop"]
+    closed = bool(stops) and all(phase.complete for phase in stops)
+    found = stops[-1].databases if stops else ()
+    for index, instance in enumerate(run.instances):
+        records = [database.records_ever for database in found[index]] if index < len(found) else None
         if closed and records is not None:
             _mark(instance, CLOSED, records)
 
 
-def move_marker(instance: dict[str, Any]) -> None:
+def move_marker(instance: InstanceSpec) -> None:
     """Note in a marker of ours that its instance has moved with its storage; all else must agree as ever."""
-    marker = ownership.read(Path(instance["directory"]))
+    marker = ownership.read(Path(instance.directory))
     if marker is not None:
-        moved = marker.instance | {"log_directory": instance["log_directory"]}
-        replace(marker, instance=moved).write()
+        replace(marker, identity=marker.identity.with_logs_in(instance.log_directory)).write()
         _make_directories(instance)
 
 
-def delete_databases(directory: Path, destroy_serials: list[str] | None = None) -> int:
+def delete_databases(directory: Path, destroy_serials: Sequence[str] | None = None) -> int:
     """Delete an instance of ours: its files, its marker last, and its directories where nothing else is in them; returns the bytes freed.
 
     Raises:
@@ -386,9 +396,9 @@ def delete_prepared(found: Preflight) -> None:
     Raises:
         FolderError: somebody works with them.
     """
-    for instance in found.run["instances"]:
-        if instance["name"] not in found.reused:
-            delete_databases(Path(instance["directory"]))
+    for instance in found.run.instances:
+        if instance.name not in found.reused:
+            delete_databases(Path(instance.directory))
 
 
 def _delete(place: Path, named: set[str]) -> int:
@@ -453,15 +463,15 @@ def _unfit(directory: Path, forecast: Preflight) -> list[str]:
     return []
 
 
-def _existing(instance: dict[str, Any]) -> Marker | None:
+def _existing(instance: InstanceSpec) -> Marker | None:
     """The marker of the databases that exist and fit, None when there are none.
 
     Raises:
         FolderError: there is something else.
     """
-    directory = Path(instance["directory"])
+    directory = Path(instance.directory)
     if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
-        for database in instance["databases"]:
+        for database in instance.databases:
             path = database_path(instance, database)
             if block_devices.is_device(path) and block_devices.holds_database(path):
                 raise FolderError(
@@ -481,14 +491,14 @@ def _existing(instance: dict[str, Any]) -> Marker | None:
         raise FolderError(
             f"{directory} holds symbolic links ({', '.join(links)}); put the files there, links are not followed"
         )
-    different = _differences(marker.instance, _identity(instance))
+    different = _differences(marker.identity, _identity(instance))
     if different:
         raise FolderError(
             f"the databases in {directory} differ from the plan in {', '.join(different)}; "
             f"change the plan, name another path, or delete them with `plimsoll clean {directory}`"
         )
     if marker.is_closed:
-        lost = [str(path) for item in instance["databases"] if not (path := database_path(instance, item)).exists()]
+        lost = [str(path) for item in instance.databases if not (path := database_path(instance, item)).exists()]
         if lost:
             raise FolderError(
                 f"{', '.join(lost)} should be there and is gone; delete the rest with `plimsoll clean {directory}`"
@@ -496,31 +506,28 @@ def _existing(instance: dict[str, Any]) -> Marker | None:
     return marker
 
 
-def _differences(there: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+def _differences(there: Identity, wanted: Identity) -> list[str]:
     """What an instance on disk and in the plan do not have in common, each with both values."""
     different = [
-        f"{key} ({there.get(key)} there, {value} in the plan)"
-        for key, value in wanted.items()
-        if key != "databases" and there.get(key) != value
+        f"{key} ({there.instance.get(key)} there, {value} in the plan)"
+        for key, value in wanted.instance.items()
+        if there.instance.get(key) != value
     ]
-    before, now = there.get("databases", []), wanted["databases"]
-    if len(before) != len(now):
-        different.append(f"the number of databases ({len(before)} there, {len(now)} in the plan)")
-    for old, new in zip(before, now, strict=False):
+    if len(there.databases) != len(wanted.databases):
+        counts = f"({len(there.databases)} there, {len(wanted.databases)} in the plan)"
+        different.append(f"the number of databases {counts}")
+    for old, new in zip(there.databases, wanted.databases, strict=False):
         keys = [key for key in new if old.get(key) != new[key]]
         different += [f"{key} of {new['file_name']} ({old.get(key)} there, {new[key]} in the plan)" for key in keys]
     return different
 
 
-def _identity(instance: dict[str, Any]) -> dict[str, Any]:
+def _identity(instance: InstanceSpec) -> Identity:
     """What must agree before a database is used again."""
-    databases = [
-        {key: value for key, value in database.items() if key != "existing_records"}
-        for database in instance["databases"]
-    ]
-    same = ("name", "backend", "page_bytes", "log_directory", "log_framing")
-    return {"databases": databases, **{key: instance[key] for key in same}}
+    same = ("name", "backend", "log_directory", *identity_keys(instance.backend))
+    databases = [database.replace(existing_records=ABSENT).plain() for database in instance.databases]
+    return Identity({key: getattr(instance, key) for key in same}, databases)
 
 
-def _mark(instance: dict[str, Any], state: str, records: list[int] | None) -> None:
-    Marker(Path(instance["directory"]), state, records, _identity(instance)).write()
+def _mark(instance: InstanceSpec, state: str, records: Sequence[int] | None) -> None:
+    Marker(Path(instance.directory), state, records, _identity(instance)).write()

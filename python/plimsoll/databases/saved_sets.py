@@ -12,57 +12,81 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-from plimsoll.databases.ownership import MARKER, Marker
-from plimsoll.files.folder import FolderError, read_json, write_json
+from plimsoll.databases.ownership import MARKER, Identity, Marker, identity_from
+from plimsoll.documents.document import Document, DocumentError
+from plimsoll.documents.run_spec import InstanceSpec
+from plimsoll.files.folder import FolderError, read_json
 
 MANIFEST = "plimsoll-saved-set.json"
 KIND = "plimsoll_saved_set"
 SCHEMA_VERSION = 1
 CHUNK_BYTES = 4 << 20
-#: The two directories of an instance; where they are one, everything is in the first.
-PLACES = {"databases": "directory", "logs": "log_directory"}
+Place = Literal["databases", "logs"]
 
 Say = Callable[[str], None]
 
 
-def read_set(directory: Path) -> dict[str, Any]:
+class SavedFile(Document):
+    """A file of an instance: in which of its places, called what, and what was saved."""
+
+    place: Place
+    name: str
+    bytes: int
+    sha256: str
+
+
+class SavedInstance(Document):
+    """An instance: what must agree before its databases are used (`ownership.Identity`), the records of each, and its files."""
+
+    identity: Mapping[str, object]
+    records: Sequence[int]
+    files: Sequence[SavedFile]
+
+
+class SavedSet(Document):
+    """The manifest of a set."""
+
+    kind: str
+    schema_version: int
+    saved_utc: str
+    instances: Mapping[str, SavedInstance]
+
+
+def read_set(directory: Path) -> SavedSet:
     """The manifest of a set.
 
     Raises:
         FolderError: there is none.
     """
-    if not (directory / MANIFEST).is_file():
+    place = directory / MANIFEST
+    if not place.is_file():
         raise FolderError(f"{directory} holds no saved set; make one with `plimsoll prepare PLAN --save {directory}`")
-    content: dict[str, Any] = read_json(directory / MANIFEST)
-    if content.get("kind") != KIND or content.get("schema_version") != SCHEMA_VERSION:
-        raise FolderError(f"{directory / MANIFEST} is no manifest of this version")
-    instances = content.get("instances")
-    if not isinstance(instances, dict) or not all(_is_saved(item) for item in instances.values()):
-        raise FolderError(f"{directory / MANIFEST} is damaged, or leads out of the set; save the set anew")
-    return content
+    content = read_json(place)
+    known = isinstance(content, dict) and content.get("kind") == KIND
+    if not known or content.get("schema_version") != SCHEMA_VERSION:
+        raise FolderError(f"{place} is no manifest of this version")
+    try:
+        found = SavedSet.from_plain(content, str(place))
+    except DocumentError as error:
+        raise FolderError(f"{place} is damaged, or leads out of the set; save the set anew") from error
+    for item in found.instances.values():
+        identity = identity_from(item.identity)
+        in_place = all(Path(file.name).name == file.name for file in item.files)
+        if identity is None or len(item.records) != len(identity.databases) or not in_place:
+            raise FolderError(f"{place} is damaged, or leads out of the set; save the set anew")
+    return found
 
 
-def _is_saved(item: Any) -> bool:
-    """Whether an instance of a manifest has the form of ours, and names no file outside of its directories."""
-    if not isinstance(item, dict) or not isinstance(item.get("identity"), dict):
-        return False
-    files, records = item.get("files"), item.get("records")
-    databases = item["identity"].get("databases")
-    if not isinstance(files, list) or not isinstance(records, list) or not isinstance(databases, list):
-        return False
-    return len(records) == len(databases) and all(
-        isinstance(file, dict)
-        and file.get("place") in PLACES
-        and isinstance(file.get("bytes"), int)
-        and isinstance(name := file.get("name"), str)
-        and Path(name).name == name
-        for file in files
-    )
+def identity_of(saved: SavedInstance) -> Identity:
+    """What must agree before the databases of a set that was read are used."""
+    identity = identity_from(saved.identity)
+    assert identity is not None, "`read_set` has looked"
+    return identity
 
 
 def may_save(directory: Path) -> None:
@@ -75,7 +99,7 @@ def may_save(directory: Path) -> None:
         raise FolderError(f"{directory} is not empty; name another folder for the set, nothing is overwritten")
 
 
-def save(instances: list[dict[str, Any]], markers: list[Marker], directory: Path, say: Say) -> None:
+def save(instances: Sequence[InstanceSpec], markers: Sequence[Marker], directory: Path, say: Say) -> None:
     """Copy closed databases into a new set.
 
     Args:
@@ -98,60 +122,57 @@ def save(instances: list[dict[str, Any]], markers: list[Marker], directory: Path
         raise
 
 
-def _fill(instances: list[dict[str, Any]], markers: list[Marker], directory: Path, say: Say) -> None:
+def _fill(instances: Sequence[InstanceSpec], markers: Sequence[Marker], directory: Path, say: Say) -> None:
     found = {}
     for instance, marker in zip(instances, markers, strict=True):
         files = []
         for place, source in _sources(instance).items():
             for path in sorted(item for item in source.iterdir() if item.is_file() and item.name != MARKER):
-                target = directory / instance["name"] / place / path.name
                 say(f"saving {path}")
-                files.append({"place": place, "name": path.name, **_copy(path, target)})
-        found[instance["name"]] = {"identity": marker.instance, "records": marker.records, "files": files}
-    content = {
-        "kind": KIND,
-        "schema_version": SCHEMA_VERSION,
-        "saved_utc": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    write_json(directory / MANIFEST, {**content, "instances": found})
+                size, digest = _copy(path, directory / instance.name / place / path.name)
+                files.append(SavedFile(place=place, name=path.name, bytes=size, sha256=digest))
+        said = marker.identity.plain()
+        found[instance.name] = SavedInstance(identity=said, records=marker.records or (), files=files)
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    SavedSet(kind=KIND, schema_version=SCHEMA_VERSION, saved_utc=when, instances=found).write(directory / MANIFEST)
 
 
-def restore(instance: dict[str, Any], directory: Path, say: Say) -> list[int]:
+def restore(instance: InstanceSpec, directory: Path, say: Say) -> Sequence[int]:
     """Copy an instance of a set to where a run wants it; answers the records of each database.
 
     Raises:
         FolderError: a file of the set is missing or not what was saved.
     """
-    saved = read_set(directory)["instances"][instance["name"]]
-    for item in saved["files"]:
-        path = directory / instance["name"] / item["place"] / item["name"]
+    saved = read_set(directory).instances[instance.name]
+    for file in saved.files:
+        path = directory / instance.name / file.place / file.name
         say(f"restoring {path}")
-        target = Path(instance[PLACES[item["place"]]]) / item["name"]
+        target = _places(instance)[file.place] / file.name
         try:
             copied = _copy(path, target)
         except FileNotFoundError as error:
             raise FolderError(f"{path} is missing from the saved set; save it anew") from error
-        if copied != {"bytes": item["bytes"], "sha256": item["sha256"]}:
+        if copied != (file.bytes, file.sha256):
             target.unlink()
             raise FolderError(f"{path} is not what was saved: its bytes have changed since; save the set anew")
-    records: list[int] = saved["records"]
-    return records
+    return saved.records
 
 
-def size_of(saved: dict[str, Any], name: str) -> int:
-    """Bytes of an instance in a set."""
-    return sum(item["bytes"] for item in saved["instances"][name]["files"])
+def _places(instance: InstanceSpec) -> dict[Place, Path]:
+    """The two directories of an instance."""
+    return {"databases": Path(instance.directory), "logs": Path(instance.log_directory)}
 
 
-def _sources(instance: dict[str, Any]) -> dict[str, Path]:
-    places = {place: Path(instance[key]) for place, key in PLACES.items()}
+def _sources(instance: InstanceSpec) -> dict[Place, Path]:
+    """The same; where they are one, everything is in the first."""
+    places = _places(instance)
     if places["logs"] == places["databases"]:
         del places["logs"]
     return places
 
 
-def _copy(source: Path, target: Path) -> dict[str, Any]:
-    """Copy a file whole, durably, and say what was read."""
+def _copy(source: Path, target: Path) -> tuple[int, str]:
+    """Copy a file whole, durably; answers its bytes and their hash."""
     target.parent.mkdir(parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
     with source.open("rb") as reading, target.open("xb") as writing:
@@ -165,4 +186,4 @@ def _copy(source: Path, target: Path) -> dict[str, Any]:
             # The machine's memory is for others; the run reads past it anyway.
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     shutil.copymode(source, target)
-    return {"bytes": size, "sha256": digest.hexdigest()}
+    return size, digest.hexdigest()

@@ -10,6 +10,10 @@ from typing import Literal
 
 from plimsoll.documents.document import Document
 
+Level = Literal["raid0", "raid1", "raid5", "raid6", "raid10", "raid50"]
+Tenant = Literal["neighbour_before", "host", "neighbour_behind"]
+Policy = Literal["round_robin", "least_busy", "failover"]
+
 
 class HddSpec(Document):
     """A rotating drive."""
@@ -105,7 +109,7 @@ class GroupSpec(Document):
     name: str
     member: int
     drive: str
-    level: Literal["raid0", "raid1", "raid5", "raid6", "raid10", "raid50"]
+    level: Level
     sets: Sequence[int]
     spare_count: int
     element_bytes: int
@@ -128,7 +132,7 @@ class VolumeSpec(Document):
     pool: int
     capacity_bytes: int
     shift_bytes: int
-    tenant: Literal["neighbour_before", "host", "neighbour_behind"]
+    tenant: Tenant
 
 
 class NeighbourSpec(Document):
@@ -172,7 +176,7 @@ class PathSpec(Document):
     link_latency_ns: int
     host_bytes_per_second: float | None = None
     host_latency_ns: int
-    policy: Literal["round_robin", "least_busy", "failover"]
+    policy: Policy
     path_timeout_ns: int
     cap: CapSpec | None = None
     queue: QueueSpec | None = None

@@ -121,6 +121,10 @@ class Document:
         document: Self = found
         return document
 
+    def write(self, path: Path) -> None:
+        """Write the document as a JSON file."""
+        folder.write_json(path, self.plain())
+
     @classmethod
     def read(cls, path: Path) -> Self:
         """A document from a JSON file.
@@ -273,10 +277,14 @@ def _alternatives(kinds: tuple[Any, ...]) -> Check:
     return check
 
 
+#: Keys whose word says which of several documents an object is.
+_TAGS = ("kind", "backend")
+
+
 def _likeness(cls: type[Document], value: Mapping[str, Any]) -> tuple[bool, int]:
     """How well an object fits a document: by its word for the kind first, then by keys that are shared and keys that are not."""
     tags = [(name, kind) for name, kind in hints_of(cls).items() if get_origin(kind) is Literal]
-    named = all(value.get(name) in get_args(kind) for name, kind in tags if name == "kind")
+    named = all(value.get(name) in get_args(kind) for name, kind in tags if name in _TAGS)
     shared = sum(key in cls._names for key in value)
     return named, 2 * shared - len(value) - len(cls._required - value.keys())
 

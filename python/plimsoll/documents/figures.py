@@ -139,6 +139,7 @@ class ReportedTotals(Document):
     grown_bytes: int | None = None
     pages_verified: int | None = None
     pages_damaged: int | None = None
+    pages_corrected: int | None = None
 
     def transfers(self, metric: str) -> ReportedTransfers:
         """The figures of one purpose by its name."""
@@ -186,6 +187,7 @@ class ReportedDatabaseFigures(Document):
     database_write: ReportedTransfers
     maintenance: ReportedTransfers
     database_read_with_maintenance: ReportedTransfers
+    pages_corrected: int | None = None
     host: str | None = None
 
     def transfers(self, metric: str) -> ReportedTransfers:
@@ -216,6 +218,13 @@ class Level(Document):
     mean: float
     min: float | None
     max: float | None
+
+
+class StallLevel(Level):
+    """Page fault stalls per second, and how many samples were higher than 0, as the published reports count them."""
+
+    samples_count: int | None = None
+    samples_above_zero_count: int | None = None
 
 
 class ReportedInstanceFigures(Document):

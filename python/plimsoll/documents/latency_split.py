@@ -66,6 +66,7 @@ class Evidence(Document):
     pressure_cpu_some: float | None = None
     pressure_memory_some: float | None = None
     pressure_memory_full: float | None = None
+    clock_gap_ms_max: float | None = None
 
     def level(self, name: str) -> float | None:
         """A level of the machine by its name."""

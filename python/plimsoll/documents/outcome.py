@@ -6,10 +6,11 @@ have a default here. Positions count from 0; a database is counted from 1 within
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from plimsoll.documents.document import Document
+from plimsoll.documents.figures import Origin
 
 Ending = Literal["complete", "interrupted", "failed"]
 Decision = Literal["passed", "failed", "unsure"]
@@ -304,6 +305,15 @@ class ArrayReport(Document):
     stages: Sequence[StageUse] = ()
 
 
+class AuditResult(Document):
+    """Whether an instance holds what was done to it."""
+
+    instance: int
+    seconds: float
+    counts: Mapping[str, int]
+    findings: Sequence[str]
+
+
 class PhaseOutcome(Document):
     """A phase that was begun, and what it found."""
 
@@ -315,6 +325,7 @@ class PhaseOutcome(Document):
     databases: Sequence[Sequence[DatabaseState]]
     checksums: Sequence[ChecksumResult] = ()
     backups: Sequence[BackupResult] = ()
+    audits: Sequence[AuditResult] = ()
     recoveries: Sequence[RecoveryResult] = ()
     calibrations: Sequence[Calibration] = ()
     search: SearchResult | None = None
@@ -366,11 +377,13 @@ class Outcome(Document):
     """How a run ended: everything that is not a sample or an event."""
 
     schema_version: Literal[1]
+    #: Only of imported runs, whose reports do not say how I/O was done.
+    imported: Origin | None = None
     ending: Ending
     error: ErrorReport | None
     debug_build: bool
     virtual_time: bool
-    io_method: str
+    io_method: str | None
     io_remarks: Sequence[str]
     io_choices: Sequence[str] = ()
     anchors: Sequence[Anchor]

@@ -26,6 +26,16 @@ class HostsOfPlan(Document):
     required_iops: float | None
 
 
+class FilesAsked(Document):
+    """What was asked of a workload on files, as far as its verdict and its report need it."""
+
+    pattern: str | None
+    target_iops: float | None
+    users: int | None
+    window_iops_per_user: Sequence[float] | None
+    outstanding: int
+
+
 class Judgement(Document):
     """What the verdict needs.
 
@@ -35,6 +45,7 @@ class Judgement(Document):
     limits: str
     test: str
     required_iops: float | None
+    margin_percent: float = 0
     stated_limits: Sequence[str] = ()
     modelled: Mapping[str, Any] | None = None
     hosts: HostsOfPlan | None = None
@@ -43,6 +54,7 @@ class Judgement(Document):
     design_used_percent: Mapping[str, float] = {}
     duplicate_percent: float = 0
     editions: Sequence[str] = ()
+    files: Mapping[str, FilesAsked] = {}
 
 
 class Plan(Document):

@@ -12,7 +12,6 @@ from typing import Literal
 from plimsoll.documents.array_spec import ArraySpec, TimedFault
 from plimsoll.documents.document import Document
 
-BackendKind = Literal["engine", "raw_files"]
 Spacing = Literal["poisson", "regular"]
 
 
@@ -44,31 +43,41 @@ class SharingSpec(Document):
     leaves_per_million: int
 
 
-class DatabaseSpec(Document):
-    """One database: a file in its instance's directory, or a whole block device by its absolute path."""
+class FileSpec(Document):
+    """A file in its instance's directory, or a whole block device by its absolute path."""
 
     file_name: str
     size_bytes: int
     seed: int
+    existing_records: int | None = None
+
+
+class DatabaseSpec(FileSpec):
+    """One database."""
+
     record_bytes: int
     vacancy_percent: int | None = None
     compressible_percent: int
     sharing: SharingSpec | None = None
-    existing_records: int | None = None
 
 
 class InstanceSpec(Document):
-    """One log stream, one cache, one or more databases."""
+    """One or more files, and what stands behind them."""
 
     name: str
     target: str
-    backend: BackendKind
+    backend: str
     directory: str
     log_directory: str
     unfinished: bool = False
     weight: float | None = None
+    databases: Sequence[FileSpec]
+
+
+class EngineInstance(InstanceSpec):
+    """One log stream, one cache, one or more databases."""
+
     page_bytes: int
-    databases: Sequence[DatabaseSpec]
     cache_bytes_min: int
     cache_bytes_max: int
     checkpoint_depth_bytes: int
@@ -83,6 +92,34 @@ class InstanceSpec(Document):
     extension_pages: int
     waypoint_generations: int
     writes_outstanding_max: int
+
+
+class RecordsInstance(EngineInstance):
+    """Databases of records, on the engine or on raw files."""
+
+    backend: Literal["engine", "raw_files"]
+    databases: Sequence[DatabaseSpec]
+
+
+class StoreDatabase(FileSpec):
+    """The database of an online store."""
+
+    store_mb: int
+
+
+class StoreInstance(EngineInstance):
+    """An online store on the engine."""
+
+    backend: Literal["store"]
+    databases: Sequence[StoreDatabase]
+
+
+class FilesInstance(InstanceSpec):
+    """Preallocated files, or a block device, without a log or a cache."""
+
+    backend: Literal["files"]
+    data_pattern: int
+    verify: bool
 
 
 class MixSpec(Document):
@@ -168,10 +205,50 @@ class WorkloadSpec(Document):
 
     name: str
     instances: Sequence[str]
+    family: str | None = None
+    load: LoadSpec
+
+
+class RecordsWorkload(WorkloadSpec):
+    """Operations on records."""
+
+    family: Literal["records"] | None = None
     mix: MixSpec
     locality: LocalitySpec | None = None
-    load: LoadSpec
     sluggish: float
+
+
+class AccessLineSpec(Document):
+    """One line of an access specification."""
+
+    share_percent: int
+    size_bytes: int
+    read_percent: int
+    random_percent: int
+    delay_ms: int
+    burst: int
+    align_bytes: int
+    reply_bytes: int
+
+
+class FilesWorkload(WorkloadSpec):
+    """Reads and writes of files by an access specification."""
+
+    family: Literal["files"]
+    access: Sequence[AccessLineSpec]
+    workers: int
+    below_block: Literal["refuse", "round", "read_modify_write"]
+
+
+class StoreWorkload(WorkloadSpec):
+    """Customers that log in, search and order."""
+
+    family: Literal["store"]
+    think_s: float
+    new_customers_percent: float
+    searches_mean: int
+    search_rows_mean: int
+    lines_mean: int
 
 
 class Prepare(Document):
@@ -243,6 +320,12 @@ class Recover(Document):
     kind: Literal["recover"]
 
 
+class Audit(Document):
+    """Asks what holds more than pages whether it holds what was done to it."""
+
+    kind: Literal["audit"]
+
+
 class Stop(Document):
     """Closes the databases cleanly."""
 
@@ -258,7 +341,18 @@ class Checksum(Document):
 
 
 PhaseAction = (
-    Prepare | WarmUp | Precondition | Soak | Measure | Search | Backup | GenerateLogs | Recover | Stop | Checksum
+    Prepare
+    | WarmUp
+    | Precondition
+    | Soak
+    | Measure
+    | Search
+    | Backup
+    | GenerateLogs
+    | Recover
+    | Audit
+    | Stop
+    | Checksum
 )
 
 
@@ -302,6 +396,29 @@ class RunSpec(Document):
     modelled: ModelledSpec | None = None
     hosts: Sequence[HostSpec]
     targets: Sequence[TargetSpec]
-    instances: Sequence[InstanceSpec]
-    workloads: Sequence[WorkloadSpec]
+    instances: Sequence[RecordsInstance | FilesInstance | StoreInstance]
+    workloads: Sequence[RecordsWorkload | FilesWorkload | StoreWorkload]
     phases: Sequence[PhaseSpec]
+
+    @property
+    def record_instances(self) -> Sequence[RecordsInstance]:
+        """Those instances that hold databases of records."""
+        return tuple(item for item in self.instances if isinstance(item, RecordsInstance))
+
+    @property
+    def engine_instances(self) -> Sequence[EngineInstance]:
+        """Those instances that have a log and a cache."""
+        return tuple(item for item in self.instances if isinstance(item, EngineInstance))
+
+    @property
+    def record_workloads(self) -> Sequence[RecordsWorkload]:
+        """Those workloads that work on records."""
+        return tuple(item for item in self.workloads if isinstance(item, RecordsWorkload))
+
+    def stored_bytes(self) -> int:
+        """The size of all databases."""
+        return sum(database.size_bytes for instance in self.instances for database in instance.databases)
+
+    def logs_count(self) -> int:
+        """Logs that phases make every instance write."""
+        return sum(phase.action.logs_count for phase in self.phases if isinstance(phase.action, GenerateLogs))

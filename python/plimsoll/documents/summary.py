@@ -21,15 +21,18 @@ from plimsoll.documents.figures import (
     ReportedInstanceFigures,
     ReportedTotals,
     ReportedWindow,
+    StallLevel,
     Totals,
     Window,
 )
 from plimsoll.documents.latency_split import DeviceUse, StallSplit, TimeSplit, TransactionSplit
+from plimsoll.documents.log_check import LogCheckFigures
 from plimsoll.documents.outcome import (
     ArrayReport,
     Calibration,
     Ending,
     ErrorReport,
+    LostSetReport,
     PreconditionResult,
 )
 from plimsoll.documents.run_spec import RateLoad, SessionsLoad, Spacing, TargetIopsLoad
@@ -117,6 +120,100 @@ class LoadFigures(Document):
     searches: Sequence[SearchFound]
 
 
+class SizeClass(Document):
+    """Transfers up to a size, as a workload asked for them."""
+
+    size: str
+    count: int
+    share: float
+    ms_mean: float
+    ms_p50: float | None
+    ms_p95: float | None
+    ms_p99: float | None
+    ms_max: float
+
+
+class UserWindows(Document):
+    """I/O per second of one user, window by window."""
+
+    count: int
+    outside_count: int
+    min: float
+    mean: float
+    max: float
+
+
+class FilesFigures(Document):
+    """What a workload on files did, transfers counted as it asked for them."""
+
+    workload: str
+    iops: float
+    transactions_per_s: float
+    mib_per_s: float
+    read_percent: float | None
+    bytes_mean: float | None
+    outstanding_asked: int
+    outstanding_mean: float
+    waited_for_slot_count: int
+    below_block_count: int
+    target_iops: float | None
+    users: int | None
+    iops_per_user: float | None
+    windows: UserWindows | None
+    sizes: Sequence[SizeClass]
+
+
+class StoreStep(Document):
+    """Orders of a store, or one step of them."""
+
+    step: str
+    count: int
+    ms_mean: float
+    ms_p50: float | None
+    ms_p95: float | None
+    ms_p99: float | None
+    ms_max: float
+
+
+class StoreWindows(Document):
+    """Orders per minute in the whole windows of the measured time."""
+
+    count: int
+    opm_min: float
+    opm_mean: float
+    opm_max: float
+    opm_last: float
+
+
+class StoreFigures(Document):
+    """What a workload on a store did."""
+
+    workload: str
+    orders_count: int
+    rolled_back_count: int
+    retries_count: int
+    given_up_count: int
+    opm: int
+    opm_clean: float
+    rollback_percent: float | None
+    sessions: int | None
+    think_s: float
+    ceiling_opm: float | None
+    think_bound_opm: float | None
+    is_think_bound: bool
+    windows: StoreWindows | None
+    steps: Sequence[StoreStep]
+
+
+class StoreAudit(Document):
+    """Whether a store holds what was done to it: counts by name, and what does not add up."""
+
+    instance: str
+    seconds: float
+    counts: Mapping[str, int]
+    findings: Sequence[str]
+
+
 class CounterAverages(Document):
     """One counter in one kind of phase."""
 
@@ -162,6 +259,24 @@ class RateSteps(Document):
     statistic: float = 0.0
     sustained_iops: float = 0.0
     text: str = ""
+
+
+class SustainedRate(Document):
+    """The database I/O per second that a share of the measured time reached, in blocks of a length."""
+
+    database_iops: float
+    block_s: float
+    blocks_count: int
+    share: float
+
+
+class StandStill(Document):
+    """The time in which no I/O was completed although some was in flight."""
+
+    seconds: float
+    share: float
+    longest_s: float
+    count: int
 
 
 class HotSet(Document):
@@ -340,6 +455,7 @@ class KernelLog(Document):
     readable: bool
     reason: str | None
     lines: Sequence[str]
+    disks: Sequence[str] = ()
 
 
 class DeviceErrors(Document):
@@ -361,7 +477,7 @@ class KernelLogFile(Document):
 
     def figures(self) -> KernelLog:
         """What a summary repeats of it."""
-        return KernelLog(readable=self.readable, reason=self.reason, lines=self.lines)
+        return KernelLog(readable=self.readable, reason=self.reason, lines=self.lines, disks=self.disks)
 
 
 class DeviceErrorsFile(Document):
@@ -375,6 +491,21 @@ class DeviceErrorsFile(Document):
     def figures(self) -> DeviceErrors:
         """What a summary repeats of it."""
         return DeviceErrors(readable=self.readable, counters=self.counters, lines=self.lines)
+
+
+class ClockGaps(Document):
+    """Times in which the run did not go on while it was measured: its process was stopped, or its machine paused."""
+
+    count: int
+    seconds: float
+    longest_s: float
+
+
+class DataLoss(Document):
+    """What a modelled array has lost: requests that no drive could answer any more, and the sets they lay on."""
+
+    requests_count: int
+    sets: Sequence[LostSetReport]
 
 
 class Gap(Document):
@@ -419,7 +550,7 @@ class ReportedIo(Document):
 class IoFigures(ReportedIo):
     """How I/O was done."""
 
-    method: str
+    method: str | None
 
 
 class HostInOverlap(Document):
@@ -463,8 +594,11 @@ class AnySummary(Document):
     instances: Sequence[ReportedInstanceFigures]
     operations: Sequence[OperationResponses]
     generator: Generator
-    page_fault_stalls: Level | None = None
+    page_fault_stalls: StallLevel | None = None
     load: LoadFigures = NO_LOAD
+    files: Sequence[FilesFigures] = ()
+    store: Sequence[StoreFigures] = ()
+    store_audits: Sequence[StoreAudit] = ()
     machine: Mapping[str, Level]
     backup_machine: Mapping[str, Level] = {}
     recovery_machine: Mapping[str, Level] = {}
@@ -486,12 +620,22 @@ class AnySummary(Document):
     recoveries: Sequence[ReportedRecovery] = ()
     kernel_log: KernelLog | None = None
     device_errors: DeviceErrors | None = None
+    log_check: Sequence[LogCheckFigures] | None = None
     gaps: Sequence[Gap] = ()
     phases: Sequence[PhaseFigures] = ()
     io: ReportedIo = IoFigures(method="", remarks=())
     debug_build: bool
     virtual_time: bool
     array: ArrayReport | None = None
+    clock_gaps: ClockGaps | None = None
+    data_loss: DataLoss | None = None
+    sustained: SustainedRate | None = None
+    stand_still: StandStill | None = None
+
+    @property
+    def sustained_iops(self) -> float | None:
+        """The database I/O per second that was sustained; the mean where nothing else is known, also of imported runs."""
+        return self.sustained.database_iops if self.sustained else self.total.database_iops
 
 
 class Summary(AnySummary):

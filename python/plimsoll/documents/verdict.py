@@ -132,10 +132,13 @@ class Verdict(Document):
     qualifying: bool
     not_qualifying_because: Sequence[str]
     warnings: Sequence[str] = ()
+    not_tested: Sequence[str] = ()
     doubts: Sequence[str]
     generator_limited: Sequence[str]
+    cautions: Sequence[str] = ()
     required_iops: float | None
     achieved_iops: float | None
+    sustained_iops: float | None = None
     headroom: float | None
     user_equivalents: Sequence[UserEquivalent]
     hosts: Sequence[HostVerdict] = ()

@@ -35,6 +35,7 @@ HISTOGRAMS = "histograms.parquet"
 COUNTERS = "counters.parquet"
 KERNEL_LOG = "kernel-log.json"
 DEVICE_ERRORS = "device-errors.json"
+LOG_CHECK = "log-check.json"
 CONTENT = "content.json"
 OUTCOME = "outcome.json"
 POINTS = "points.json"
@@ -68,6 +69,7 @@ FILES_OF_A_RUN = frozenset(
         COUNTERS,
         KERNEL_LOG,
         DEVICE_ERRORS,
+        LOG_CHECK,
         CONTENT,
         OUTCOME,
         POINTS,

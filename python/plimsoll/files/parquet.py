@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 #: A row of an answer, by column; the values of a question, by name; and what asks.
 Row = dict[str, Any]
 Values = dict[str, Any]
 Query = Callable[[str, Values], list[Row]]
+#: A table in memory: an array for each column.
+Columns = dict[str, "NDArray[Any]"]
 
 PATTERN_CHARACTERS = "[*?"
 

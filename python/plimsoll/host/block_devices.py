@@ -7,10 +7,12 @@ it, or while it carries anybody's signature. Asking first gives all reasons at o
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from plimsoll import _native
+from plimsoll.documents.run_spec import RunSpec, TargetSpec
 from plimsoll.files.folder import FolderError
 from plimsoll.host.probe import StorageError, describe
 
@@ -29,32 +31,39 @@ def is_device(path: Path) -> bool:
         return False
 
 
-def settle(target: dict[str, Any], run: dict[str, Any]) -> list[str]:
-    """Call a target's device by its lasting name, and say what keeps it from being written.
+def settle(target: TargetSpec, run: RunSpec) -> tuple[RunSpec, list[str]]:
+    """The run with a target's device called by its lasting name, and what keeps it from being written.
 
     Args:
-        target: a target whose path is a device; the path is replaced.
-        run: the `run` part of the plan; databases on the device are renamed with it.
+        target: a target of the run whose path is a device.
+        run: databases on the device are renamed with it.
     """
-    given = target["path"]
+    given = target.path
     if not Path(given).exists():
-        return [f"{given} does not exist; `lsblk -o NAME,SERIAL,SIZE` lists the devices of this machine"]
+        return run, [f"{given} does not exist; `lsblk -o NAME,SERIAL,SIZE` lists the devices of this machine"]
     try:
         device: dict[str, Any] = describe(Path(given)).facts["device"]
     except StorageError as error:
-        return [str(error)]
+        return run, [str(error)]
     name = device["by_id"] or f"/dev/{device['kernel_name']}"
-    target["path"] = name
-    sizes = []
-    for instance in run["instances"]:
-        for database in instance["databases"]:
-            if database["file_name"] == given:
-                database["file_name"] = name
-                sizes.append(database["size_bytes"])
-    return [f"{name} cannot be used: {reason}" for reason in _obstacles(device, run["destroy_serials"], sizes)]
+    databases = [database for instance in run.instances for database in instance.databases]
+    sizes = [database.size_bytes for database in databases if database.file_name == given]
+    settled = run.replace(
+        targets=[item.replace(path=name) if item == target else item for item in run.targets],
+        instances=[
+            instance.replace(
+                databases=[
+                    database.replace(file_name=name) if database.file_name == given else database
+                    for database in instance.databases
+                ]
+            )
+            for instance in run.instances
+        ],
+    )
+    return settled, [f"{name} cannot be used: {reason}" for reason in _obstacles(device, run.destroy_serials, sizes)]
 
 
-def _obstacles(device: dict[str, Any], destroy_serials: list[str], sizes: list[int]) -> list[str]:
+def _obstacles(device: dict[str, Any], destroy_serials: Sequence[str], sizes: list[int]) -> list[str]:
     found = list(device["obstacles"])
     serial = device["consent_token"]
     if serial not in destroy_serials:
@@ -87,7 +96,7 @@ def holds_database(path: Path) -> bool:
         os.close(descriptor)
 
 
-def erase(device: str, destroy_serials: list[str]) -> None:
+def erase(device: str, destroy_serials: Sequence[str]) -> None:
     """Blank the header of a database of ours on a device, so that the device counts as empty.
 
     Raises:
@@ -99,6 +108,6 @@ def erase(device: str, destroy_serials: list[str]) -> None:
     if serial not in destroy_serials:
         raise FolderError(f"the database on {device} is deleted only with --destroy {serial}, its serial")
     try:
-        _native.erase_device(device, destroy_serials)
+        _native.erase_device(device, list(destroy_serials))
     except (_native.DiskError, _native.ConfigError) as error:
         raise FolderError(str(error)) from error

@@ -7,7 +7,8 @@ is made where that is not enough.
 from __future__ import annotations
 
 import resource
-from typing import Any
+
+from plimsoll.documents.run_spec import RunSpec
 
 #: What the program holds besides: its own files, those of the run folder, sockets, queues of I/O, the kernel's log.
 OWN_COUNT = 24
@@ -17,13 +18,13 @@ INSTANCE_COUNT = 6
 DATABASE_COUNT = 2
 
 
-def needed_count(run: dict[str, Any]) -> int:
+def needed_count(run: RunSpec) -> int:
     """How many files a run may hold open at once."""
-    databases = sum(len(instance["databases"]) for instance in run["instances"])
-    return OWN_COUNT + len(run["instances"]) * INSTANCE_COUNT + databases * DATABASE_COUNT
+    databases = sum(len(instance.databases) for instance in run.instances)
+    return OWN_COUNT + len(run.instances) * INSTANCE_COUNT + databases * DATABASE_COUNT
 
 
-def too_few(run: dict[str, Any]) -> list[str]:
+def too_few(run: RunSpec) -> list[str]:
     """One sentence if the limit cannot be raised to what the run needs."""
     needed = needed_count(run)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -18,7 +18,7 @@ from plimsoll.imports.to_run_folder import local_time
 from plimsoll.inputs.mistakes import InputError, Mistake
 from plimsoll.inputs.safe_xml import read_bytes
 
-CONFIGURATION, RESULTS, PAGE, PAPER, CLAIMS = "configuration", "results", "page", "paper", "claims"
+CONFIGURATION, RESULTS, PAGE, PAPER, CLAIMS, ICF = "configuration", "results", "page", "paper", "claims", "icf"
 LOADED = ("performance", "stress")
 
 
@@ -47,6 +47,8 @@ def recognise(path: Path) -> Source:
         kind = RESULTS
     elif b"<html" in start or b"<fieldset" in start or b"<table" in start or b"<!doctype html" in start:
         kind = PAGE
+    elif re.search(rb"^'(test setup|access specifications|manager list)", start, re.MULTILINE):
+        kind = ICF
     elif re.search(rb'^kind\s*=\s*"claims"', start, re.MULTILINE):
         kind = CLAIMS
     elif start.startswith(b"%pdf"):
@@ -69,7 +71,7 @@ def read_report(source: Source) -> dict[str, Any]:
 
 
 def paper_text(source: Source) -> str:
-    """The text of a paper.
+    """The text of a paper, or of any other file that is nothing but text.
 
     Raises:
         InputError: it is in no known encoding.

@@ -10,7 +10,19 @@ from typing import Any
 
 from plimsoll.files import folder
 from plimsoll.imports.consistency_checks import Finding, as_data
-from plimsoll.imports.detect import CLAIMS, CONFIGURATION, PAPER, Source, joined, paper_text, read_report, recognise
+from plimsoll.imports.detect import (
+    CLAIMS,
+    CONFIGURATION,
+    ICF,
+    PAPER,
+    Source,
+    joined,
+    paper_text,
+    read_report,
+    recognise,
+)
+from plimsoll.imports.iometer.icf import read_icf
+from plimsoll.imports.iometer.to_plan import IometerPlans, plans_of_icf
 from plimsoll.imports.jetstress.config_read import Imported, import_config
 from plimsoll.imports.papers.checks import check_paper
 from plimsoll.imports.papers.claims import check_claims
@@ -42,6 +54,7 @@ class ImportedFiles:
 
     Attributes:
         plans: the plan of each configuration, with its file.
+        iometer: the plans of each configuration of Iometer, with its file.
         reports: of result pages and papers, those of one test joined.
         papers: papers with numbered tables.
         claims: of each file of claims, what does not follow from its figures.
@@ -49,6 +62,7 @@ class ImportedFiles:
     """
 
     plans: list[tuple[Source, Imported]] = field(default_factory=list)
+    iometer: list[tuple[Source, IometerPlans]] = field(default_factory=list)
     reports: list[dict[str, Any]] = field(default_factory=list)
     papers: list[ImportedPaper] = field(default_factory=list)
     claims: list[tuple[str, list[Finding]]] = field(default_factory=list)
@@ -71,6 +85,9 @@ def read_imports(files: Sequence[Path], root: str = "/mnt") -> ImportedFiles:
             elif source.kind == PAPER:
                 found.papers.append(ImportedPaper.read(path, paper_text(source)))
                 found.reports += found.papers[-1].reports
+            elif source.kind == ICF:
+                read = read_icf(str(path), paper_text(source))
+                found.iometer.append((source, plans_of_icf(str(path), read, root)))
             elif source.kind == CONFIGURATION:
                 configurations.append(source)
             else:

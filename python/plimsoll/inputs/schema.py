@@ -9,7 +9,7 @@ of its key (`drive_capacity_gb`), so a key without its unit is an unknown key an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,6 +72,8 @@ class Tables:
     count_minimum: int = 0
     #: The key whose value names an item; it must be unique in the list.
     unique: str = ""
+    #: More of them are not looked at one by one.
+    count_maximum: int | None = None
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,11 @@ class Field:
     meaning: str = ""
 
 
-def check_file(
-    document: LocatedFile, kind: str, fields: Mapping[str, Field], readers: Mapping[str, str]
-) -> dict[str, Any]:
+#: A table that was checked against its fields: every key of them is there, with None where nothing was written.
+Given = dict[str, Any]
+
+
+def check_file(document: LocatedFile, kind: str, fields: Mapping[str, Field], readers: Mapping[str, str]) -> Given:
     """Check a whole file against its fields.
 
     Args:
@@ -162,7 +166,7 @@ class Collector:
         if self.mistakes:
             raise InputError(self.document.name, self.mistakes)
 
-    def top(self, fields: Mapping[str, Field]) -> dict[str, Any]:
+    def top(self, fields: Mapping[str, Field]) -> Given:
         """The content of the whole file, without the two keys that say what it is: `kind` and `schema_version`."""
         data = {key: value for key, value in self.document.data.items() if key not in ("kind", "schema_version")}
         version = self.document.data.get("schema_version", SCHEMA_VERSION)
@@ -171,14 +175,14 @@ class Collector:
             self.add(("schema_version",), f"is {_quoted(version)}, a form this program does not know", hint)
         return self.table(data, fields, ())
 
-    def table(self, value: Any, fields: Mapping[str, Field], path: KeyPath) -> dict[str, Any]:
+    def table(self, value: Any, fields: Mapping[str, Field], path: KeyPath) -> Given:
         """A table's values, defaults filled in; wrong values, and those of what is no table, come back as their default."""
         if not self._is_table(value, path):
             return {key: spec.default for key, spec in fields.items()}
         for key in value:
             if key not in fields:
                 self.add((*path, key), "is not a key of this table", _unknown_key_hint(key, fields))
-        content: dict[str, Any] = {}
+        content: Given = {}
         for key, spec in fields.items():
             if key in value:
                 content[key] = self.value(value[key], spec.kind, (*path, key), spec.default)
@@ -188,11 +192,21 @@ class Collector:
                     self.add((*path, key), "is missing", spec.meaning)
         return content
 
+    def named(self, wanted: str | None, names: Sequence[str], path: KeyPath) -> str:
+        """A reference to another list, checked; the first name when left out."""
+        if wanted is None:
+            return names[0] if names else ""
+        if wanted not in names:
+            self.add(path, f'names "{wanted}", which is not in the plan', nearest_names(wanted, names))
+        return wanted
+
     def value(self, value: Any, kind: Kind, path: KeyPath, default: Any) -> Any:
         """One value checked against its kind."""
         match kind:
             case Number():
-                return value if self._is_number(value, kind, path) else default
+                if not self._is_number(value, kind, path):
+                    return default
+                return int(value) if kind.whole and isinstance(value, float) else value
             case Text():
                 return value if self._is_text(value, kind, path) else default
             case Flag():
@@ -264,12 +278,15 @@ class Collector:
         checked = [self.value(item, kind.item, (*path, index), None) for index, item in enumerate(value)]
         return [item for item in checked if item is not None]
 
-    def _tables(self, value: Any, kind: Tables, path: KeyPath) -> list[dict[str, Any]]:
+    def _tables(self, value: Any, kind: Tables, path: KeyPath) -> list[Given]:
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             self.add(path, "must be a list of tables", f"begin each one with [[{_shown(path)}]]")
             return []
         if len(value) < kind.count_minimum:
             self.add(path, f"has {len(value)} entries, but needs at least {kind.count_minimum}")
+        if kind.count_maximum is not None and len(value) > kind.count_maximum:
+            self.add(path, f"has {len(value):,} entries, but may have at most {kind.count_maximum:,}", "take fewer")
+            return []
         seen: dict[Any, int] = {}
         for index, item in enumerate(value):
             name = item.get(kind.unique) if kind.unique else None

@@ -6,8 +6,8 @@ wants to hear. All are called from the thread that carries out the run; what the
 
 from __future__ import annotations
 
-from typing import Any
-
+from plimsoll.documents.event import Event
+from plimsoll.files.parquet import Columns
 from plimsoll.live.progress import Figures
 
 
@@ -26,10 +26,10 @@ class Listener:
     def begins(self, figures: Figures) -> None:
         """A run begins; `figures` are what is known of it, brought up to date before each event and sample is told."""
 
-    def event(self, event: dict[str, Any]) -> None:
+    def event(self, event: Event) -> None:
         """An event: `level`, `kind`, `phase`, `text`, and `time_ns` since the begin."""
 
-    def sample(self, table: dict[str, Any]) -> None:
+    def sample(self, table: Columns) -> None:
         """A batch of samples: a numpy array for each column, with codes in place of names."""
 
     def ends(self) -> None:

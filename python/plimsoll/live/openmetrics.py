@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from typing import Any
+
+from plimsoll.documents.event import Event
+from plimsoll.documents.plan import Plan
+from plimsoll.files.parquet import Columns
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 NS_PER_S = 1e9
@@ -29,26 +32,26 @@ Place = tuple[int, int, int]
 class Exposition:
     """What has been counted so far, and its text. Fed by one thread, read by others."""
 
-    def __init__(self, plan: dict[str, Any], metrics: list[tuple[str, str, str, str]], version: str) -> None:
+    def __init__(self, plan: Plan, metrics: list[tuple[str, str, str, str]], version: str) -> None:
         """Args: the completed plan; name, kind, unit and meaning of each metric in the order of their codes; our version."""
-        run = plan["run"]
+        run = plan.run
         self._metrics = metrics
-        self._instances = [instance["name"] for instance in run["instances"]]
-        self._workloads = ["", *(workload["name"] for workload in run["workloads"])]
-        self._phases = [phase["name"] for phase in run["phases"]]
-        self._run = {"name": plan["name"], "version": version}
+        self._instances = [instance.name for instance in run.instances]
+        self._workloads = ["", *(workload.name for workload in run.workloads)]
+        self._phases = [phase.name for phase in run.phases]
+        self._run = {"name": plan.name, "version": version}
         self._phase: str | None = None
         self._counts: dict[tuple[int, Place], list[float]] = {}
         self._levels: dict[tuple[int, Place], float] = {}
         self._lock = threading.Lock()
 
-    def event(self, event: dict[str, Any]) -> None:
+    def event(self, event: Event) -> None:
         """Take an event: only which phase it is matters here."""
-        if event["kind"] == "phase_started":
+        if event.kind == "phase_started":
             with self._lock:
-                self._phase = event["phase"]
+                self._phase = event.phase
 
-    def sample(self, table: Mapping[str, Any]) -> None:
+    def sample(self, table: Columns) -> None:
         """Take a batch of samples, as columns."""
         names = ("metric", "instance", "database", "workload", "count", "errors", "bytes", "latency_ns_sum", "value")
         with self._lock:

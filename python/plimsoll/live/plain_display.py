@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from plimsoll.documents.event import Event
 from plimsoll.live.progress import SHOWN_METRICS, duration_in_words
 
 TITLES = {"database_read": "database reads", "database_write": "database writes", "log_write": "log writes"}
@@ -14,10 +15,10 @@ def metric_title(name: str) -> str:
     return TITLES[name]
 
 
-def event_line(event: dict[str, Any]) -> str:
+def event_line(event: Event) -> str:
     """An event as a line."""
-    mark = "" if event["level"] == "info" else f"{event['level']}: "
-    return f"  {event['time_ns'] / 1e9:8.1f} s  {mark}{event['text']}"
+    mark = "" if event.level == "info" else f"{event.level}: "
+    return f"  {event.time_ns / 1e9:8.1f} s  {mark}{event.text}"
 
 
 def figures_line(shown: dict[str, Any]) -> str:

@@ -11,6 +11,10 @@ from typing import Any
 
 from plimsoll import settings
 from plimsoll.databases import preflight
+from plimsoll.documents.event import Event
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.run_spec import GenerateLogs, Measure, PhaseAction, Search, Soak, TargetIopsLoad, WarmUp
+from plimsoll.files.parquet import Columns
 
 SCHEMA_VERSION = 1
 SHOWN_METRICS = ("database_read", "database_write", "log_write")
@@ -25,47 +29,45 @@ class Figures:
     """See the module text."""
 
     def __init__(
-        self, plan: dict[str, Any], metrics: list[str], bytes_to_prepare: int, later_s: dict[str, float] | None = None
+        self, plan: Plan, metrics: list[str], bytes_to_prepare: int, later_s: dict[str, float] | None = None
     ) -> None:
         self._later_s = later_s or {}
         self._code = {name: code for code, name in enumerate(metrics)}
-        run = plan["run"]
-        stored = sum(item["size_bytes"] for instance in run["instances"] for item in instance["databases"])
-        logs = sum(phase["action"].get("logs_count", 0) for phase in run["phases"]) * len(run["instances"])
+        run, stored = plan.run, plan.run.stored_bytes()
         self._total_bytes = {
             "prepare": bytes_to_prepare,
             "checksum": stored,
             "backup": stored,
-            "recover": logs * preflight.LOG_BYTES,
+            "recover": run.logs_count() * len(run.instances) * preflight.LOG_BYTES,
         }
         #: Log generation of each instance: when the phase began, and now.
         self._logs: dict[int, tuple[float, float]] = {}
-        self._phases = {phase["name"]: phase["action"] for phase in run["phases"]}
+        self._phases = {phase.name: phase.action for phase in run.phases}
         self._rows: deque[tuple[int, int, str, int, int]] = deque()
         self._bytes = dict.fromkeys(WORKED_THROUGH.values(), 0)
         self._cache = (0.0, 0.0)
-        self.name = plan["name"]
+        self.name = plan.name
         self.phase: str | None = None
         self.phase_start_ns = self.now_ns = 0
         self.errors = 0
-        self._calibrates = any("calibrate_s" in workload["load"] for workload in run["workloads"])
+        self._calibrates = any(isinstance(workload.load, TargetIopsLoad) for workload in run.workloads)
         #: What the phase does that its name does not tell.
         self.doing: str | None = None
-        self.limits_ms = _mean_limits(plan["judgement"]["limits"])
+        self.limits_ms = _mean_limits(plan.judgement.limits)
 
-    def event(self, event: dict[str, Any]) -> None:
+    def event(self, event: Event) -> None:
         """Take an event."""
-        self.now_ns = max(self.now_ns, event["time_ns"])
-        if event["kind"] == "phase_started":
-            self.phase, self.phase_start_ns = event["phase"], event["time_ns"]
+        self.now_ns = max(self.now_ns, event.time_ns)
+        if event.kind == "phase_started":
+            self.phase, self.phase_start_ns = event.phase, event.time_ns
             self._rows.clear()
             self._bytes = dict.fromkeys(self._bytes, 0)
             self._logs.clear()
             self.doing = None
-        elif event["kind"] == "cache_warm" and self._calibrates:
+        elif event.kind == "cache_warm" and self._calibrates:
             self.doing = CALIBRATING
 
-    def sample(self, table: dict[str, Any]) -> None:
+    def sample(self, table: Columns) -> None:
         """Take a batch of samples."""
         self.now_ns = max(self.now_ns, int(table["end_ns"][-1]))
         self.errors += int(table["errors"].sum())
@@ -90,7 +92,7 @@ class Figures:
         ]
         self._cache = (levels[0], levels[1])
 
-    def _note_logs(self, table: dict[str, Any], fresh: Any) -> None:
+    def _note_logs(self, table: Columns, fresh: Any) -> None:
         chosen = fresh & (table["metric"] == self._code["log_generation"])
         for instance, generation in zip(
             table["instance"][chosen].tolist(), table["value"][chosen].tolist(), strict=True
@@ -113,7 +115,7 @@ class Figures:
     def worked(self) -> tuple[float, float] | None:
         """MiB worked through and MiB per second, in a phase that works through bytes."""
         action = self._phases.get(self.phase or "")
-        name = WORKED_THROUGH.get(action["kind"]) if action else None
+        name = WORKED_THROUGH.get(action.kind) if action else None
         elapsed_s = (self.now_ns - self.phase_start_ns) / 1e9
         if name is None or elapsed_s <= 0:
             return None
@@ -130,25 +132,26 @@ class Figures:
         if action is None or self.doing is not None:
             return None
         elapsed_s = (self.now_ns - self.phase_start_ns) / 1e9
-        if "duration_s" in action:
-            return min(1.0, elapsed_s / action["duration_s"]) if action["duration_s"] else None
-        if action["kind"] == "generate_logs":
-            return min(1.0, self.logs_written() / int(action["logs_count"]))
-        if action["kind"] == "warm_up":
+        if (duration_s := _duration_s(action)) is not None:
+            return min(1.0, elapsed_s / duration_s) if duration_s else None
+        if isinstance(action, GenerateLogs):
+            return min(1.0, self.logs_written() / action.logs_count)
+        if isinstance(action, WarmUp):
             percent = self.cache_percent()
-            return None if percent is None else min(1.0, percent / max(action["cache_percent"], 1))
-        total = self._total_bytes.get(action["kind"])
-        if action["kind"] not in WORKED_THROUGH:
+            return None if percent is None else min(1.0, percent / max(action.cache_percent, 1))
+        total = self._total_bytes.get(action.kind)
+        if action.kind not in WORKED_THROUGH:
             return None
-        return min(1.0, self._bytes[WORKED_THROUGH[action["kind"]]] / total) if total else None
+        return min(1.0, self._bytes[WORKED_THROUGH[action.kind]] / total) if total else None
 
     def remaining_s(self) -> float | None:
         """What the phase still takes; None where nobody can say."""
         action, share = self._phases.get(self.phase or ""), self.share_done()
-        if action is None or not share or action["kind"] == "warm_up":
+        if action is None or not share or action.kind == "warm_up":
             return None
         elapsed_s = (self.now_ns - self.phase_start_ns) / 1e9
-        return max(0.0, action["duration_s"] - elapsed_s) if "duration_s" in action else elapsed_s * (1 - share) / share
+        duration_s = _duration_s(action)
+        return elapsed_s * (1 - share) / share if duration_s is None else max(0.0, duration_s - elapsed_s)
 
     def total_remaining_s(self) -> float | None:
         """What the phase and those after it are likely to take; None where nobody can say."""
@@ -179,12 +182,17 @@ class Figures:
         }
 
 
+def _duration_s(action: PhaseAction) -> float | None:
+    """How long a phase is, where its plan says so."""
+    return action.duration_s if isinstance(action, (Measure, Search, Soak)) else None
+
+
 def _mean_limits(limit_set: str) -> dict[str, float]:
     """The limits of the mean latencies, for showing figures against them."""
     return {
         check["metric"]: check["limit"][limit_set]
         for check in settings.limits()["check"]
-        if check.get("statistic") == "mean" and check.get("metric") in SHOWN_METRICS
+        if check.get("statistic") == "mean" and check.get("metric") in SHOWN_METRICS and limit_set in check["limit"]
     }
 
 

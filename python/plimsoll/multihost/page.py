@@ -14,7 +14,7 @@ from plimsoll.multihost.overlap import Overlap
 from plimsoll.multihost.reading import HostRun, remarks
 from plimsoll.multihost.verdict import TOGETHER_SHARE
 from plimsoll.pages.tables import Table, duration_shown, shown
-from plimsoll.verdict.text import WORDS
+from plimsoll.verdict.text import WORDS, colour_of
 
 if TYPE_CHECKING:
     from plimsoll.pages.kit import Chart
@@ -137,10 +137,10 @@ def render(home: Path, hosts: Sequence[HostRun], overlap: Overlap) -> str:
             product="Plimsoll, several hosts at once",
             title=summary.name,
             where=f"{len(hosts)} hosts, together for {duration_shown(overlap.seconds)} from {summary.window.start_utc}",
-            status=verdict.result,
+            status=colour_of(verdict),
             headline=verdict.headline,
             sentences=[*verdict.reasons, *_qualifying(verdict)],
-            warnings=warnings_of(hosts, overlap),
+            warnings=[*warnings_of(hosts, overlap), *verdict.cautions],
             chapters=[
                 Chapter(
                     "total",

@@ -16,21 +16,17 @@ from plimsoll.documents.figures import Responses, Totals, Transfers, Window
 from plimsoll.documents.outcome import Ending
 from plimsoll.documents.summary import Generator, HostInOverlap, Summary
 from plimsoll.documents.summary import Overlap as OverlapFigures
-from plimsoll.multihost.overlap import Overlap, monotonic_ns_of, utc_text
+from plimsoll.multihost.overlap import NS_PER_S, Overlap, Span, monotonic_ns_of, utc_ns_of, utc_text
 from plimsoll.multihost.reading import HostRun
-from plimsoll.results.summary import (
-    DATABASE_FIGURES,
-    LOG_FIGURES,
-    QUANTILES,
-    WindowFigures,
-    figures_within,
-    quantile_ms,
-    sum_of_known,
-)
+from plimsoll.results.measurements import DATABASE_FIGURES, LOG_FIGURES, QUANTILES, quantile_ms
+from plimsoll.results.rate_steps import plateaus
+from plimsoll.results.summary import WindowFigures, figures_within, sum_of_known
+from plimsoll.results.sustained import Beat, sustained_rate
 
 SCHEMA_VERSION: Literal[1] = 1
+_OF_THE_WHOLE_RUN = ("errors_in_run", "hung_in_run")
 _COUNTED = ("errors_in_run", "hung_in_run", "missing_records", "write_conflicts")
-_SIZES = ("initial_bytes", "final_bytes", "grown_bytes", "pages_verified", "pages_damaged")
+_SIZES = ("initial_bytes", "final_bytes", "grown_bytes", "pages_verified", "pages_damaged", "pages_corrected")
 _WORST = ("executor_busy_mean", "executor_busy_max", "reap_gap_ms_p99", "arrival_lag_ms_p99")
 
 
@@ -39,6 +35,8 @@ def summarize(name: str, hosts: Sequence[HostRun], overlap: Overlap) -> Summary:
     found = [_within(host, overlap) for host in hosts]
     totals = [item.total for item in found]
     windows = [item.window for item in found]
+    total = total_of(totals, [item.distributions for item in found])
+    together = [added([_on_utc(host, item) for host, item in zip(hosts, found, strict=True)], overlap.span)]
     return Summary(
         schema_version=SCHEMA_VERSION,
         combined=True,
@@ -68,7 +66,9 @@ def summarize(name: str, hosts: Sequence[HostRun], overlap: Overlap) -> Summary:
                 for index, host in enumerate(hosts)
             ],
         ),
-        total=total_of(totals, [item.distributions for item in found]),
+        total=total,
+        plateaus=plateaus(together),
+        sustained=sustained_rate(together, total.database_iops) or ABSENT,
         hosts=[item.total.replace(host=host.name) for host, item in zip(hosts, found, strict=True)],
         databases=[
             place.replace(host=host.name, name=f"{host.name}/{place.name}", instance=f"{host.name}/{place.instance}")
@@ -105,9 +105,44 @@ def _within(host: HostRun, overlap: Overlap) -> WindowFigures:
     anchors = host.run.outcome["anchors"]
     span = (monotonic_ns_of(overlap.span[0], anchors), monotonic_ns_of(overlap.span[1], anchors))
     found = figures_within(host.path, span)
-    # Sizes and pages are of the whole run; a window has none of its own.
-    sizes = {key: getattr(host.summary.total, key) for key in _SIZES}
-    return replace(found, total=found.total.replace(**sizes))
+    # Sizes and pages are of the whole run; a window has none of its own. Errors are too, also those from before a gap.
+    whole = {key: getattr(host.summary.total, key) for key in (*_SIZES, *_OF_THE_WHOLE_RUN)}
+    return replace(found, total=found.total.replace(**whole))
+
+
+def _on_utc(host: HostRun, found: WindowFigures) -> list[Beat]:
+    """The samples of a host with their ends in UTC, which is the only clock that hosts have in common."""
+    anchors = host.run.outcome["anchors"]
+    return [replace(row, end_ns=utc_ns_of(row.end_ns, anchors)) for rows in found.beats for row in rows]
+
+
+def added(hosts: Sequence[Sequence[Beat]], span: Span) -> list[Beat]:
+    """The samples of several hosts as those of one: equal stretches of the common time, in each the sum of their rates.
+
+    A stretch is as long as the longest sample, and one that a host has no sample in is left out.
+
+    >>> one = [Beat(10 * NS_PER_S, 10.0, 100.0), Beat(20 * NS_PER_S, 10.0, 50.0)]
+    >>> [beat.operations for beat in added([one, one], (0, 20 * NS_PER_S))]
+    [200.0, 100.0]
+    """
+    width_s = max((row.seconds for rows in hosts for row in rows), default=0.0)
+    cells: list[dict[int, list[Beat]]] = []
+    for rows in hosts:
+        own: dict[int, list[Beat]] = {}
+        for row in rows:
+            middle_s = (row.end_ns - span[0]) / NS_PER_S - row.seconds / 2
+            own.setdefault(int(middle_s / width_s), []).append(row)
+        cells.append(own)
+    common = sorted(set.intersection(*(set(own) for own in cells))) if cells else []
+    found = []
+    for cell in common:
+        parts = [own[cell] for own in cells]
+        seconds = [sum(row.seconds for row in rows) for rows in parts]
+        rates = [sum(row.operations for row in rows) / length for rows, length in zip(parts, seconds, strict=True)]
+        sizes = [sum(row.size for row in rows) / length for rows, length in zip(parts, seconds, strict=True)]
+        end_ns = span[0] + int((cell + 1) * width_s * NS_PER_S)
+        found.append(Beat(end_ns, width_s, sum(rates) * width_s, sum(sizes) * width_s))
+    return found
 
 
 Buckets = Sequence[tuple[int, int]]

@@ -22,7 +22,7 @@ class Sheet:
         product: the small line above the title.
         title: the first heading.
         where: one line below it.
-        status: "pass", "fail", "inconclusive" or "neutral": how the box of the result is framed.
+        status: "pass", "rehearsal", "fail", "inconclusive" or "neutral": how the box of the result is framed.
         headline: the result in words.
         sentences: what stands below it.
         warnings: what a reader must know first.
@@ -42,7 +42,7 @@ class Sheet:
     made_by: str
     modelled: str = ""
     marks: dict[str, str] = field(
-        default_factory=lambda: {"pass": "✓", "fail": "✗", "inconclusive": "?", "neutral": "⇄"}
+        default_factory=lambda: {"pass": "✓", "rehearsal": "✓", "fail": "✗", "inconclusive": "?", "neutral": "⇄"}
     )
 
 

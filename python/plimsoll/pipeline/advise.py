@@ -131,7 +131,7 @@ def _read_one(path: Path, described: Described) -> None:
         from plimsoll.advice import run_facts
         from plimsoll.plan.complete import complete_plan
 
-        described.subjects.append(run_facts.plan_subject(complete_plan(document), document.name))
+        described.subjects.append(run_facts.plan_subject(complete_plan(document).plain(), document.name))
         described.scopes |= run_facts.DESCRIBED_BY_PLAN
         described.keys_behind |= run_facts.KEYS_BEHIND
 

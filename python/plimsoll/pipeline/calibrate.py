@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.arrays.fit.calibration import Fit, SweepPoint, fit, preset_text, sweep_plan
+from plimsoll.databases.consent import Consent, refusals
 from plimsoll.errors import of_the_engine
 from plimsoll.files.folder import FolderError
 from plimsoll.host.probe import describe
@@ -58,7 +59,9 @@ class Calibration:
         return self.size_mib / ASSUMED_MIB_PER_S + self.point_count * self.seconds
 
 
-def plan_calibration(directory: Path, *, size_mib: int, seconds: float, quick: bool = False) -> Calibration:
+def plan_calibration(
+    directory: Path, *, size_mib: int, seconds: float, quick: bool = False, allow_system_disk: bool = False
+) -> Calibration:
     """Look at the storage and say what will be measured. Writes nothing.
 
     Args:
@@ -66,6 +69,7 @@ def plan_calibration(directory: Path, *, size_mib: int, seconds: float, quick: b
         size_mib: of the file that is measured.
         seconds: how long each point is measured.
         quick: fewer points, only to see how it works.
+        allow_system_disk: let the directory lie on the root file system; it is refused otherwise.
 
     Raises:
         StorageError: nothing can be found out about the path.
@@ -75,6 +79,8 @@ def plan_calibration(directory: Path, *, size_mib: int, seconds: float, quick: b
     storage = describe(file.parent)
     if not file.parent.is_dir():
         raise FolderError(f"{file.parent} is no directory; name one on the storage to be measured")
+    for refusal in refusals([file.parent], Consent(system_disk=allow_system_disk)):
+        raise FolderError(refusal)
     if file.exists():
         raise FolderError(f"{file} is there already; delete it if no other calibration is running")
     if storage.free_bytes < size_mib << 20:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from plimsoll import settings
+from plimsoll.documents.capacity import Capacity
+from plimsoll.documents.plan import Plan
 from plimsoll.errors import InvalidValueError
 from plimsoll.files import folder
 from plimsoll.pipeline.qualify import Result
@@ -41,7 +42,7 @@ def build_capacity_plan(
     backend: str = str(settings.INSTANCE_DEFAULTS["backend"]),
     io_method: str = "auto",
     stop_if: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> Plan:
     """A plan that looks for the highest rate which keeps the limits.
 
     Args:
@@ -61,9 +62,7 @@ def build_capacity_plan(
     return plan_of_options(wanted | {"stop_if": list(stop_if)})
 
 
-def users_carried(
-    plan: dict[str, Any], result: Result, users: str, iops_per_user: float | None = None
-) -> dict[str, Any]:
+def users_carried(plan: Plan, result: Result, users: str, iops_per_user: float | None = None) -> Capacity:
     """The answer in users, also written as `capacity.json` into the run folder.
 
     Args:
@@ -72,13 +71,12 @@ def users_carried(
         users: kind of user.
         iops_per_user: database I/O of one of them, where it is known better than by its kind.
     """
-    edition = plan["judgement"]["editions"][0]
-    each = capacity_search.user_iops(users, edition, iops_per_user)
+    each = capacity_search.user_iops(users, plan.judgement.editions[0], iops_per_user)
     found = capacity_search.answer(plan, result.summary, result.verdict, users, each)
-    folder.write_json(result.folder / folder.CAPACITY, found)
+    found.write(result.folder / folder.CAPACITY)
     return found
 
 
-def users_in_words(answer: dict[str, Any]) -> list[str]:
+def users_in_words(answer: Capacity) -> list[str]:
     """The answer as lines."""
     return capacity_search.in_words(answer)

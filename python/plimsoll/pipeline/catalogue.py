@@ -6,6 +6,7 @@ such, with what is wrong: nothing that was run disappears from the list.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ MARKS = (folder.PLAN, folder.OUTCOME, folder.SUMMARY, folder.REPEATS, folder.TER
 #: What is sorted and shown.
 KINDS = {
     **dict.fromkeys(("state", "result", "headline", "start_utc", "storage", "test"), str),
+    "qualifying": bool,
     **dict.fromkeys(("measured_s", "runs_count", *FIGURES), int | float),
 }
 
@@ -48,7 +50,7 @@ def entry_of(path: Path, name: str) -> dict[str, Any]:
     """One line of the catalogue; whatever is wrong with the folder becomes part of it."""
     entry: dict[str, Any] = {
         "folder": name, "state": None, "problem": None, "start_utc": None, "storage": None, "test": None, "result": None,
-        "headline": None, "measured_s": None, "runs_count": None, "database_iops": None,
+        "qualifying": None, "headline": None, "measured_s": None, "runs_count": None, "database_iops": None,
         "database_read_latency_ms_mean": None, "log_write_latency_ms_mean": None,
     }  # fmt: skip
     problems: list[str] = []
@@ -57,7 +59,10 @@ def entry_of(path: Path, name: str) -> dict[str, Any]:
         entry |= {"state": state["state"], "result": state.get("result"), "headline": state.get("headline")}
     except (folder.FolderError, OSError, KeyError, TypeError) as error:
         problems.append(_words(error, path))
-    for read, file_name in ((_of_plan, folder.PLAN), (_of_summary, folder.SUMMARY), (_of_series, folder.REPEATS)):
+    for read, file_name in (
+        (_of_plan, folder.PLAN), (_of_summary, folder.SUMMARY),
+        (_of_verdict, folder.VERDICT), (_of_series, folder.REPEATS),
+    ):  # fmt: skip
         if (path / file_name).exists():
             try:
                 entry |= read(folder.read_json(path / file_name))
@@ -94,6 +99,10 @@ def _of_plan(plan: dict[str, Any]) -> dict[str, Any]:
     return {"storage": storage, "test": f"{imported}{plan['judgement']['test']}"}
 
 
+def _of_verdict(verdict: Mapping[str, object]) -> Mapping[str, object]:
+    return {"qualifying": verdict["qualifying"]}
+
+
 def _of_summary(summary: dict[str, Any]) -> dict[str, Any]:
     total, window = summary["total"], summary["window"]
 
@@ -115,6 +124,9 @@ def _of_series(content: dict[str, Any]) -> dict[str, Any]:
     medians = {figure["name"]: figure["median"] for figure in content["figures"]}
     return {
         "runs_count": len(content["runs"]),
+        "qualifying": all(known)
+        if (known := [run["qualifying"] for run in content["runs"] if "qualifying" in run])
+        else None,
         "test": f"repeated {len(content['runs'])} of {content['wanted_count']}",
         "database_iops": medians.get("database_iops"),
         "database_read_latency_ms_mean": medians.get("total_database_read_latency_ms_mean"),

@@ -11,15 +11,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from plimsoll import settings
 from plimsoll.arrays import text as words
 from plimsoll.databases import preflight
-from plimsoll.documents.plan import Plan
+from plimsoll.databases.consent import Consent
+from plimsoll.documents import run_spec as spec
+from plimsoll.documents.plan import Plan, Source
+from plimsoll.documents.run_spec import RecordsInstance
 from plimsoll.host.probe import describe
 from plimsoll.live.listener import Listener
 from plimsoll.live.progress import duration_in_words
+from plimsoll.plan.capacity_search import stated_ceilings
 from plimsoll.plan.fill_level import far_below_design
 
 LARGE_S = 600
@@ -49,63 +52,55 @@ class PhaseForecast:
     bytes_written: int | None
 
 
-def phases(plan: dict[str, Any], expected: preflight.Preflight) -> list[PhaseForecast]:
+def phases(plan: Plan, expected: preflight.Preflight) -> list[PhaseForecast]:
     """Every phase with its time and what it writes."""
-    run = plan["run"]
-    stored = sum(item["size_bytes"] for instance in run["instances"] for item in instance["databases"])
-    mib_per_s = min(ASSUMED_MIB_PER_S, run["max_mib_per_s"] or ASSUMED_MIB_PER_S)
+    run = plan.run
+    mib_per_s = min(ASSUMED_MIB_PER_S, run.max_mib_per_s or ASSUMED_MIB_PER_S)
     found = []
-    for phase in run["phases"]:
-        action = phase["action"]
+    for phase in run.phases:
+        action = phase.action
         seconds: float
-        written: int | None
-        match action["kind"]:
-            case "prepare":
-                seconds, how, written = (
-                    expected.bytes_to_prepare / 2**20 / mib_per_s,
-                    "about",
-                    expected.bytes_to_prepare,
-                )
-            case "warm_up":
-                seconds, how, written = (
-                    action["timeout_s"] + CALIBRATION_WINDOWS_MAX * calibrate_s(run),
-                    "at most",
-                    None,
-                )
-            case "precondition":
-                seconds, how, written = action["round_s"] * action["rounds_max"], "at most", None
-            case "generate_logs":
-                seconds, how, written = action["logs_count"] * settings.GENERATE_S_PER_LOG, "about", None
-            case "recover":
-                logs = sum(item["action"].get("logs_count", 0) for item in run["phases"])
-                seconds, how, written = logs * settings.REPLAY_S_PER_LOG, "about", None
-            case "checksum" | "backup":
-                seconds, how, written = stored / 2**20 / mib_per_s, "about", 0
-            case "stop":
-                seconds, how, written = STOP_S, "about", None
-            case "soak" if action.get("until_utc_s"):
+        written: int | None = None
+        match action:
+            case spec.Prepare():
+                written = expected.bytes_to_prepare
+                seconds, how = written / 2**20 / mib_per_s, "about"
+            case spec.WarmUp():
+                seconds, how = action.timeout_s + CALIBRATION_WINDOWS_MAX * calibrate_s(run), "at most"
+            case spec.Precondition():
+                seconds, how = action.round_s * action.rounds_max, "at most"
+            case spec.GenerateLogs():
+                seconds, how = action.logs_count * settings.GENERATE_S_PER_LOG, "about"
+            case spec.Recover():
+                seconds, how = run.logs_count() * settings.REPLAY_S_PER_LOG, "about"
+            case spec.Checksum() | spec.Backup():
+                seconds, how, written = run.stored_bytes() / 2**20 / mib_per_s, "about", 0
+            case spec.Stop():
+                seconds, how = STOP_S, "about"
+            case spec.Soak() if action.until_utc_s:
                 # However long the phases before it take, it ends at its moment.
-                seconds, how, written = max(0.0, action["until_utc_s"] - time.time()), "at most", None
-            case _:
-                seconds, how, written = action.get("duration_s", 0.0), "exactly", None
-        found.append(PhaseForecast(phase["name"], float(seconds), how, written))
+                seconds, how = max(0.0, action.until_utc_s - time.time()), "at most"
+            case spec.Soak() | spec.Measure() | spec.Search():
+                seconds, how = action.duration_s, "exactly"
+        found.append(PhaseForecast(phase.name, float(seconds), how, written))
     return found
 
 
-def calibrate_s(run: dict[str, Any]) -> float:
+def calibrate_s(run: spec.RunSpec) -> float:
     """How long one window is in which the I/O of a transaction is measured, where a load aims at database I/O."""
-    return max((item["load"].get("calibrate_s", 0.0) for item in run["workloads"]), default=0.0)
+    loads = (workload.load for workload in run.workloads)
+    return max((load.calibrate_s for load in loads if isinstance(load, spec.TargetIopsLoad)), default=0.0)
 
 
-def total_s(plan: dict[str, Any], expected: preflight.Preflight) -> float:
+def total_s(plan: Plan, expected: preflight.Preflight) -> float:
     """What the run is likely to take; waiting for a warm cache is left out, because it usually takes seconds."""
     found = phases(plan, expected)
-    warm = any(phase["action"]["kind"] == "warm_up" for phase in plan["run"]["phases"])
-    calibrating = CALIBRATION_WINDOWS_MIN * calibrate_s(plan["run"]) if warm else 0.0
+    warm = any(phase.action.kind == "warm_up" for phase in plan.run.phases)
+    calibrating = CALIBRATION_WINDOWS_MIN * calibrate_s(plan.run) if warm else 0.0
     return calibrating + sum(phase.seconds for phase in found if phase.how != "at most")
 
 
-def later_s(plan: dict[str, Any], expected: preflight.Preflight) -> dict[str, float]:
+def later_s(plan: Plan, expected: preflight.Preflight) -> dict[str, float]:
     """For each phase, what the phases after it are likely to take."""
     found, total = {}, 0.0
     for phase in reversed(phases(plan, expected)):
@@ -114,50 +109,45 @@ def later_s(plan: dict[str, Any], expected: preflight.Preflight) -> dict[str, fl
     return found
 
 
-def endurance(plan: dict[str, Any], expected: preflight.Preflight) -> list[str]:
+def endurance(plan: Plan, expected: preflight.Preflight) -> list[str]:
     """The share of the rated endurance that preparing takes, for each target that states one."""
-    rated: dict[str, float] = plan["judgement"].get("rated_endurance_tb", {})
-    lines = []
-    for target in plan["run"]["targets"]:
-        name = target["name"]
+    rated, run, lines = plan.judgement.rated_endurance_tb, plan.run, list[str]()
+    for target in run.targets:
+        name = target.name
         if name not in rated:
             lines.append(f"{name}: unknown; state `rated_endurance_tb` of its drives in the plan to have it computed")
             continue
-        names = [item["name"] for item in plan["run"]["instances"] if item["target"] == name]
+        names = [item.name for item in run.instances if item.target == name]
         share = expected.bytes_to_prepare / (rated[name] * TB)
-        what = (
-            "preparing" if len(plan["run"]["targets"]) == 1 else f"preparing {', '.join(names)} (all targets counted)"
-        )
+        what = "preparing" if len(run.targets) == 1 else f"preparing {', '.join(names)} (all targets counted)"
         lines.append(f"{name}: {what} takes {share:.3%} of {rated[name]:g} TB; the load adds what the storage lets it")
     return lines
 
 
-def bounds(plan: dict[str, Any]) -> list[str]:
+def bounds(plan: Plan) -> list[str]:
     """What keeps the run from pressing harder or longer, if anything does."""
-    units = {"max_iops": "reads and writes per second", "max_mib_per_s": "MiB per second"}
-    lines = [f"  at most {plan['run'][name]:g} {unit}" for name, unit in units.items() if plan["run"].get(name)]
-    lines += [f"  stops when {condition}" for condition in plan.get("stop_if", [])]
+    lines = [f"  at most {ceiling}" for ceiling in stated_ceilings(plan)]
+    lines += [f"  stops when {condition}" for condition in plan.stop_if]
     return ["", "bounds", *lines] if lines else []
 
 
-def as_lines(plan: dict[str, Any], expected: preflight.Preflight) -> list[str]:
+def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
     """The whole forecast for people."""
-    run = plan["run"]
-    lines = [f"plan {plan['name']}", "", "files"]
-    for instance in run["instances"]:
+    lines = [f"plan {plan.name}", "", "files"]
+    for instance in plan.run.instances:
         state = "to be prepared"
-        if instance["name"] in expected.recovered:
+        if instance.name in expected.recovered:
             state = "to be recovered"
-        elif instance["name"] in expected.restored:
+        elif instance.name in expected.restored:
             state = "to be restored"
-        elif instance["name"] in expected.reused:
+        elif instance.name in expected.reused:
             state = "there already"
-        for database in instance["databases"]:
+        for database in instance.databases:
             path = preflight.database_path(instance, database)
-            lines.append(f"  {path}  {database['size_bytes'] >> 20} MiB, {state}")
-        lines.append(
-            f"  {instance['log_directory']}/  logs and checkpoint, about {preflight.LOG_RESERVE_BYTES >> 20} MiB"
-        )
+            lines.append(f"  {path}  {database.size_bytes >> 20} MiB, {state}")
+        if isinstance(instance, RecordsInstance):
+            reserve = f"logs and checkpoint, about {preflight.LOG_RESERVE_BYTES >> 20} MiB"
+            lines.append(f"  {instance.log_directory}/  {reserve}")
     lines += ["", "space"]
     lines += [
         f"  {mount}: {needed >> 20:,} MiB needed with room for growth, {expected.bytes_free[mount] >> 20:,} MiB free "
@@ -178,10 +168,10 @@ def as_lines(plan: dict[str, Any], expected: preflight.Preflight) -> list[str]:
 
 
 def reasons_to_ask(
-    plan: dict[str, Any], expected: preflight.Preflight, times: int = 1, *, time_agreed: bool = False
+    plan: Plan, expected: preflight.Preflight, times: int = 1, *, time_agreed: bool = False
 ) -> list[str]:
     """Why this run needs a yes; none for a small one, and none where nothing is real."""
-    if plan["run"].get("modelled"):
+    if plan.run.modelled:
         return []
     reasons = []
     seconds = total_s(plan, expected) * times
@@ -205,7 +195,7 @@ class Forecast:
         found: what preflight found.
     """
 
-    plan: dict[str, Any]
+    plan: Plan
     found: preflight.Preflight
 
     @property
@@ -233,13 +223,20 @@ class Forecast:
 
 
 def check(
-    plan: dict[str, Any], *, destroy: Sequence[str] = (), listener: Listener | None = None
+    plan: Plan,
+    *,
+    destroy: Sequence[str] = (),
+    create: bool = False,
+    allow_system_disk: bool = False,
+    listener: Listener | None = None,
 ) -> preflight.Preflight:
     """Look at the places a plan works in, without writing anything, and tell what the run will do there.
 
     Args:
         plan: a completed plan.
         destroy: serials of the block devices that may be overwritten.
+        create: make the directories of targets that do not exist; they are refused otherwise.
+        allow_system_disk: let targets lie on the root file system; they are refused otherwise.
         listener: told what will be prepared, reused, recovered and deleted.
 
     Returns:
@@ -248,12 +245,12 @@ def check(
     Raises:
         PreflightError: the run cannot start; with every reason.
     """
-    found = preflight.inspect(plan["run"], plan.get("source"), destroy)
+    found = preflight.inspect(plan.run, plan.source, Consent(tuple(destroy), create, allow_system_disk))
     _tell(plan, found, listener or Listener())
     return found
 
 
-def forecast(plan: dict[str, Any], found: preflight.Preflight | None = None) -> Forecast:
+def forecast(plan: Plan, found: preflight.Preflight | None = None) -> Forecast:
     """What a run will take: files, space, bytes written, endurance and time.
 
     Args:
@@ -266,26 +263,27 @@ def forecast(plan: dict[str, Any], found: preflight.Preflight | None = None) -> 
     return Forecast(plan, found or check(plan))
 
 
-def _tell(plan: dict[str, Any], found: preflight.Preflight, listener: Listener) -> None:
+def _tell(plan: Plan, found: preflight.Preflight, listener: Listener) -> None:
     """What will happen, before it does."""
-    if plan["run"].get("modelled"):
-        listener.say(f"plan {plan['name']}: {words.WARNING}: {words.array_title(plan['judgement']['modelled'])}")
+    if plan.run.modelled:
+        listener.say(f"plan {plan.name}: {words.WARNING}: {words.array_title(dict(plan.judgement.modelled or {}))}")
         return
     reused = f", {', '.join(found.reused)} reused" if found.reused else ""
     listener.say(
-        f"plan {plan['name']}: {found.bytes_to_prepare >> 20} MiB of databases to prepare{reused}; "
+        f"plan {plan.name}: {found.bytes_to_prepare >> 20} MiB of databases to prepare{reused}; "
         f"about {duration_in_words(total_s(plan, found))} in all"
     )
     for name in found.recovered:
         listener.note(f"instance {name} was not closed by its last run; it will be recovered from its log")
+    source = plan.source or Source(kind="any", from_=None)
     for directory in found.deleted:
         listener.note(
-            f"the databases in {directory} will be deleted first, because the source of databases is {plan['source']['kind']}"
+            f"the databases in {directory} will be deleted first, because the source of databases is {source.kind}"
         )
     for name in found.restored:
-        listener.note(f"{name} will be restored from {plan['source']['from']}")
+        listener.note(f"{name} will be restored from {source.from_}")
     for path in found.prepared_anew:
         listener.note(f"{path} was begun by an earlier run and not finished; it will be prepared anew")
-    facts = [describe(Path(target["path"])).facts for target in found.run["targets"]]
-    for warning in [*found.warnings, *far_below_design(Plan.from_plain(plan), facts)]:
+    facts = [describe(Path(target.path)).facts for target in found.run.targets]
+    for warning in [*found.warnings, *far_below_design(plan, facts)]:
         listener.warning(warning)

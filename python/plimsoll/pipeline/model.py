@@ -79,5 +79,4 @@ def _described(
         "target": [target],
         "instance": [{"name": f"instance{number}", **instance} for number in range(1, databases + 1)],
     }
-    described: dict[str, Any] = plan_of_options(wanted)["judgement"]["modelled"]
-    return described
+    return dict(plan_of_options(wanted).judgement.modelled or {})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from plimsoll.documents.plan import Plan
 from plimsoll.errors import RefusedError
 from plimsoll.inputs.toml_lines import parse_located
 from plimsoll.plan import stop_conditions
@@ -14,21 +14,21 @@ from plimsoll.plan.complete import complete_plan, plan_of_options
 PREPARING = ("prepare", "stop")
 
 
-def build_plan(tables: Mapping[str, object]) -> dict[str, Any]:
+def build_plan(tables: Mapping[str, object]) -> Plan:
     """A plan of the tables and keys that a plan file has, with every default filled in.
 
     >>> target = {"name": "array", "path": "/mnt/array"}
     >>> plan = build_plan({"target": [target], "instance": [{"name": "one", "database_size_mib": 1024}]})
-    >>> [phase["name"] for phase in plan["run"]["phases"]]
+    >>> [phase.name for phase in plan.run.phases]
     ['prepare', 'warm_up', 'measure', 'stop', 'checksum']
 
     Raises:
         InputError: with every mistake found.
     """
-    return plan_of_options(dict(tables))
+    return plan_of_options(tables)
 
 
-def parse_plan(text: str, name: str = "plan") -> dict[str, Any]:
+def parse_plan(text: str, name: str = "plan") -> Plan:
     """A plan of the text of a plan file.
 
     Args:
@@ -41,19 +41,19 @@ def parse_plan(text: str, name: str = "plan") -> dict[str, Any]:
     return complete_plan(parse_located(name, text))
 
 
-def preparing(plan: dict[str, Any]) -> dict[str, Any]:
+def preparing(plan: Plan) -> Plan:
     """A plan with the phases of another that make its databases and close them, and nothing else."""
-    phases = [phase for phase in plan["run"]["phases"] if phase["action"]["kind"] in PREPARING]
-    return {**plan, "name": f"{plan['name']} prepare", "run": {**plan["run"], "phases": phases}}
+    phases = [phase for phase in plan.run.phases if phase.action.kind in PREPARING]
+    return plan.replace(name=f"{plan.name} prepare", run=plan.run.replace(phases=phases))
 
 
 def bounded(
-    plan: dict[str, Any],
+    plan: Plan,
     *,
     max_iops: float | None = None,
     max_mib_per_s: float | None = None,
     stop_if: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> Plan:
     """A plan with ceilings in place of its own, and with further conditions that stop the run.
 
     Args:
@@ -65,7 +65,7 @@ def bounded(
     Raises:
         RefusedError: conditions that say nothing.
     """
-    conditions, problems = [*plan["stop_if"], *stop_if], []
+    conditions, problems = [*plan.stop_if, *stop_if], []
     for text in conditions:
         try:
             stop_conditions.parse(text)
@@ -73,9 +73,7 @@ def bounded(
             problems.append(f"--stop-if: {error}\n    hint: {error.hint}")
     if problems:
         raise RefusedError(problems)
-    run = plan["run"]
-    ceilings = {
-        "max_iops": max_iops or run["max_iops"],
-        "max_mib_per_s": max_mib_per_s or run["max_mib_per_s"],
-    }
-    return {**plan, "run": {**run, **ceilings}, "stop_if": conditions}
+    ceilings = plan.run.replace(
+        max_iops=max_iops or plan.run.max_iops, max_mib_per_s=max_mib_per_s or plan.run.max_mib_per_s
+    )
+    return plan.replace(run=ceilings, stop_if=conditions)

@@ -11,17 +11,19 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from plimsoll import __version__, exit_codes, verdict
 from plimsoll.arrays import text as words
 from plimsoll.databases import preflight
+from plimsoll.documents.event import Event
+from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.summary import read_summary
-from plimsoll.documents.verdict import read_verdict, verdict_of
+from plimsoll.documents.summary import AnySummary, read_summary
+from plimsoll.documents.verdict import Verdict, read_verdict, verdict_of
 from plimsoll.errors import of_the_engine
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
+from plimsoll.files.parquet import Columns
 from plimsoll.imports.to_run_folder import is_imported, rebuild
 from plimsoll.live.listener import Listener
 from plimsoll.live.metrics_server import MetricsServer
@@ -30,8 +32,9 @@ from plimsoll.live.progress import Figures
 from plimsoll.live.progress_file import ProgressFile
 from plimsoll.pipeline import forecast
 from plimsoll.plan import stop_conditions
-from plimsoll.results import backup_recovery, counters, load
+from plimsoll.results import counters, files, load, store
 from plimsoll.results import summary as measurements
+from plimsoll.results.answers import answers
 from plimsoll.verdict.text import lines_of
 
 
@@ -46,38 +49,37 @@ class Result:
     """
 
     folder: Path
-    verdict: dict[str, Any]
-    outcome: dict[str, Any]
+    verdict: Verdict
+    outcome: Outcome
 
     @property
     def result(self) -> str:
         """`pass`, `fail` or `inconclusive`."""
-        return str(self.verdict["result"])
+        return self.verdict.result
 
     @property
     def headline(self) -> str:
         """The verdict in one sentence."""
-        return str(self.verdict["headline"])
+        return self.verdict.headline
 
     @property
     def ending(self) -> str:
         """How the run ended: `complete`, `interrupted` or what else stands in the outcome."""
-        return str(self.outcome["ending"])
+        return self.outcome.ending
 
     @property
     def exit_code(self) -> int:
         """How a program that did nothing else would end: one of `plimsoll.exit_codes`."""
         if self.ending == "interrupted":
             return exit_codes.INTERRUPTED
-        if self.outcome["error"] and self.outcome["error"]["family"] == "config":
+        if self.outcome.error and self.outcome.error.family == "config":
             return exit_codes.USAGE
         return exit_codes.BY_RESULT[self.result]
 
     @property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> AnySummary:
         """The content of `summary.json`: every figure of the measured time."""
-        found: dict[str, Any] = folder.read_json(self.folder / folder.SUMMARY)
-        return found
+        return read_summary(self.folder / folder.SUMMARY)
 
     @property
     def report(self) -> Path | None:
@@ -86,19 +88,20 @@ class Result:
         return path if path.exists() else None
 
     def lines(self) -> list[str]:
-        """The verdict with one reason for each check, and the figures of the load, for people."""
-        summary, lines = read_summary(self.folder / folder.SUMMARY), lines_of(verdict_of(self.verdict))
-        if self.verdict.get("prediction"):
+        """What the test was to find out, the verdict with one reason for each check, and the figures of the load, for people."""
+        summary = self.summary
+        found = answers(summary)
+        lines = [*found, *([""] if found else []), *lines_of(self.verdict)]
+        if self.verdict.prediction:
             judgement = folder.read_json(self.folder / folder.PLAN)["judgement"]
-            lines += ["", *words.lines_of(judgement, summary.plain(), self.verdict["prediction"])]
-        said = " ".join(self.verdict["reasons"])
-        others = [line for line in backup_recovery.in_words(summary) if line not in said]
-        figures = [*load.in_words(summary.load), *others]
+            lines += ["", *words.lines_of(judgement, summary.plain(), self.verdict.prediction.plain())]
+        figures = [*load.in_words(summary.load), *files.in_words(summary.files)]
+        figures += store.in_words(summary.store, summary.store_audits)
         return [*lines, "", *figures] if figures else lines
 
 
 def qualify(
-    plan: dict[str, Any],
+    plan: Plan,
     out: Path | None = None,
     *,
     found: preflight.Preflight | None = None,
@@ -127,14 +130,14 @@ def qualify(
 
 
 def qualify_into(
-    plan: dict[str, Any],
+    plan: Plan,
     run_folder: Path,
     *,
     found: preflight.Preflight,
     listener: Listener | None = None,
     stop: threading.Event | None = None,
     metrics: MetricsServer | None = None,
-    first_events: Sequence[dict[str, Any]] = (),
+    first_events: Sequence[Event] = (),
 ) -> Result:
     """The same as `qualify`, into a folder that was made for it; the arguments are those of `measure`."""
     outcome = measure(
@@ -143,7 +146,7 @@ def qualify_into(
     return Result(run_folder, judge_files(run_folder, listener or Listener()), outcome)
 
 
-def make_run_folder(plan: dict[str, Any], wanted: Path | None = None) -> Path:
+def make_run_folder(plan: Plan, wanted: Path | None = None) -> Path:
     """The folder for a run.
 
     Args:
@@ -154,22 +157,22 @@ def make_run_folder(plan: dict[str, Any], wanted: Path | None = None) -> Path:
         FolderError: it holds something else, belongs to a run that goes on, or cannot be made.
     """
     try:
-        return folder.new_folder(plan["name"], wanted)
+        return folder.new_folder(plan.name, wanted)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise folder.FolderError(f"{error.filename}: {why}; name another folder with --out") from error
 
 
 def measure(
-    plan: dict[str, Any],
+    plan: Plan,
     run_folder: Path,
     *,
     found: preflight.Preflight,
     listener: Listener | None = None,
     stop: threading.Event | None = None,
     metrics: MetricsServer | None = None,
-    first_events: Sequence[dict[str, Any]] = (),
-) -> dict[str, Any]:
+    first_events: Sequence[Event] = (),
+) -> Outcome:
     """Carry out a plan into its folder, up to `outcome.json`; nothing is judged.
 
     Args:
@@ -192,20 +195,20 @@ def measure(
     from plimsoll.run.execute import RunFolderLostError, run_plan
 
     hears = listener or Listener()
-    ready = {**plan, "run": found.run}
+    ready = plan.replace(run=found.run)
     names = [name for name, _, _, _ in _native.metrics()]
-    conditions = [stop_conditions.parse(text) for text in plan["stop_if"]]
+    conditions = [stop_conditions.parse(text) for text in plan.stop_if]
     figures = Figures(ready, names, found.bytes_to_prepare, forecast.later_s(ready, found))
     exposition = Exposition(ready, _native.metrics(), __version__)
     progress = ProgressFile(figures, run_folder)
 
-    def tell(event: dict[str, Any]) -> None:
+    def tell(event: Event) -> None:
         figures.event(event)
         exposition.event(event)
         hears.event(event)
-        progress.write(at_once=event["kind"] == "phase_started")
+        progress.write(at_once=event.kind == "phase_started")
 
-    def sample(table: dict[str, Any]) -> str | None:
+    def sample(table: Columns) -> str | None:
         figures.sample(table)
         if metrics:
             exposition.sample(table)
@@ -218,7 +221,7 @@ def measure(
         hears.begins(figures)
         try:
             with of_the_engine():
-                preflight.begin_with(found.run, plan.get("source"), found, hears.say)
+                preflight.begin_with(found, plan.source, hears.say)
                 preflight.take(found.run)
                 outcome = run_plan(ready, run_folder, tell, sample, first_events, stop)
         except RunFolderLostError as error:
@@ -246,10 +249,10 @@ def judge(run_folder: Path, *, listener: Listener | None = None) -> Result:
     """
     with reading(run_folder):
         found = judge_files(run_folder, listener or Listener())
-        return Result(run_folder, found, folder.read_json(run_folder / folder.OUTCOME))
+        return Result(run_folder, found, Outcome.read(run_folder / folder.OUTCOME))
 
 
-def judge_files(run_folder: Path, listener: Listener) -> dict[str, Any]:
+def judge_files(run_folder: Path, listener: Listener) -> Verdict:
     """Summary, verdict and report of a run whose files are sound; what is wrong with them comes out as it is.
 
     Raises:
@@ -276,21 +279,21 @@ def read_result(run_folder: Path) -> Result:
     """
     return Result(
         run_folder,
-        read_verdict(run_folder / folder.VERDICT).plain(),
-        folder.read_json(run_folder / folder.OUTCOME),
+        read_verdict(run_folder / folder.VERDICT),
+        Outcome.read(run_folder / folder.OUTCOME),
     )
 
 
-def _judged(run_folder: Path) -> dict[str, Any]:
+def _judged(run_folder: Path) -> Verdict:
     if is_imported(run_folder):
-        return rebuild(run_folder)
+        return verdict_of(rebuild(run_folder))
     plan = Plan.read(run_folder / folder.PLAN)
     environment = folder.read_json(run_folder / folder.ENVIRONMENT)
     counters.write_counters(run_folder)
     summary = measurements.summarize(run_folder)
-    folder.write_json(run_folder / folder.SUMMARY, summary.plain())
-    found = verdict.judge(plan, summary, environment).plain()
-    folder.write_json(run_folder / folder.VERDICT, found)
+    summary.write(run_folder / folder.SUMMARY)
+    found = verdict.judge(plan, summary, environment)
+    found.write(run_folder / folder.VERDICT)
     return found
 
 

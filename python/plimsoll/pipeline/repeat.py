@@ -7,13 +7,12 @@ once in three times fails.
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 from plimsoll import exit_codes
 from plimsoll.arrays.text import WARNING
@@ -21,14 +20,18 @@ from plimsoll.compare.differences import is_modelled
 from plimsoll.compare.figures import FIGURES, value_of
 from plimsoll.compare.sides import ComparisonError, RunRead, read_run
 from plimsoll.databases import preflight
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.repeats import RepeatedFigure, RepeatedRun, Repeats
+from plimsoll.documents.verdict import Verdict
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
 from plimsoll.live.listener import Listener
 from plimsoll.pages.tables import Table, duration_shown, shown
 from plimsoll.pipeline import forecast, qualify
 from plimsoll.verdict import FAIL, INCONCLUSIVE, PASS
+from plimsoll.verdict.text import named
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 BEGUN, COMPLETE = "begun", "complete"
 WORST_FIRST = (FAIL, INCONCLUSIVE, PASS)
 
@@ -45,15 +48,14 @@ class Series:
     """
 
     folder: Path
-    content: dict[str, Any]
+    content: Repeats
     results: list[qualify.Result] = field(default_factory=list)
     interrupted: bool = False
 
     @property
     def result(self) -> str | None:
         """The worst of its runs; None when none came to a result."""
-        found: str | None = self.content["result"]
-        return found
+        return self.content.result
 
     @property
     def exit_code(self) -> int:
@@ -74,7 +76,7 @@ class Series:
 
 
 def repeat(
-    plan: dict[str, Any],
+    plan: Plan,
     times: int,
     out: Path | None = None,
     *,
@@ -104,7 +106,7 @@ def repeat(
 
 
 def repeat_into(
-    plan: dict[str, Any],
+    plan: Plan,
     times: int,
     parent: Path,
     *,
@@ -114,33 +116,29 @@ def repeat_into(
 ) -> Series:
     """The same as `repeat`, into a folder that was made for it."""
     hears, stopped = listener or Listener(), stop or threading.Event()
-    content, results, interrupted = begin(parent, plan["name"], times), list[qualify.Result](), False
+    series, results, interrupted = begin(parent, plan.name, times), list[qualify.Result](), False
     try:
         for number in range(1, times + 1):
             if interrupted := stopped.is_set():
                 break
             each = another_run(plan, number)
-            serials = found.run["destroy_serials"]
-            found = preflight.inspect(each["run"], each.get("source"), serials) if number > 1 else found
+            found = preflight.inspect(each.run, each.source, found.consent) if number > 1 else found
             hears.say(f"run {number} of {times}")
-            results.append(_once(each, parent, content, found, hears, stopped))
-            hears.say(f"run {number} of {times}: {content['runs'][-1]['headline']}")
+            results.append(_once(each, series, found, hears, stopped))
+            hears.say(f"run {number} of {times}: {series.content.runs[-1].headline}")
             if ends_series(results[-1]):
                 break
     except KeyboardInterrupt:
         # Between two runs nobody else listens; within one, the run ends cleanly and says so itself.
         interrupted = True
-    finish(parent, content)
-    write_page(parent, content, hears)
-    return Series(parent, content, results, interrupted)
+    series.gather(finished=True)
+    write_page(parent, series.content, hears)
+    return Series(parent, series.content, results, interrupted)
 
 
-def another_run(plan: dict[str, Any], number: int) -> dict[str, Any]:
+def another_run(plan: Plan, number: int) -> Plan:
     """The plan of a run of a series: simulated ones differ in their seed, because one seed always gives the same bytes."""
-    each = copy.deepcopy(plan)
-    if plan["run"].get("modelled"):
-        each["run"]["seed"] += number - 1
-    return each
+    return plan.replace(run=plan.run.replace(seed=plan.run.seed + number - 1)) if plan.run.modelled else plan
 
 
 def ends_series(result: qualify.Result) -> bool:
@@ -149,19 +147,14 @@ def ends_series(result: qualify.Result) -> bool:
 
 
 def _once(
-    plan: dict[str, Any],
-    parent: Path,
-    content: dict[str, Any],
-    found: preflight.Preflight,
-    listener: Listener,
-    stop: threading.Event,
+    plan: Plan, series: SeriesFile, found: preflight.Preflight, listener: Listener, stop: threading.Event
 ) -> qualify.Result:
     """One run of the series."""
-    run_folder = begin_run(parent, content)
+    run_folder = series.begin_run()
     outcome = qualify.measure(plan, run_folder, found=found, listener=listener, stop=stop)
-    note_ending(parent, content, outcome["ending"])
+    series.note_ending(outcome.ending)
     verdict = qualify.judge_files(run_folder, listener)
-    note(parent, content, verdict)
+    series.note_verdict(verdict)
     return qualify.Result(run_folder, verdict, outcome)
 
 
@@ -173,18 +166,18 @@ def judge_series(parent: Path, *, listener: Listener | None = None) -> Series:
     """
     hears = listener or Listener()
     with reading(parent):
-        content = read(parent)
-        for run in content["runs"]:
-            if (parent / run["folder"] / folder.OUTCOME).exists():
-                result = qualify.judge(parent / run["folder"], listener=hears)
-                run |= {"ending": result.ending, "result": result.result}
-                run |= {"headline": result.headline, "reasons": result.verdict["reasons"]}
-        gather(parent, content)
-        write_page(parent, content, hears)
-    return Series(parent, content)
+        series, runs = SeriesFile(parent, read(parent)), []
+        for run in series.content.runs:
+            if (parent / run.folder / folder.OUTCOME).exists():
+                result = qualify.judge(parent / run.folder, listener=hears)
+                run = with_verdict(run.replace(ending=result.ending), result.verdict)
+            runs.append(run)
+        series.gather(runs=runs)
+        write_page(parent, series.content, hears)
+    return Series(parent, series.content)
 
 
-def write_page(parent: Path, content: dict[str, Any], listener: Listener) -> None:
+def write_page(parent: Path, content: Repeats, listener: Listener) -> None:
     """The page of the series, where its libraries are installed."""
     try:
         folder.write_text(parent / folder.REPORT, render(parent, content))
@@ -192,75 +185,89 @@ def write_page(parent: Path, content: dict[str, Any], listener: Listener) -> Non
         listener.warning(f"no report.html was written, because {error.name} is not installed")
 
 
-def begin(parent: Path, name: str, wanted_count: int) -> dict[str, Any]:
-    """The content of a series that has no runs yet, written into its folder."""
-    content = {
-        "schema_version": SCHEMA_VERSION,
-        "name": name,
-        "wanted_count": wanted_count,
-        "finished": False,
-        "modelled": False,
-        "runs": [],
-        "result": None,
-        "headline": None,
-        "figures": [],
-    }
-    folder.write_json(parent / folder.REPEATS, content)
-    return content
+class SeriesFile:
+    """`repeats.json` of a series whose runs take place: written whenever something becomes known."""
+
+    def __init__(self, parent: Path, content: Repeats) -> None:
+        self.parent, self.content = parent, content
+
+    def note(self, **changes: object) -> None:
+        """Change the file."""
+        self.content = self.content.replace(**changes)
+        self.content.write(self.parent / folder.REPEATS)
+
+    def begin_run(self) -> Path:
+        """The folder of the next run, noted before it begins."""
+        name = f"run-{len(self.content.runs) + 1}"
+        (self.parent / name).mkdir()
+        run = RepeatedRun(folder=name, ending=BEGUN, result=None, headline=None, reasons=())
+        self.note(runs=[*self.content.runs, run])
+        return self.parent / name
+
+    def note_ending(self, ending: str) -> None:
+        """How the last run ended, before anything is made of it."""
+        *before, last = self.content.runs
+        self.note(runs=[*before, last.replace(ending=ending)])
+
+    def note_verdict(self, verdict: Verdict) -> None:
+        """What became of the last run, and what all have in common now."""
+        *before, last = self.content.runs
+        self.gather(runs=[*before, with_verdict(last, verdict)])
+
+    def gather(self, **changes: object) -> None:
+        """Change the file, and compute result, median and spread from the runs that came to their end."""
+        content = self.content.replace(**changes)
+        complete = _complete(self.parent, content)
+        modelled = any(is_modelled(run) for run in complete)
+        content = content.replace(
+            # A run that was begun and has no result was killed: what it saw, nobody knows.
+            result=worst([run.result or INCONCLUSIVE for run in content.runs]),
+            modelled=modelled,
+            # The first version did not note what qualifies.
+            rehearsal=not modelled and any(run.qualifying is False for run in content.runs),
+            figures=figures_of(complete),
+        )
+        self.content = content
+        self.note(headline=_headline(content))
 
 
-def begin_run(parent: Path, content: dict[str, Any]) -> Path:
-    """The folder of the next run, noted before it begins."""
-    name = f"run-{len(content['runs']) + 1}"
-    (parent / name).mkdir()
-    content["runs"].append({"folder": name, "ending": BEGUN, "result": None, "headline": None, "reasons": []})
-    folder.write_json(parent / folder.REPEATS, content)
-    return parent / name
+def with_verdict(run: RepeatedRun, verdict: Verdict) -> RepeatedRun:
+    """A run of a series with what it came to."""
+    return run.replace(
+        result=verdict.result,
+        headline=verdict.headline,
+        reasons=verdict.reasons,
+        qualifying=verdict.qualifying,
+        cautions=verdict.cautions,
+    )
 
 
-def note_ending(parent: Path, content: dict[str, Any], ending: str) -> None:
-    """How the last run ended, before anything is made of it."""
-    content["runs"][-1]["ending"] = ending
-    folder.write_json(parent / folder.REPEATS, content)
+def begin(parent: Path, name: str, wanted_count: int) -> SeriesFile:
+    """The file of a series that has no runs yet."""
+    content = Repeats(
+        schema_version=SCHEMA_VERSION,
+        name=name,
+        wanted_count=wanted_count,
+        finished=False,
+        modelled=False,
+        runs=(),
+        result=None,
+        headline=None,
+        figures=(),
+    )
+    content.write(parent / folder.REPEATS)
+    return SeriesFile(parent, content)
 
 
-def note(parent: Path, content: dict[str, Any], verdict: dict[str, Any]) -> None:
-    """What became of the last run, and what all have in common now."""
-    content["runs"][-1] |= {
-        "result": verdict["result"],
-        "headline": verdict["headline"],
-        "reasons": verdict["reasons"],
-    }
-    gather(parent, content)
-
-
-def finish(parent: Path, content: dict[str, Any]) -> None:
-    """Mark a series that has as many runs as it was to have, or will get no more."""
-    content["finished"] = True
-    gather(parent, content)
-
-
-def gather(parent: Path, content: dict[str, Any]) -> None:
-    """Compute result, median and spread from the runs that came to their end, and write the file."""
-    content["result"] = worst([run["result"] for run in content["runs"] if run["result"]])
-    complete = _complete(parent, content)
-    content["modelled"] = any(is_modelled(run) for run in complete)
-    content["headline"] = _headline(content)
-    content["figures"] = figures_of(complete)
-    folder.write_json(parent / folder.REPEATS, content)
-
-
-def read(parent: Path) -> dict[str, Any]:
+def read(parent: Path) -> Repeats:
     """The content of a series.
 
     Raises:
         FolderError: the file is missing, damaged or none of a series.
     """
-    content = folder.read_json(parent / folder.REPEATS)
-    if not isinstance(content, dict) or not isinstance(content.get("runs"), list):
-        raise folder.FolderError(f"{parent / folder.REPEATS} has no list `runs`; expected what --repeat writes")
-    for run in content["runs"]:
-        folder.inner(parent, run["folder"])
+    content = Repeats.read(parent / folder.REPEATS)
+    for run in content.runs:
+        folder.inner(parent, run.folder)
     return content
 
 
@@ -273,30 +280,33 @@ def worst(results: Sequence[str]) -> str | None:
     return next((result for result in WORST_FIRST if result in results), None)
 
 
-def _complete(parent: Path, content: dict[str, Any]) -> list[RunRead]:
+def _complete(parent: Path, content: Repeats) -> list[RunRead]:
     found = []
-    for run in content["runs"]:
+    for run in content.runs:
         # A run that ended but was not judged yet: `plimsoll report` does it.
-        if run["ending"] == COMPLETE and (parent / run["folder"] / folder.SUMMARY).exists():
+        if run.ending == COMPLETE and (parent / run.folder / folder.SUMMARY).exists():
             try:
-                found.append(read_run(parent / run["folder"]))
+                found.append(read_run(parent / run.folder))
             except ComparisonError as error:
                 raise folder.FolderError(str(error)) from error
     return found
 
 
-def _headline(content: dict[str, Any]) -> str:
-    results = [run["result"] for run in content["runs"] if run["result"]]
+def _headline(content: Repeats) -> str:
+    results = [run.result for run in content.runs if run.result]
     if not results:
         return "No run came to a result"
     counted = ", ".join(f"{results.count(word)} {word}" for word in WORST_FIRST if word in results)
-    missing = content["wanted_count"] - len(results)
-    wanting = f", {missing} of {content['wanted_count']} did not take place" if missing > 0 else ""
-    modelled = "MODELLED, nothing was measured. " if content.get("modelled") else ""
-    return f"{modelled}{(content['result'] or '').capitalize()}: the worst of {len(results)} runs ({counted}{wanting})"
+    lost = sum(run.result is None for run in content.runs)
+    missing = content.wanted_count - len(content.runs)
+    wanting = f", {lost} begun and without a result" if lost else ""
+    wanting += f", {missing} of {content.wanted_count} did not take place" if missing > 0 else ""
+    modelled = "MODELLED, nothing was measured. " if content.modelled else ""
+    word = named(content.result or "", rehearsal=content.rehearsal)
+    return f"{modelled}{word}: the worst of {len(results)} runs ({counted}{wanting})"
 
 
-def figures_of(runs: Sequence[RunRead]) -> list[dict[str, Any]]:
+def figures_of(runs: Sequence[RunRead]) -> list[RepeatedFigure]:
     """Median, extremes and spread of every figure that some run has.
 
     The spread is the distance of the extremes as a share of the median.
@@ -309,39 +319,39 @@ def figures_of(runs: Sequence[RunRead]) -> list[dict[str, Any]]:
             continue
         middle = median(known)
         found.append(
-            {
-                "name": figure.name,
-                "title": figure.title,
-                "unit": figure.unit,
-                "values": values,
-                "median": middle,
-                "min": min(known),
-                "max": max(known),
-                "spread_percent": 100 * (max(known) - min(known)) / abs(middle) if middle and len(known) > 1 else None,
-            }
+            RepeatedFigure(
+                name=figure.name,
+                title=figure.title,
+                unit=figure.unit,
+                values=values,
+                median=middle,
+                min=min(known),
+                max=max(known),
+                spread_percent=100 * (max(known) - min(known)) / abs(middle) if middle and len(known) > 1 else None,
+            )
         )
     return found
 
 
-def figure_rows(content: dict[str, Any]) -> list[list[Any]]:
+def figure_rows(content: Repeats) -> list[list[Any]]:
     """Every figure with its runs, median, extremes and spread."""
     return [
         [
-            f"{figure['title']} ({figure['unit']})" if figure["unit"] else figure["title"],
-            *figure["values"],
-            figure["median"],
-            figure["min"],
-            figure["max"],
-            None if figure["spread_percent"] is None else f"{figure['spread_percent']:.1f} %",
+            f"{figure.title} ({figure.unit})" if figure.unit else figure.title,
+            *figure.values,
+            figure.median,
+            figure.min,
+            figure.max,
+            None if figure.spread_percent is None else f"{figure.spread_percent:.1f} %",
         ]
-        for figure in content["figures"]
+        for figure in content.figures
     ]
 
 
-def lines_of(content: dict[str, Any]) -> list[str]:
+def lines_of(content: Repeats) -> list[str]:
     """The series for a terminal."""
-    lines = [content["headline"]]
-    lines += [f"  {run['folder']}: {run['headline'] or run['ending']}" for run in content["runs"]]
+    lines = [content.headline or ""]
+    lines += [f"  {run.folder}: {run.headline or run.ending}" for run in content.runs]
     rows = figure_rows(content)
     if rows:
         width = max(len(row[0]) for row in rows)
@@ -353,7 +363,7 @@ def lines_of(content: dict[str, Any]) -> list[str]:
     return lines
 
 
-def render(parent: Path, content: dict[str, Any]) -> str:
+def render(parent: Path, content: Repeats) -> str:
     """The series as a page."""
     from plimsoll.compare.charts import KEY_FIGURES, Bars, value_chart
     from plimsoll.pages.kit import Chapter
@@ -363,16 +373,16 @@ def render(parent: Path, content: dict[str, Any]) -> str:
     names = [run.path.name for run in complete]
     note = "Runs that came to their end. The spread is the distance of the extremes as a share of the median."
     table = Table("Every figure", ["Figure", *names, "Median", "Least", "Most", "Spread"], figure_rows(content), note)
-    rows = [[run["folder"], run["ending"], run["headline"], "; ".join(run["reasons"])] for run in content["runs"]]
+    rows = [[run.folder, run.ending, run.headline, "; ".join(run.reasons)] for run in content.runs]
     listed = Table("Runs", ["Run", "Ended", "Result", "Reasons"], rows, "Each folder has a report of its own.")
-    rows_of = {row["name"]: row for row in content["figures"]}
+    rows_of = {row.name: row for row in content.figures}
     charts = [
         value_chart(
             Bars(
                 name,
-                row["title"],
-                row["unit"],
-                [(run, value, None) for run, value in zip(names, row["values"], strict=True)],
+                row.title,
+                row.unit,
+                [(run, value, None) for run, value in zip(names, row.values, strict=True)],
             )
         )
         for name, _, _ in KEY_FIGURES
@@ -382,18 +392,21 @@ def render(parent: Path, content: dict[str, Any]) -> str:
     each = f", each measured for {duration_shown(min(measured))}" if measured else ""
     return render_sheet(
         Sheet(
-            product="Plimsoll repeated run" + (", MODELLED" if content.get("modelled") else ""),
-            title=content["name"],
-            where=f"{len(content['runs'])} of {content['wanted_count']} runs{each}",
-            status=content["result"] or "inconclusive",
-            headline=content["headline"],
+            product="Plimsoll repeated run" + (", MODELLED" if content.modelled else ""),
+            title=content.name,
+            where=f"{len(content.runs)} of {content.wanted_count} runs{each}",
+            status="rehearsal" if content.result == PASS and content.rehearsal else content.result or "inconclusive",
+            headline=content.headline or "",
             sentences=["The verdict of the whole is the worst of its runs; the median says what to expect of one."],
-            warnings=[f"{run['folder']} ended {run['ending']}" for run in content["runs"] if run["ending"] != COMPLETE],
+            warnings=[
+                *(f"{run.folder} ended {run.ending}" for run in content.runs if run.ending != COMPLETE),
+                *dict.fromkeys(text for run in content.runs for text in run.cautions),
+            ],
             chapters=[
                 Chapter("figures", "Median and spread", [table], [chart for chart in charts if chart is not None]),
                 Chapter("runs", "Runs", [listed]),
             ],
             made_by="plimsoll report",
-            modelled=WARNING if content.get("modelled") else "",
+            modelled=WARNING if content.modelled else "",
         )
     )

@@ -9,9 +9,11 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from plimsoll.databases import preflight
+from plimsoll.documents.event import Event
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import Gap
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
 from plimsoll.live.listener import Listener
@@ -31,9 +33,9 @@ class Resumption:
     """
 
     run_folder: Path
-    plan: dict[str, Any]
+    plan: Plan
     found: preflight.Preflight
-    event: dict[str, Any]
+    event: Event
 
     def go_on(self, *, listener: Listener | None = None, stop: threading.Event | None = None) -> qualify.Result:
         """Do what is left, and judge the whole.
@@ -82,13 +84,14 @@ def begin_resume(
     hears = listener or Listener()
     with reading(run_folder):
         plan, gap = left_to_do(run_folder, again=again, listener=hears)
-    found = forecast.check(plan, destroy=destroy, listener=hears)
-    event = gaps.gap_event(gaps.put_aside(run_folder, gap)[-1])
-    hears.warning(event["text"])
+        same_disk = gaps.is_known_to_be_the_same(run_folder)
+    found = forecast.check(plan, destroy=destroy, allow_system_disk=same_disk, listener=hears)
+    event = gaps.gap_event(gaps.put_aside(run_folder, gap))
+    hears.warning(event.text)
     return Resumption(run_folder, plan, found, event)
 
 
-def left_to_do(run_folder: Path, *, again: bool, listener: Listener) -> tuple[dict[str, Any], dict[str, Any]]:
+def left_to_do(run_folder: Path, *, again: bool, listener: Listener) -> tuple[Plan, Gap]:
     """The plan of a run with the phases that are left, and what is known of the gap.
 
     Raises:
@@ -99,10 +102,14 @@ def left_to_do(run_folder: Path, *, again: bool, listener: Listener) -> tuple[di
     if state in (background.RUNNING, background.STARTING):
         raise gaps.ResumeError(f"{run_folder} goes on; see `plimsoll watch {run_folder}`")
     gap = gaps.gap_of(run_folder)
-    recorded = folder.read_json(run_folder / folder.PLAN)
+    recorded = Plan.read(run_folder / folder.PLAN)
     plan, remarks = gaps.find_storage(recorded, folder.read_json(run_folder / folder.ENVIRONMENT))
     for remark in remarks:
         listener.note(remark)
+    if again:
+        plan = gaps.whole_plan(run_folder, plan)
+        # What was done before an earlier gap is done; only what was measured is measured again.
+        earlier = gaps.completed_before(run_folder)
+        gap = gap.replace(completed=[*earlier, *(name for name in gap.completed if name not in earlier)])
     phases = gaps.remaining_phases(plan, gap, again=again)
-    gap["measured_lost"] = gaps.measured_lost(plan, gap, phases)
-    return gaps.as_left(plan, phases), gap
+    return gaps.as_left(plan, phases), gap.replace(measured_lost=gaps.measured_lost(plan, gap, phases))

@@ -11,17 +11,23 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from plimsoll import settings
+from plimsoll.documents.capacity import Capacity
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import AnySummary
+from plimsoll.documents.verdict import Verdict
 from plimsoll.host.probe import describe
 from plimsoll.plan.load import GUIDANCE, profile_iops
 from plimsoll.sizing.guidance import editions
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 MIB = 1024 * 1024
 #: Shares of the minutes: the rest is for opening, warming, settling and verifying.
 PREPARE_SHARE, SEARCH_SHARE, MEASURE_SHARE = 0.15, 0.55, 0.2
+#: A rate that holds for less than this may be a burst: however few the minutes, the answer is measured for so long.
+CONFIRM_S_MIN = 60.0
 #: A search doubles or halves a few times, bisects, and tries what it found once more for longer: about so many steps.
 STEPS = 16
 #: Only to choose a size that can be prepared in its share of the time; a storage that is slower takes longer.
@@ -42,7 +48,7 @@ def database_size_mib(path: Path, minutes: float) -> int:
 
 def capacity_options(
     path: Path, minutes: float, edition: str, size_mib: int, backend: str = "engine", io_method: str = "auto"
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The plan of a capacity search, as options for `plimsoll.plan`."""
     seconds = minutes * 60
     step_s = seconds * SEARCH_SHARE / STEPS
@@ -66,16 +72,14 @@ def capacity_options(
             {"kind": "prepare"},
             {"kind": "warm_up"},
             {"kind": "search", "duration_s": seconds * SEARCH_SHARE},
-            {"kind": "measure", "duration_s": seconds * MEASURE_SHARE},
+            {"kind": "measure", "duration_s": max(CONFIRM_S_MIN, seconds * MEASURE_SHARE)},
             {"kind": "stop"},
             {"kind": "checksum"},
         ],
     }
 
 
-def answer(
-    plan: dict[str, Any], summary: dict[str, Any], verdict: dict[str, Any], users: str, iops_per_user: float
-) -> dict[str, Any]:
+def answer(plan: Plan, summary: AnySummary, verdict: Verdict, users: str, iops_per_user: float) -> Capacity:
     """What the search found, in users.
 
     Args:
@@ -85,47 +89,47 @@ def answer(
         users: what kind of user.
         iops_per_user: database I/O of one of them, without headroom.
     """
-    edition = plan["judgement"]["editions"][0]
-    headroom = headroom_factor(edition)
-    found = summary["load"]["searches"][0] if summary["load"]["searches"] else None
-    passed = found["passed_iops"] if found else None
-    limited_by = found["limited_by"] if found else None
-    judged = summary["total"]["database_iops"] if verdict["result"] == "pass" else None
+    headroom = headroom_factor(plan.judgement.editions[0])
+    found = summary.load.searches[0] if summary.load and summary.load.searches else None
+    passed = found.passed_iops if found else None
+    limited_by = found.limited_by if found else None
+    # What a burst carries for seconds carries no users.
+    judged = summary.sustained_iops if verdict.result == "pass" else None
     iops = min(passed, judged) if passed is not None and judged is not None else judged
     ours = ("generator", "sessions_max", "page_fault_stalls")
     ceilings = stated_ceilings(plan)
     if ceilings and limited_by in ("throughput", *ours):
         # Held back on purpose, transactions arrive faster than they may be carried out, and whatever waits for them looks slow.
         limited_by = "ceiling"
-    at_least = found is not None and (found["failed_per_s"] is None or limited_by in ours or bool(ceilings))
+    at_least = found is not None and (found.failed_per_s is None or limited_by in ours or bool(ceilings))
     each = iops_per_user * headroom
-    width = found["failed_per_s"] / found["passed_per_s"] - 1 if found and iops and found["failed_per_s"] else None
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "users": rounded_down(iops / each) if iops is not None else None,
-        "kind_of_user": users,
-        "at_least": at_least,
-        "database_iops": iops,
-        "iops_per_user": iops_per_user,
-        "headroom_factor": headroom,
-        "first_limit": limited_by,
-        "failed_iops_above_share": width,
-        "confidence_percent": found["confidence_percent"] if found else None,
-        "confirmed": bool(found and found["confirmed"]),
-        "result": verdict["result"],
-        "reasons": verdict["reasons"],
-        "not_tested": not_tested(plan, summary, verdict),
-    }
+    # A rate that failed by the load generator says nothing of the storage, neither above nor with what confidence.
+    by_generator = limited_by == "generator"
+    width = None
+    if found and iops and found.failed_per_s and found.passed_per_s and not by_generator:
+        width = found.failed_per_s / found.passed_per_s - 1
+    return Capacity(
+        schema_version=SCHEMA_VERSION,
+        users=rounded_down(iops / each) if iops is not None else None,
+        kind_of_user=users,
+        at_least=at_least,
+        database_iops=iops,
+        iops_per_user=iops_per_user,
+        headroom_factor=headroom,
+        first_limit=limited_by,
+        failed_iops_above_share=width,
+        confidence_percent=found.confidence_percent if found and not by_generator else None,
+        confirmed=bool(found and found.confirmed),
+        result="inconclusive" if by_generator and verdict.result == "pass" else verdict.result,
+        reasons=verdict.reasons,
+        not_tested=not_tested(plan, summary, verdict),
+    )
 
 
-def stated_ceilings(plan: dict[str, Any]) -> list[str]:
-    """What the run was not allowed to exceed, in words.
-
-    >>> stated_ceilings({"run": {"max_iops": 200.0, "max_mib_per_s": None}})
-    ['200 reads and writes per second']
-    """
-    units = {"max_iops": "reads and writes per second", "max_mib_per_s": "MiB per second"}
-    return [f"{plan['run'][name]:g} {unit}" for name, unit in units.items() if plan["run"].get(name)]
+def stated_ceilings(plan: Plan) -> list[str]:
+    """What a run is not allowed to exceed, in words: `200 reads and writes per second`."""
+    stated = ((plan.run.max_iops, "reads and writes per second"), (plan.run.max_mib_per_s, "MiB per second"))
+    return [f"{limit:g} {unit}" for limit, unit in stated if limit]
 
 
 def headroom_factor(edition: str) -> float:
@@ -150,17 +154,16 @@ def user_iops(users: str, edition: str, stated: float | None) -> float:
     return stated if stated is not None else profile_iops(users, edition)
 
 
-def not_tested(plan: dict[str, Any], summary: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
+def not_tested(plan: Plan, summary: AnySummary, verdict: Verdict) -> list[str]:
     """What the number does not say, beside what keeps the run from being a qualification."""
-    size = sum(database["size_bytes"] for item in plan["run"]["instances"] for database in item["databases"])
-    seconds = summary["window"]["seconds"]
+    size, seconds = plan.run.stored_bytes(), summary.window.seconds or 0.0
     return [
         f"more than {seconds / 60:.3g} minutes at this rate: bursts of caches and of cloud volumes may last longer",
         f"a store of the real size: {size / 1024**3:.3g} GiB were used, so seeks were short and tiers may have held all of it",
         "backup, recovery, rebuilds and failures under load",
         "several databases or hosts at once",
         *(f"more than the ceiling of {ceiling} that was asked for" for ceiling in stated_ceilings(plan)),
-        *verdict["not_qualifying_because"],
+        *verdict.not_qualifying_because,
     ]
 
 
@@ -182,27 +185,30 @@ def limit_in_words(name: str | None) -> str:
     return words.get(name, str(name)) if title is None else title[0].lower() + title[1:]
 
 
-def in_words(found: dict[str, Any]) -> list[str]:
+def in_words(found: Capacity) -> list[str]:
     """The answer as lines."""
     limits = {check["name"]: check["limit"]["strict"] for check in settings.limits()["check"]}
     read_ms = limits["database_read_latency_mean"]
-    if found["users"] is None:
-        lines = [f"no number of {found['kind_of_user']} users can be stated: {'; '.join(found['reasons'])}"]
+    if found.users is None:
+        lines = [f"no number of {found.kind_of_user} users can be stated: {'; '.join(found.reasons)}"]
     else:
-        about = "at least" if found["at_least"] else "about"
+        about = "at least" if found.at_least else "about"
+        word = "inconclusive: " if found.result == "inconclusive" else ""
         lines = [
-            f"carries {about} {found['users']:,} {found['kind_of_user']} users at {read_ms:g} ms "
-            f"({found['database_iops']:.0f} database IOPS; {found['iops_per_user']:g} for each user and "
-            f"{found['headroom_factor'] - 1:.0%} headroom)"
+            f"{word}carries {about} {found.users:,} {found.kind_of_user} users at {read_ms:g} ms "
+            f"({found.database_iops or 0:.0f} database IOPS; {found.iops_per_user:g} for each user and "
+            f"{found.headroom_factor - 1:.0%} headroom)"
         ]
-    lines.append(f"first limit: {limit_in_words(found['first_limit'])}")
-    if found["confidence_percent"] is not None:
-        bracket = found["failed_iops_above_share"]
+    if (bracket := found.failed_iops_above_share) is not None:
         lines.append(
-            f"confidence: each rate was decided with {found['confidence_percent']} %"
-            + ("" if found["confirmed"] else "; the time was over before the rate could be tried for longer")
-            + (f"; the next rate, {bracket:.1%} higher, did not pass" if bracket is not None else "")
+            f"bracket: {found.database_iops or 0:.0f} database IOPS pass; the next rate, {bracket:.1%} higher, did not pass"
+        )
+    lines.append(f"first limit: {limit_in_words(found.first_limit)}")
+    if found.confidence_percent is not None:
+        lines.append(
+            "confidence: none is stated, because each rate was looked at until it was decided"
+            + ("" if found.confirmed else "; the time was over before the rate could be tried for longer")
         )
     lines.append("not tested:")
-    lines += [f"  - {item}" for item in found["not_tested"]]
+    lines += [f"  - {item}" for item in found.not_tested]
     return lines

@@ -8,8 +8,8 @@ everything after this knows one host. Databases keep the seeds they have in the 
 from __future__ import annotations
 
 import platform
-from typing import Any
 
+from plimsoll.documents.run_spec import HostSpec, RunSpec, SessionsLoad
 from plimsoll.inputs.mistakes import nearest_names
 from plimsoll.inputs.schema import Collector
 
@@ -31,49 +31,42 @@ def choose_host(names: list[str], wanted: str | None, collector: Collector) -> s
     return found
 
 
-def check_hosts(run: dict[str, Any], collector: Collector) -> None:
+def check_hosts(run: RunSpec, collector: Collector, *, modelled: bool) -> None:
     """What cannot be when several hosts share a plan."""
-    hosts = [host["name"] for host in run["hosts"]]
     of_instance = _hosts_of_instances(run)
-    for index, name in enumerate(hosts):
-        if name not in of_instance.values():
+    for index, host in enumerate(run.hosts):
+        if host.name not in of_instance.values():
             hint = "give it a target with an instance, or leave it out"
-            collector.add(("host", index, "name"), f'"{name}" has no instance, so nothing would run there', hint)
-    for index, workload in enumerate(run["workloads"]):
-        spread = {of_instance.get(name) for name in workload["instances"]}
-        if len(spread) > 1 and not _is_for_each_database(workload["load"]):
+            collector.add(("host", index, "name"), f'"{host.name}" has no instance, so nothing would run there', hint)
+    for index, workload in enumerate(run.workloads):
+        spread = {of_instance.get(name) for name in workload.instances}
+        is_for_each_database = isinstance(workload.load, SessionsLoad) and not workload.load.shared
+        if len(spread) > 1 and not is_for_each_database:
             hint = "a rate is kept by one host: write a workload for each, with its `instances`"
             collector.add(("workload", index, "load"), "is one rate for instances of several hosts", hint)
-    if run.get("modelled"):
+    if modelled:
         collector.add(("host",), "names several machines, but the storage is modelled", "a modelled array has one host")
 
 
-def _is_for_each_database(load: dict[str, Any]) -> bool:
-    return "sessions" in load and load.get("shared") is False and "search" not in load
+def _hosts_of_instances(run: RunSpec) -> dict[str, str]:
+    hosts = {target.name: target.host for target in run.targets}
+    return {instance.name: hosts.get(instance.target, "") for instance in run.instances}
 
 
-def _hosts_of_instances(run: dict[str, Any]) -> dict[str, str]:
-    hosts = {target["name"]: target["host"] for target in run["targets"]}
-    return {instance["name"]: hosts.get(instance["target"], "") for instance in run["instances"]}
-
-
-def part_of(run: dict[str, Any], host: str) -> dict[str, Any]:
+def part_of(run: RunSpec, host: str) -> RunSpec:
     """The part of a completed `run` that one host carries out."""
     of_instance = _hosts_of_instances(run)
     kept = {name for name, place in of_instance.items() if place == host}
     workloads = [
-        {**workload, "instances": [name for name in workload["instances"] if name in kept]}
-        for workload in run["workloads"]
+        workload.replace(instances=[name for name in workload.instances if name in kept])
+        for workload in run.workloads
+        if kept.intersection(workload.instances)
     ]
-    workloads = [workload for workload in workloads if workload["instances"]]
-    names = {workload["name"] for workload in workloads}
-    return {
-        **run,
-        "hosts": [{"name": host}],
-        "targets": [target for target in run["targets"] if target["host"] == host],
-        "instances": [instance for instance in run["instances"] if instance["name"] in kept],
-        "workloads": workloads,
-        "phases": [
-            {**phase, "workloads": [name for name in phase["workloads"] if name in names]} for phase in run["phases"]
-        ],
-    }
+    names = {workload.name for workload in workloads}
+    return run.replace(
+        hosts=[HostSpec(name=host)],
+        targets=[target for target in run.targets if target.host == host],
+        instances=[instance for instance in run.instances if instance.name in kept],
+        workloads=workloads,
+        phases=[phase.replace(workloads=[name for name in phase.workloads if name in names]) for phase in run.phases],
+    )

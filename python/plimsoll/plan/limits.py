@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from plimsoll.errors import InvalidValueError
 from plimsoll.inputs.mistakes import nearest_names
+from plimsoll.workloads.families import OPERATIONS
 
 COMPARISONS = ("<=", ">=", "<", ">")
 _EXPRESSION = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(<=|>=|==|=|<|>)\s*(\S+)\s*")
@@ -35,7 +36,6 @@ TOTAL_SIZES = ("initial_bytes", "final_bytes")
 #: Figures of a backup and of a recovery; of each database, of each instance.
 BACKUP_FIGURES = ("bytes", "seconds", "mib_per_s", "read_latency_ms_mean")
 RECOVERY_FIGURES = ("seconds", "seconds_per_log", "mib_per_s", "pages_read_per_log", "writes_per_log")
-OPERATIONS = ("insert", "delete", "replace", "read")
 MACHINE_LEVELS = (
     "executor_wait", "cpu_busy", "cpu_stolen", "cpu_throttled", "memory_available", "pressure_io_some",
     "pressure_io_full", "pressure_cpu_some", "pressure_memory_some", "pressure_memory_full",
@@ -61,7 +61,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "recovery": _joined(("recovery",), RECOVERY_FIGURES),
     "run": (
         "database_iops", "transactions_per_s", "errors_in_run", "hung_in_run", "missing_records", "write_conflicts",
-        "grown_bytes", "pages_verified", "pages_damaged", *(f"total_{name}" for name in TOTAL_SIZES),
+        "grown_bytes", "pages_verified", "pages_damaged", "pages_corrected", *(f"total_{name}" for name in TOTAL_SIZES),
         *(f"total_{name}" for name in _joined(TOTAL_METRICS, TRANSFER_FIGURES)),
         *_joined(("transactions",), tuple(name for name in RESPONSE_FIGURES if name != "per_s")),
         "executor_busy_mean", "executor_busy_max", "reap_gap_ms_p99", "arrival_lag_ms_p99",

@@ -12,17 +12,18 @@ from the sizing's profiles and guidance, so that a test and a sizing of the same
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from plimsoll import settings
-from plimsoll.documents.run_spec import AnyLoad, LoadSpec, RateLoad, SessionsLoad, TargetIopsLoad
+from plimsoll.documents import run_spec as spec
 from plimsoll.documents.summary import LoadShown
-from plimsoll.inputs.schema import Collector, Field, Flag, Number, Text
+from plimsoll.inputs.schema import Collector, Field, Flag, Given, Number, Text
 from plimsoll.sizing.guidance import editions, profiles
 from plimsoll.sizing.iops import iops_per_user
 
 SPACINGS = ("poisson", "regular")
+#: A load stated in users aims so far above what they need: windows that fix its rate agree within two per cent, and arrivals vary.
+AIMED_ABOVE_PERCENT = 3
 #: Which edition's guidance tells what a user of a test's edition makes.
 GUIDANCE = {"2010": "exchange_2010", "2013": "exchange_2013"}
 
@@ -55,12 +56,12 @@ WAYS: dict[str, tuple[str, ...]] = {
 
 
 def complete_load(
-    given: dict[str, Any] | None,
+    given: Given | None,
     edition_name: str,
-    plan: dict[str, Any],
+    plan: Given,
     path: tuple[str | int, ...],
     collector: Collector,
-) -> dict[str, Any]:
+) -> spec.LoadSpec:
     """The load as Rust is given it.
 
     Args:
@@ -73,32 +74,43 @@ def complete_load(
     stated = {key: value for key, value in (given or {}).items() if value is not None}
     edition = settings.editions()[edition_name]
     way = _way(stated, path, collector) if stated else "sessions"
-    sessions = {
-        "sessions": stated.get("sessions", edition["sessions"]),
-        "shared": stated.get("shared", edition["sessions_shared"]),
-    }
+    sessions = spec.SessionsLoad(
+        sessions=stated.get("sessions", edition["sessions"]), shared=stated.get("shared", edition["sessions_shared"])
+    )
     if way == "sessions":
         return sessions
-    arrivals = {"spacing": stated.get("spacing", settings.ARRIVALS["spacing"]), "sessions_max": plan["sessions_max"]}
+    spacing, sessions_max = stated.get("spacing", settings.ARRIVALS["spacing"]), plan["sessions_max"]
     if way == "transactions_per_s":
-        return {"transactions_per_s": float(stated["transactions_per_s"]), **arrivals}
+        rate = float(stated["transactions_per_s"])
+        return spec.RateLoad(transactions_per_s=rate, spacing=spacing, sessions_max=sessions_max)
     if way == "search":
-        search = {
-            key: float(stated.get(key, settings.SEARCH[key])) for key in ("step_s", "settle_s", "tolerance_percent")
-        }
-        share = float(stated.get("throughput_percent", 100))
-        kept = {"criteria": criteria(plan["limits"]), "throughput_percent": share}
-        return {"search": "max", **sessions, **arrivals, **search, **kept}
-    target = stated["target_iops"] if way == "target_iops" else _of_users(stated, edition_name, path, collector)
-    return {
-        "target_iops": target * stated.get("throughput_percent", 100) / 100,
-        **arrivals,
-        "io_per_transaction_assumed": settings.ARRIVALS["io_per_transaction_assumed"],
-        "calibrate_s": settings.ARRIVALS["calibrate_s"],
-    }
+        return spec.SearchLoad(
+            search="max",
+            sessions=sessions.sessions,
+            shared=sessions.shared,
+            spacing=spacing,
+            sessions_max=sessions_max,
+            **{
+                key: float(stated.get(key, settings.SEARCH[key])) for key in ("step_s", "settle_s", "tolerance_percent")
+            },
+            criteria=criteria(plan["limits"]),
+            throughput_percent=float(stated.get("throughput_percent", 100)),
+        )
+    share = stated.get("throughput_percent", 100) / 100
+    if way == "target_iops":
+        target = stated["target_iops"] * share
+    else:
+        target = aimed_at(_of_users(stated, edition_name, path, collector) * share)
+    return spec.TargetIopsLoad(
+        target_iops=target,
+        spacing=spacing,
+        sessions_max=sessions_max,
+        io_per_transaction_assumed=settings.ARRIVALS["io_per_transaction_assumed"],
+        calibrate_s=settings.ARRIVALS["calibrate_s"],
+    )
 
 
-def _way(stated: dict[str, Any], path: tuple[str | int, ...], collector: Collector) -> str:
+def _way(stated: Given, path: tuple[str | int, ...], collector: Collector) -> str:
     """The one key that says how to load; `sessions` beside `search` are those of the warm-up."""
     found = [way for way in WAYS if way in stated and not (way == "sessions" and "search" in stated)]
     known = ", ".join(f"`{way}`" for way in WAYS)
@@ -113,7 +125,21 @@ def _way(stated: dict[str, Any], path: tuple[str | int, ...], collector: Collect
     return way
 
 
-def _of_users(stated: dict[str, Any], edition_name: str, path: tuple[str | int, ...], collector: Collector) -> float:
+def aimed_at(required_iops: float) -> float:
+    """The rate that a load stated in users aims at, so that one which is carried makes what its users need.
+
+    >>> aimed_at(240), required_of_aimed(aimed_at(240))
+    (247.2, 240.0)
+    """
+    return round(required_iops * (1 + AIMED_ABOVE_PERCENT / 100), 6)
+
+
+def required_of_aimed(target_iops: float) -> float:
+    """What the users of a load need, from the rate that it aims at."""
+    return round(target_iops / (1 + AIMED_ABOVE_PERCENT / 100), 6)
+
+
+def _of_users(stated: Given, edition_name: str, path: tuple[str | int, ...], collector: Collector) -> float:
     """The database I/O of so many users, without headroom: a test adds its own by `throughput_percent`."""
     if ("profile" in stated) == ("iops_per_user" in stated):
         collector.add(path, "needs what a user makes", "write either `profile` or `iops_per_user`")
@@ -137,45 +163,50 @@ def profile_iops(profile: str, edition_name: str) -> float:
     return round(iops_per_user(profiles()[profile].messages_per_day, guidance, standalone=False).value, 9)
 
 
-def criteria(limit_set: str) -> list[dict[str, Any]]:
+def criteria(limit_set: str) -> list[spec.Criterion]:
     """What a rate must keep while it is looked for: means and rates of the limit set; the judged phase looks at the rest."""
     return [
-        {key: check[key] for key in ("name", "metric", "statistic")} | {"limit": check["limit"][limit_set]}
+        spec.Criterion(
+            name=check["name"],
+            metric=check["metric"],
+            statistic=check["statistic"],
+            limit=check.get("search_limit", check["limit"][limit_set]),
+        )
         for check in settings.limits()["check"]
-        if check["statistic"] in ("mean", "per_s")
+        if check["statistic"] in ("mean", "per_s") and limit_set in check["limit"]
     ]
 
 
-def described(load: LoadSpec | LoadShown) -> str:
+def described(load: spec.LoadSpec | LoadShown) -> str:
     """A completed load in words.
 
-    >>> described(SessionsLoad(sessions=3, shared=False))
+    >>> described(spec.SessionsLoad(sessions=3, shared=False))
     '3 sessions for each database'
     """
     match load:
-        case TargetIopsLoad():
+        case spec.TargetIopsLoad():
             return f"arrivals for {load.target_iops:g} database IOPS"
-        case RateLoad():
+        case spec.RateLoad():
             return f"{load.transactions_per_s:g} transactions per second arrive"
-        case SessionsLoad():
+        case spec.SessionsLoad():
             return f"{load.sessions} sessions {'in all' if load.shared else 'for each database'}"
     return "arrivals at the highest rate that keeps the limits"
 
 
-def described_plain(load: Mapping[str, Any]) -> str:
+def described_plain(load: Mapping[str, object]) -> str:
     """A load of a plan that is plain data, in words; nothing where an imported plan does not know it."""
-    return described(AnyLoad.from_plain({"load": load}).load) if load else ""
+    return described(spec.AnyLoad.from_plain({"load": load}).load) if load else ""
 
 
-def mistakes_of_phases(plan: dict[str, Any], workloads: list[dict[str, Any]], collector: Collector) -> None:
+def mistakes_of_phases(plan: Given, workloads: Sequence[spec.WorkloadSpec], collector: Collector) -> None:
     """Loads and phases that do not fit: a target that is never measured, a search that never happens."""
-    names = [workload["name"] for workload in workloads]
+    names = [workload.name for workload in workloads]
     warmed: set[str] = set()
     searched: set[str] = set()
     for index, phase in enumerate(plan["phase"]):
         running = phase["workloads"] if phase["workloads"] is not None else names
-        loads = {workload["name"]: workload["load"] for workload in workloads if workload["name"] in running}
-        searching = [name for name, load in loads.items() if "search" in load]
+        loads = {workload.name: workload.load for workload in workloads if workload.name in running}
+        searching = [name for name, load in loads.items() if isinstance(load, spec.SearchLoad)]
         match phase["kind"]:
             case "warm_up":
                 warmed.update(loads)
@@ -186,9 +217,9 @@ def mistakes_of_phases(plan: dict[str, Any], workloads: list[dict[str, Any]], co
                     collector.add(("phase", index), message, 'write load = { search = "max" } in one of them')
             case "measure" | "generate_logs":
                 for name, load in loads.items():
-                    if "target_iops" in load and name not in warmed:
+                    if isinstance(load, spec.TargetIopsLoad) and name not in warmed:
                         hint = "put a phase of kind warm_up before it: there the I/O of a transaction is measured"
                         collector.add(("phase", index), f"aims at IOPS with {name}, which never warmed up", hint)
-                    if "search" in load and name not in searched:
+                    if isinstance(load, spec.SearchLoad) and name not in searched:
                         hint = "put a phase of kind search before it"
                         collector.add(("phase", index), f"measures {name}, whose rate is never looked for", hint)

@@ -18,11 +18,10 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 from plimsoll import settings
 from plimsoll.host.probe import StorageError, describe
-from plimsoll.inputs.schema import Collector, Field, Number, Text
+from plimsoll.inputs.schema import Collector, Field, Given, Number, Text
 from plimsoll.sizing.guidance import profiles
 
 MIB = 1024 * 1024
@@ -48,7 +47,7 @@ THROUGHPUT_FIELDS = {
 }
 
 
-def apply(plan: dict[str, Any], usual_workload: dict[str, Any], collector: Collector) -> None:
+def apply(plan: Given, usual_workload: Given, collector: Collector) -> None:
     """Fill in sizes and loads that follow from a scenario; what the plan says itself stands.
 
     Args:
@@ -70,11 +69,11 @@ def apply(plan: dict[str, Any], usual_workload: dict[str, Any], collector: Colle
         _size_by_capacity(plan, throughput, collector)
 
 
-def _count(plan: dict[str, Any], instance: dict[str, Any]) -> int:
+def _count(plan: Given, instance: Given) -> int:
     return int(instance["databases"] or settings.INSTANCE_DEFAULTS["databases"])
 
 
-def _size_by_users(plan: dict[str, Any], scenario: dict[str, Any], collector: Collector) -> None:
+def _size_by_users(plan: Given, scenario: Given, collector: Collector) -> None:
     if scenario["users"] is None or scenario["quota_mb"] is None:
         return  # said already
     count = sum(_count(plan, instance) for instance in plan["instance"] or [])
@@ -89,7 +88,7 @@ def _size_by_users(plan: dict[str, Any], scenario: dict[str, Any], collector: Co
     _load_all(plan, loads, collector, "mailbox_profile")
 
 
-def _size_by_capacity(plan: dict[str, Any], scenario: dict[str, Any], collector: Collector) -> None:
+def _size_by_capacity(plan: Given, scenario: Given, collector: Collector) -> None:
     share = scenario["capacity_percent"] / 100 / (1 + GROWTH_SHARE)
     first = next((target["name"] for target in plan["target"] or []), None)
     volumes: dict[str, tuple[int, int]] = {}
@@ -126,7 +125,7 @@ def _size_by_capacity(plan: dict[str, Any], scenario: dict[str, Any], collector:
     _load_all(plan, loads, collector, "disk_throughput")
 
 
-def _load_all(plan: dict[str, Any], loads: dict[str, Any], collector: Collector, name: str) -> None:
+def _load_all(plan: Given, loads: Given, collector: Collector, name: str) -> None:
     """Give the load to the one workload that states none."""
     if not loads:
         return

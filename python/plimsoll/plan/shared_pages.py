@@ -11,20 +11,22 @@ measured (`content`).
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeVar
 
-from plimsoll.inputs.schema import Collector
+from plimsoll.documents.run_spec import InstanceSpec, RecordsInstance, SharingSpec
+from plimsoll.inputs.schema import Collector, Given
 
-_ALIKE = ("page_bytes",)
+Kept = TypeVar("Kept", bound=InstanceSpec)
 _ALIKE_DATABASES = ("size_bytes", "record_bytes", "vacancy_percent", "compressible_percent")
 
 
-def share_leaves(plan: dict[str, Any], instances: list[dict[str, Any]], collector: Collector) -> None:
-    """Give the databases of a plan the leaves they have in common, where instances state `duplicate_percent`.
+def share_leaves(plan: Given, instances: Sequence[Kept], collector: Collector) -> Sequence[Kept]:
+    """The instances of a plan with the leaves their databases have in common, where they state `duplicate_percent`.
 
     Args:
         plan: as it was written.
-        instances: completed; their databases get `sharing`.
+        instances: completed; the databases of the answer have `sharing`.
         collector: told of what cannot be.
     """
     stated = [
@@ -33,13 +35,12 @@ def share_leaves(plan: dict[str, Any], instances: list[dict[str, Any]], collecto
         if given["duplicate_percent"]
     ]
     if not stated:
-        return
-    databases = [database for _, _, instance in stated for database in instance["databases"]]
+        return instances
     first_index, percent, first = stated[0]
     where = ("instance", first_index, "duplicate_percent")
     for index, other_percent, instance in stated:
         here = ("instance", index, "duplicate_percent")
-        if instance["backend"] == "raw_files":
+        if instance.backend == "raw_files":
             collector.add(here, "needs the engine, but the instance is raw files", "remove it")
         if other_percent != percent:
             collector.add(here, f"is {other_percent}, but {percent} in another instance", "write one share for all")
@@ -47,28 +48,34 @@ def share_leaves(plan: dict[str, Any], instances: list[dict[str, Any]], collecto
         if different:
             hint = "databases that have pages in common are alike in all of these"
             collector.add(here, f"stands in instances of different {' and '.join(different)}", hint)
-    count = len(databases)
+    count = sum(len(instance.databases) for _, _, instance in stated)
     if count < 2:
         hint = (
             "a page has its number in it, so only another database can hold the same one: state it where there are two"
         )
         collector.add(where, "needs two databases", hint)
-        return
+        return instances
     leaves_percent = percent * count / (count - 1)
     if leaves_percent > 100:
         most = math.floor(100 * (count - 1) / count)
         collector.add(
             where, f"is above {most}, the most that {count} databases can have in common", f"write at most {most}"
         )
-        return
-    for database in databases:
-        database["sharing"] = {
-            "seed": int(plan["seed"]) * 1_000_003,
-            "leaves_per_million": round(10_000 * leaves_percent),
-        }
+        return instances
+    sharing = SharingSpec(seed=int(plan["seed"]) * 1_000_003, leaves_per_million=round(10_000 * leaves_percent))
+    names = {instance.name for _, _, instance in stated}
+    return [
+        instance.replace(databases=[database.replace(sharing=sharing) for database in instance.databases])
+        if isinstance(instance, RecordsInstance) and instance.name in names
+        else instance
+        for instance in instances
+    ]
 
 
-def _different(first: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    found = [key for key in _ALIKE if first[key] != other[key]]
-    before, now = first["databases"][0], other["databases"][0]
-    return found + [key for key in _ALIKE_DATABASES if before[key] != now[key]]
+def _different(first: InstanceSpec, other: InstanceSpec) -> list[str]:
+    """What keeps the databases of two instances from holding the same pages."""
+    if not isinstance(first, RecordsInstance) or not isinstance(other, RecordsInstance):
+        return []  # What is stated of files is a mistake that is told elsewhere.
+    different = [] if first.page_bytes == other.page_bytes else ["page_bytes"]
+    before, now = first.databases[0], other.databases[0]
+    return different + [key for key in _ALIKE_DATABASES if getattr(before, key) != getattr(now, key)]

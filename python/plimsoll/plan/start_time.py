@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.run_spec import PhaseSpec, Soak
 from plimsoll.errors import InvalidValueError
 
 PHASE_NAME = "start together"
@@ -54,19 +55,18 @@ def parse_moment(text: str, now: datetime) -> datetime:
     return moment
 
 
-def wait_until(plan: dict[str, Any], moment: datetime) -> dict[str, Any]:
+def wait_until(plan: Plan, moment: datetime) -> Plan:
     """A completed plan whose first measured phase begins at a moment.
 
     Raises:
         MomentError: the plan measures nothing under load, or not in real time.
     """
-    if plan["run"].get("modelled"):
+    if plan.run.modelled:
         raise MomentError("time is simulated on modelled storage, so nothing there starts at a moment")
-    phases = plan["run"]["phases"]
-    kinds = [phase["action"]["kind"] for phase in phases]
-    first = next((index for index, kind in enumerate(kinds) if kind in MEASURED_UNDER_LOAD), None)
+    phases = plan.run.phases
+    first = next((index for index, phase in enumerate(phases) if phase.action.kind in MEASURED_UNDER_LOAD), None)
     if first is None:
         raise MomentError("this plan measures nothing under load, so there is nothing to start together")
-    action = {"kind": "soak", "duration_s": 0.0, "until_utc_s": moment.timestamp()}
-    waiting = {"name": PHASE_NAME, "action": action, "workloads": phases[first]["workloads"]}
-    return {**plan, "run": {**plan["run"], "phases": [*phases[:first], waiting, *phases[first:]]}}
+    action = Soak(kind="soak", duration_s=0.0, until_utc_s=moment.timestamp())
+    waiting = PhaseSpec(name=PHASE_NAME, action=action, workloads=phases[first].workloads)
+    return plan.replace(run=plan.run.replace(phases=[*phases[:first], waiting, *phases[first:]]))

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
 
 from plimsoll.errors import InvalidValueError
+from plimsoll.files.parquet import Columns
 
 #: What can be named, and the metric of the samples it stands for. The short forms are what administrators write.
 TRANSFERS = ("database_read", "database_write", "log_write", "log_replication", "maintenance", "checksum", "prepare")
@@ -62,7 +62,7 @@ class Condition:
     for_s: float
     held_since_ns: int | None = None
 
-    def look(self, table: Mapping[str, Any], metric_code: int) -> str | None:
+    def look(self, table: Columns, metric_code: int) -> str | None:
         """Take a batch of samples; answers why the run should stop, once the condition has held long enough."""
         chosen = table["metric"] == metric_code
         for end_ns in sorted(set(table["end_ns"][chosen].tolist())):
@@ -81,7 +81,7 @@ class Condition:
         return None
 
 
-def _figure(rows: Mapping[str, Any], statistic: str) -> float | None:
+def _figure(rows: Columns, statistic: str) -> float | None:
     count = int(rows["count"].sum())
     match statistic:
         case "per_s":

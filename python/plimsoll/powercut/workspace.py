@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.databases import ownership
+from plimsoll.databases.consent import Consent, refusals
 from plimsoll.errors import PowercutError
 from plimsoll.files.folder import FolderError, read_json, replacing
 from plimsoll.host.identity import identity_from, identity_of
@@ -52,6 +53,7 @@ class PowercutWanted:
         sessions: how many commit at once.
         io_method: as in a plan.
         seconds: after which the work ends by itself.
+        allow_system_disk: whether the directory may lie on the root file system.
     """
 
     directory: Path
@@ -60,6 +62,7 @@ class PowercutWanted:
     sessions: int
     io_method: str = "auto"
     seconds: float | None = None
+    allow_system_disk: bool = False
 
 
 def work_of(wanted: PowercutWanted) -> dict[str, Any]:
@@ -94,6 +97,8 @@ def inspect(wanted: PowercutWanted) -> list[str]:
     directory, place = wanted.directory, wanted.directory / NAME
     if not directory.is_dir():
         raise PlaceError(f"{directory} is no directory; name one on the storage that will lose its power")
+    for refusal in refusals([directory], Consent(system_disk=wanted.allow_system_disk)):
+        raise PlaceError(refusal)
     try:
         storage = describe(directory)
     except StorageError as error:
@@ -179,16 +184,16 @@ def held(place: Path) -> Iterator[None]:
 def take(wanted: PowercutWanted, description: dict[str, Any]) -> Path:
     """Put the marker into the directory, both on stable storage."""
     place = Path(description["path"])
-    instance = {
+    instance: dict[str, object] = {
         "name": NAME,
         "backend": "engine",
         "page_bytes": wanted.page_bytes,
         # Beside the databases, wherever they are mounted: cleaning this place must never reach another.
         "log_directory": ".",
         "log_framing": "segment_4096",
-        "databases": [{"file_name": DATABASE}],
     }
-    marker = ownership.Marker(place, ownership.IN_USE, None, instance)
+    identity = ownership.Identity(instance, [{"file_name": DATABASE}])
+    marker = ownership.Marker(place, ownership.IN_USE, None, identity)
     _write_durably(place / ownership.MARKER, marker.content() | {NAME: description})
     for directory in (place, wanted.directory):
         _sync(directory)

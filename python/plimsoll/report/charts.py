@@ -21,7 +21,7 @@ from plimsoll.documents.verdict import Verdict
 from plimsoll.pages.chart_spans import BOUNDS_MS, Curve, Unit, binned, bound_label, curves, time_unit
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table, shown
-from plimsoll.results.summary import Measurements
+from plimsoll.results.measurements import Measurements
 
 #: More points than this are put together: a report of a day must still open on a phone.
 POINTS_MAX = 240

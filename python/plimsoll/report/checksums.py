@@ -14,10 +14,11 @@ from plimsoll.report.sections import host_table
 
 
 def checksum_sections(summary: Summary) -> list[Table]:
-    """Statistics, disk subsystem and host of the checksum passes; nothing when there was none."""
+    """Statistics, disk subsystem and host of the checksum passes; of a run without one, what was corrected under load."""
+    corrected = _corrected(summary)
     if not summary.checksums:
-        return []
-    found = [_statistics(summary.checksums)]
+        return corrected
+    found = [_statistics(summary.checksums), *corrected]
     if summary.checksum_reads:
         found.append(_reads(summary.checksum_reads))
     devices, levels = summary.checksum_devices, summary.checksum_machine
@@ -56,6 +57,18 @@ def _statistics(checksums: Sequence[ChecksumFigures]) -> Table:
     ]
     note = "Databases are read at the same time, so the time of all is the longest of them."
     return Table("Checksum statistics", headings, rows, note, decimals=(1,), has_total=True)
+
+
+def _corrected(summary: Summary) -> list[Table]:
+    """Pages with a flipped bit that were put right under load; runs of earlier versions did not count them."""
+    rows: list[list[Any]] = [
+        [place.name, place.pages_corrected] for place in summary.databases if place.pages_corrected is not None
+    ]
+    if not rows:
+        return []
+    rows.append(["(Sum)", summary.total.pages_corrected])
+    note = "A flipped bit that a read of the load met and put right. It counts like a correctable page of the pass."
+    return [Table("Pages corrected under load", ["Database", "Corrected pages"], rows, note, has_total=True)]
 
 
 def _reads(reads: ChecksumReads) -> Table:

@@ -22,7 +22,7 @@ def self_check_table(plan: Plan, summary: Summary) -> Table | None:
     """The table; nothing where no engine of the published edition ran, or nothing was measured."""
     published = settings.published_ratios()
     editions = plan.judgement.editions or []
-    engines = [item for item in plan.run.instances if item.backend == "engine"]
+    engines = [item for item in plan.run.record_instances if item.backend == "engine"]
     if not engines or not summary.total.database_write.count or published["edition"] not in editions:
         return None
     found = ratios(plan, summary)
@@ -48,7 +48,7 @@ def self_check_table(plan: Plan, summary: Summary) -> Table | None:
 
 def ratios(plan: Plan, summary: Summary) -> dict[str, float | None]:
     """The ratios of a run, None where it cannot tell."""
-    total, instances = summary.total, plan.run.instances
+    total, instances = summary.total, plan.run.record_instances
     read, write, log = total.database_read, total.database_write, total.log_write
     page_bytes = instances[0].page_bytes
     log_bytes, iops = log.bytes_per_s, read.per_s + write.per_s
@@ -70,7 +70,7 @@ def ratios(plan: Plan, summary: Summary) -> dict[str, float | None]:
 
 def _growth_per_s(plan: Plan, summary: Summary) -> float | None:
     """How fast the databases grew while they were measured; None after too few steps to tell."""
-    step_bytes = {item.name: item.extension_pages * item.page_bytes for item in plan.run.instances}
+    step_bytes = {item.name: item.extension_pages * item.page_bytes for item in plan.run.record_instances}
     grown = [(database.grown_bytes_measured, step_bytes[database.instance]) for database in summary.databases]
     known = [size for size, step in grown if size is not None and size >= GROWTH_STEPS_MIN * step]
     return sum(known) / summary.window.seconds if len(known) == len(grown) else None
@@ -88,7 +88,7 @@ def _place(value: float | None, least: float, most: float) -> str:
 
 def _conditions(plan: Plan, summary: Summary) -> str:
     """What moves the ratios, of this run."""
-    instances, total = plan.run.instances, summary.total
+    instances, total = plan.run.record_instances, summary.total
     cache = sum(instance.cache_bytes_max for instance in instances)
     words = [f"reads of {shown(total.database_read.latency_ms_mean)} ms"]
     if total.final_bytes and cache:

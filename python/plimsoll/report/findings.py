@@ -242,6 +242,13 @@ def _integrity_sentences(summary: Summary) -> list[str]:
             "{summary.total.pages_verified} pages were read back and verified; {summary.total.pages_damaged} of them were "
             "damaged or misplaced."
         )
+    if summary.total.pages_corrected:
+        found.append("{summary.total.pages_corrected} pages with a flipped bit were put right while the load ran.")
+    if summary.clock_gaps:
+        found.append(
+            "The run itself stood still {summary.clock_gaps.count} times, {summary.clock_gaps.seconds} s in all: its process was "
+            "stopped or its machine was paused."
+        )
     found.append(
         "{summary.total.errors_in_run} transfers failed and {summary.total.hung_in_run} hung in the whole run."
     )

@@ -70,13 +70,12 @@ def search_tables(searches: Sequence[SearchResult]) -> list[Table]:
             search.failed_per_s,
             (search.limited_by or "–").replace("_", " "),
             len(search.steps),
-            f"{search.confidence_percent} %",
         ]
         for search in searches
     ]
     headings = [
         "Workload", "Highest rate that passed (transactions/s)", "Its database IOPS", "Lowest rate that failed",
-        "First limit", "Rates tried", "Confidence",
+        "First limit", "Rates tried",
     ]  # fmt: skip
     return [Table("Search for the highest rate", headings, rows)] if rows else []
 

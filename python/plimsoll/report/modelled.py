@@ -53,7 +53,7 @@ def _trust(array: Mapping[str, Any], summary: Summary, found: Prediction) -> Tab
         ["Planner's formula beside it", formula_sentence(dict(array), summary.total.plain())],
     ]
     note = (
-        "A band is the worst error of the model on arrays of which no rate was fitted (docs/papers.md). Maxima and "
+        "A band is the worst error of the model on arrays predicted without a constant of their own (docs/papers.md). Maxima and "
         "percentiles were not published, so that their band is a guess."
     )
     return Table(f"{MARK}: how far to trust it", [], rows, note)

@@ -25,13 +25,17 @@ from plimsoll.report.charts import histograms, time_series, unchecked
 from plimsoll.report.checksums import checksum_sections
 from plimsoll.report.counters import counter_tables, device_view_table
 from plimsoll.report.engine_ratios import self_check_table
+from plimsoll.report.files import files_charts, files_tables
 from plimsoll.report.findings import figure_list, finding_list
+from plimsoll.report.integrity import integrity_sections
 from plimsoll.report.load import knee_charts, load_tables, search_tables
 from plimsoll.report.modelled import modelled_sections
 from plimsoll.report.sections import published_sections
 from plimsoll.report.storage_state import condition_tables
+from plimsoll.report.store import store_charts, store_tables
 from plimsoll.report.verdicts import Bottlenecks, bottlenecks_of, check_table, limit_sources, not_measured
-from plimsoll.results.summary import Measurements
+from plimsoll.results.measurements import Measurements
+from plimsoll.verdict.text import colour_of
 
 #: What the user may add to a run folder by hand: a table of texts, shown with the environment.
 NOTES = "notes.toml"
@@ -46,6 +50,7 @@ FILES = {
     folder.EVENTS: "the test log, one JSON object a line",
     folder.POINTS: "every rate a search tried",
     folder.KERNEL_LOG: "what the kernel said of the disks",
+    folder.LOG_CHECK: "what was found in logs, checkpoints and flush maps",
     folder.PLAN: "what was asked for, with every default filled in",
     folder.ENVIRONMENT: "the machine and the storage as they were found",
     folder.OUTCOME: "how the run ended, phase by phase",
@@ -84,7 +89,9 @@ def render(run_folder: Path) -> str:
         chapters = [
             Chapter("modelled", "The modelled array", modelled_sections(plan, summary, verdict)),
             Chapter("test", "Test report", published_sections(plan, summary, environment, run_folder.absolute().name)),
-            Chapter("checksum", "Checksum", checksum_sections(summary)),
+            Chapter("access", "Files", files_tables(plan, summary), files_charts(summary.files)),
+            Chapter("store", "Store", store_tables(plan, summary), store_charts(summary.store)),
+            Chapter("checksum", "Checksum", [*checksum_sections(summary), *integrity_sections(summary)]),
             Chapter("backup", "Backup", backup_sections(summary)),
             Chapter("recovery", "Soft recovery", recovery_sections(summary)),
             Chapter(
@@ -120,6 +127,7 @@ def render(run_folder: Path) -> str:
             verdict=verdict,
             where=_where(plan, summary),
             mark=MARKS[verdict.result],
+            colour=colour_of(verdict),
             modelled=WARNING if plan.judgement.modelled else "",
             figures=figure_list(summary, verdict),
             findings=finding_list(summary, verdict),
@@ -164,6 +172,7 @@ def _render_imported(run_folder: Path) -> str:
             verdict=verdict,
             where=imported.where(report, summary),
             mark=MARKS[verdict.result],
+            colour=colour_of(verdict),
             modelled="",
             figures=imported.figures(summary, verdict),
             findings=imported.findings(consistency),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from plimsoll.documents.figures import DatabaseFigures, Level, Transfers
+from plimsoll.documents.figures import DatabaseFigures, Level, StallLevel, Transfers
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import MaintenanceSpec, SessionsLoad
 from plimsoll.documents.summary import Summary
@@ -88,7 +88,7 @@ def _test_summary(plan: Plan, summary: Summary, environment: dict[str, Any], nam
         ["Plimsoll", environment["plimsoll"] + ("" if environment.get("release_build", True) else " (debug build)")],
         ["Engine", same_shown([item.backend.replace("_", " ") for item in plan.run.instances])],
         ["Operating system", f"{system['distribution']}, kernel {system['kernel']}"],
-        ["I/O method", "; ".join([summary.io.method, *summary.io.choices])],
+        ["I/O method", "; ".join([summary.io.method or "not known", *summary.io.choices])],
         ["Run folder", name],
     ]
     return Table("Test summary", [], rows)
@@ -152,12 +152,12 @@ def _grown(database: DatabaseFigures) -> int | None:
 
 
 def _parameters(plan: Plan) -> Table:
-    instances, workloads = plan.run.instances, plan.run.workloads
+    instances, workloads = plan.run.record_instances, plan.run.record_workloads
     caches = [item for item in instances if item.cache_bytes_max]
     rows = [
         [
             "Load (sessions are the published threads)",
-            "; ".join(f"{item.name}: {described(item.load)}" for item in workloads) or "none",
+            "; ".join(f"{item.name}: {described(item.load)}" for item in plan.run.workloads) or "none",
         ],
         ["Minimum database cache", same_shown([mib(item.cache_bytes_min) for item in caches])],
         ["Maximum database cache", same_shown([mib(item.cache_bytes_max) for item in caches])],
@@ -186,7 +186,7 @@ def _pace(maintenance: MaintenanceSpec | None) -> str:
 def _configuration(plan: Plan) -> Table:
     headings = ["Instance", "Log path", "Databases", "Page", "Log framing"]
     rows = []
-    for instance in plan.run.instances:
+    for instance in plan.run.record_instances:
         paths = [str(Path(instance.directory) / item.file_name) for item in instance.databases]
         framing = instance.log_framing.replace("_", " ") if instance.cache_bytes_max else "none"
         page = f"{instance.page_bytes // 1024} KiB"
@@ -270,4 +270,8 @@ def host_table(machine: Mapping[str, Level], stalls: Level | None, title: str) -
         note = "This run recorded no counters of the processor and the memory."
     if stalls is not None:
         rows.append(["Database Page Fault Stalls/s", stalls.mean, stalls.min, stalls.max])
+        if isinstance(stalls, StallLevel) and stalls.samples_above_zero_count is not None:
+            note += (
+                f" {stalls.samples_above_zero_count} of {stalls.samples_count} samples of stalls were higher than 0."
+            )
     return Table(title, ["Counter", "Average", "Minimum", "Maximum"], rows, note, decimals=(3,))

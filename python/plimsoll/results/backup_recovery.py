@@ -100,7 +100,7 @@ def _recovery(plan: Plan, row: Row, exact: RecoveryResult | None, generated_s: f
     seconds = exact.seconds if exact else row["seconds"]
     log_bytes = exact.log_bytes if exact else row["log_read_bytes"]
     logs = exact.logs_count if exact else log_bytes / MIB
-    page_bytes = next(item.page_bytes for item in plan.run.instances if item.name == row["instance"])
+    page_bytes = next(item.page_bytes for item in plan.run.record_instances if item.name == row["instance"])
     per_log = seconds / logs if logs else None
 
     def each(count: float) -> float | None:

@@ -22,12 +22,14 @@ ROLES = {"databases": 1, "log": 0}
 def machine_levels(query: Query, phases: list[str]) -> dict[str, Level]:
     """Mean, smallest and largest sample of each level of the machine in the named phases."""
     rows = query(
-        "SELECT metric, sum(value * interval_ns) / sum(interval_ns) AS mean,"
-        " min(value) FILTER (WHERE whole) AS min, max(value) FILTER (WHERE whole) AS max FROM"
-        " (SELECT metric, value, interval_ns,"
+        # A rest shorter than half an interval belongs to the interval before it, in the mean and in the extremes.
+        "SELECT metric, sum(level * seconds) / sum(seconds) AS mean, min(level) AS min, max(level) AS max FROM"
+        " (SELECT metric, sum(value * interval_ns) / sum(interval_ns) AS level, sum(interval_ns) AS seconds FROM"
+        " (SELECT *, greatest(1, sum(whole::INTEGER) OVER (PARTITION BY metric, phase ORDER BY end_ns)) AS number FROM"
+        " (SELECT metric, phase, end_ns, value, interval_ns,"
         " interval_ns * 2 >= max(interval_ns) OVER (PARTITION BY metric, phase) AS whole FROM sample"
-        " WHERE list_contains($levels, metric) AND list_contains($phases, phase) AND interval_ns > 0)"
-        " GROUP BY metric",
+        " WHERE list_contains($levels, metric) AND list_contains($phases, phase) AND interval_ns > 0))"
+        " GROUP BY metric, phase, number) GROUP BY metric",
         {"levels": list(MACHINE_LEVELS), "phases": phases},
     )
     found = {row.pop("metric"): row for row in rows}

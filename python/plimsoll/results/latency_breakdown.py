@@ -9,7 +9,8 @@ The parts come from our own stamps, the block layer's counters and how late the 
 - kernel queue: what is left between handing over and that: limits of control groups, exhausted queues.
 
 Limits: the block layer keeps sums for a whole disk and a whole sample, so a split is a mean over everybody who used the
-disk. Without block counters (memory, network file systems, simulated time) kernel queue and device are one, and
+disk. How late completions were seen is an estimate from the gaps between two looks; what the block layer counted itself bounds it
+where nobody else used the disk. Without block counters (memory, network file systems, simulated time) kernel queue and device are one, and
 `kernel_queue` is None.
 """
 
@@ -19,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from plimsoll.documents.document import ABSENT
 from plimsoll.documents.latency_split import (
     DeviceUse,
     Evidence,
@@ -31,7 +33,8 @@ from plimsoll.documents.latency_split import (
 )
 from plimsoll.documents.outcome import InstanceDevices, IoStamps, Stall
 from plimsoll.files.parquet import Query
-from plimsoll.plan.limits import MACHINE_LEVELS, OPERATIONS
+from plimsoll.plan.limits import MACHINE_LEVELS
+from plimsoll.workloads.families import OPERATIONS
 
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
@@ -43,6 +46,8 @@ LOG_METRICS = {"read": ("log_read", "log_replication"), "write": ("log_write", "
 #: What the samples say how long it took to hand over.
 HANDED_OVER = ("database_read", "log_write")
 WRITES = ("database_write", "log_write", "log_format")
+#: Where others use a disk more than this, what it counted is not ours.
+OTHERS_SHARE_MAX = 0.1
 #: Rows of the block counters.
 LOG_ROW, DATABASE_ROW = 0, 1
 
@@ -55,7 +60,6 @@ class Sums:
     total_ns: float = 0.0
     size: int = 0
     longest_ns: int = 0
-    squares: float = 0.0
     level: float = 0.0
     value: float = 0.0
 
@@ -67,16 +71,19 @@ class Window:
         rows = query(
             "SELECT instance, database, metric, sum(count)::BIGINT AS count, sum(latency_ns_sum)::DOUBLE AS total_ns,"
             " sum(bytes)::BIGINT AS size, max(latency_ns_max)::BIGINT AS longest_ns, sum(value) AS value,"
-            # Half of each distribution lies below its median, a hundredth above its 99th percentile: enough of its
-            # shape for the mean square.
-            " sum(0.98 * count * latency_ns_p50::DOUBLE ** 2 + 0.02 * count * latency_ns_p99::DOUBLE ** 2"
-            " + latency_ns_max::DOUBLE ** 2) AS squares,"
             " sum(value * interval_ns) / sum(interval_ns) AS level"
             " FROM measured WHERE end_ns > $start AND end_ns <= $end GROUP BY instance, database, metric",
             {"start": start_ns, "end": end_ns},
         )
         self._sums = {(row.pop("instance"), int(row.pop("database")), row.pop("metric")): Sums(**row) for row in rows}
         self.start_ns, self.end_ns = start_ns, end_ns
+        self._gaps = query(
+            # Half of each distribution lies below its median, a hundredth above its 99th percentile: enough of its shape.
+            "SELECT count::DOUBLE AS count, latency_ns_p50::DOUBLE AS p50, latency_ns_p99::DOUBLE AS p99,"
+            " latency_ns_max::DOUBLE AS longest FROM measured"
+            " WHERE metric = 'reap_gap' AND end_ns > $start AND end_ns <= $end",
+            {"start": start_ns, "end": end_ns},
+        )
 
     def find(self, instance: str, database: int, metric: str) -> Sums | None:
         """The sums of one row, None when it was never sampled."""
@@ -99,10 +106,23 @@ class Window:
         found = self.all((metric,))
         return found[0].level if found else None
 
-    def late_ms(self) -> float:
-        """How long a completion lay ready on average before it was looked at: half the mean square of the gaps."""
+    def late_ms(self, latency_ms: float) -> float:
+        """How long a completion of I/O of this latency lay ready on average before it was looked at.
+
+        What completes at a random moment of a gap waits for half of it. In a gap longer than that no more can complete than was
+        in flight when it began, so by Little's law it adds no more than its share of the time to the latency.
+        """
+        latency_ns = latency_ms * NS_PER_MS
+
+        def late(gap_ns: float) -> float:
+            return gap_ns * min(gap_ns / 2, latency_ns)
+
         length_ns = max(self.end_ns - self.start_ns, 1)
-        return sum(gap.squares for gap in self.all(("reap_gap",))) / (2 * length_ns) / NS_PER_MS
+        total = sum(
+            0.98 * gap["count"] * late(gap["p50"]) + 0.02 * gap["count"] * late(gap["p99"]) + late(gap["longest"])
+            for gap in self._gaps
+        )
+        return float(total) / length_ns / NS_PER_MS
 
 
 class Splitter:
@@ -175,7 +195,11 @@ class Splitter:
         latency_ms = own.total_ns / own.count / NS_PER_MS
         handed_over = window.get(instance, database, "handing_over") if metric in HANDED_OVER else Sums()
         submission_ms = handed_over.value / own.count / NS_PER_MS
-        late_ms = min(window.late_ms(), latency_ms)
+        late_ms = min(window.late_ms(latency_ms), latency_ms)
+        counted = self._device_share(window, device, metric, latency_ms, 0.0)
+        if counted is not None and device is not None and device.others_share <= OTHERS_SHARE_MAX:
+            # What the block layer counted of our I/O was no wait for the generator.
+            late_ms = min(late_ms, max(latency_ms * (1 - counted) - submission_ms, 0.0))
         in_kernel_ms = latency_ms - late_ms
         share = self._device_share(window, device, metric, in_kernel_ms, late_ms)
         split_ms = SplitMs(
@@ -262,11 +286,13 @@ class Splitter:
         """What speaks for one layer or another in the same window."""
         gaps = window.all(("reap_gap",))
         levels = {metric: window.machine(metric) for metric in ("executor_busy", *MACHINE_LEVELS)}
+        stopped_ns = max((gap.longest_ns for gap in window.all(("clock_gap",))), default=0)
         return Evidence(
             seconds=(window.end_ns - window.start_ns) / NS_PER_S,
             device=device,
             reap_gap_ms_max=max((gap.longest_ns for gap in gaps), default=0) / NS_PER_MS,
             page_fault_stalls_count=sum(sums.count for sums in window.all(("page_fault_stall",))),
+            clock_gap_ms_max=stopped_ns / NS_PER_MS if stopped_ns else ABSENT,
             **{metric: value for metric, value in levels.items() if value is not None and metric != "memory_available"},
         )
 
@@ -315,7 +341,8 @@ class Splitter:
         # A long gap between two looks can hold all of it: then nobody knows when it completed, and the gap is to blame.
         if evidence.reap_gap_ms_max * NS_PER_MS > in_kernel_ns / 2:
             in_kernel_ns = max(in_kernel_ns - evidence.reap_gap_ms_max * NS_PER_MS, 0.0)
-        share = self._device_share(window, device, io.purpose, _mean_ms(window, instance, stall, io), window.late_ms())
+        mean_ms = _mean_ms(window, instance, stall, io)
+        share = self._device_share(window, device, io.purpose, mean_ms, window.late_ms(mean_ms))
         parts["submission"] = float(handed - begin)
         parts["kernel_queue"] = None if share is None else in_kernel_ns * (1 - share)
         parts["device"] = in_kernel_ns if share is None else in_kernel_ns * share

@@ -27,10 +27,10 @@ from plimsoll.documents.summary import (
     WorkloadFigures,
 )
 from plimsoll.files import folder, parquet
+from plimsoll.workloads.families import OPERATIONS
 
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
-OPERATIONS = ("insert", "delete", "replace", "read")
 OUTSTANDING = ("database_read", "database_write", "log_write")
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 

@@ -35,7 +35,7 @@ def conditioning(plan: Plan, outcome: Outcome, hot_operations: dict[str, dict[st
                 asked_access_percent=workload.locality.hot_access_percent or 0,
                 access_percent=_share(hot_operations.get(workload.name)),
             )
-            for workload in plan.run.workloads
+            for workload in plan.run.record_workloads
             if workload.locality and workload.locality.hot_percent
         ],
     )

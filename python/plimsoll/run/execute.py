@@ -22,15 +22,21 @@ import duckdb
 import numpy as np
 
 from plimsoll import _native
+from plimsoll.documents.document import ABSENT
+from plimsoll.documents.event import Event
+from plimsoll.documents.outcome import Outcome, Points
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.run_spec import RunSpec
 from plimsoll.files import folder, parquet
+from plimsoll.files.parquet import Columns
 from plimsoll.host import error_counters, smart
 from plimsoll.host.environment import collect
 from plimsoll.host.kernel_log import KernelLog, disks_of
+from plimsoll.run.log_check import check_logs
 from plimsoll.run.reduction_sample import measure_content
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL_S = 0.5
-POINTS_SCHEMA_VERSION = 1
 #: Samples are put aside in files this often, so that a crash loses little and memory stays small.
 ROWS_PER_PART = 20_000
 
@@ -38,7 +44,7 @@ ROWS_PER_PART = 20_000
 class RunFolderLostError(folder.FolderError):
     """The run folder could not be written any more; the run was stopped and its databases closed. `outcome` says how that went."""
 
-    def __init__(self, run_folder: Path, error: Exception, outcome: dict[str, Any]) -> None:
+    def __init__(self, run_folder: Path, error: Exception, outcome: Outcome) -> None:
         self.outcome = outcome
         why = getattr(error, "strerror", None) or str(error)
         super().__init__(
@@ -47,19 +53,19 @@ class RunFolderLostError(folder.FolderError):
         )
 
 
-Listener = Callable[[dict[str, Any]], None]
+Listener = Callable[[Event], None]
 #: Told of each batch of samples; answers why the run should stop, or None.
-Watcher = Callable[[dict[str, Any]], str | None]
+Watcher = Callable[[Columns], str | None]
 
 
 def run_plan(
-    plan: dict[str, Any],
+    plan: Plan,
     run_folder: Path,
     on_event: Listener,
     on_sample: Watcher,
-    first_events: Sequence[dict[str, Any]] = (),
+    first_events: Sequence[Event] = (),
     stop: threading.Event | None = None,
-) -> dict[str, Any]:
+) -> Outcome:
     """Carry out a completed plan and fill its run folder up to `outcome.json`.
 
     Args:
@@ -77,9 +83,9 @@ def run_plan(
         plimsoll._native.ConfigError: the plan cannot be run by this version.
         RunFolderLostError: the run folder could not be written.
     """
-    folder.write_json(run_folder / folder.PLAN, plan)
-    modelled = bool(plan["run"].get("modelled"))
-    targets = [] if modelled else [Path(target["path"]) for target in plan["run"]["targets"]]
+    plan.write(run_folder / folder.PLAN)
+    modelled = plan.run.modelled is not None
+    targets = [] if modelled else [Path(target.path) for target in plan.run.targets]
     environment = collect(targets)
     environment["release_build"] = _native.is_release_build
     disks = disks_of(environment)
@@ -88,37 +94,42 @@ def run_plan(
     environment["warnings"] += smart.warnings_of(health)
     folder.write_json(run_folder / folder.ENVIRONMENT, environment)
     counted = error_counters.read_counters(disks) | smart.counters_of(health)
-    run = _native.Run(json.dumps(plan["run"]))
-    samples = SampleStore(run_folder, plan["run"])
-    outcome: dict[str, Any] | None = None
+    run = _native.Run(json.dumps(plan.run.plain()))
+    samples = SampleStore(run_folder, plan.run)
+    outcome: Outcome | None = None
     try:
         with KernelLog() as kernel_log, _stopping_on_signals(run.stop):
             _follow(run, run_folder, samples, on_event, on_sample, first_events, stop or threading.Event())
-            outcome = json.loads(run.outcome())
+            outcome = _outcome_of(run)
+            if outcome.ending == "complete" and not modelled and any(phase.checksums for phase in outcome.phases):
+                check_logs(plan.run).write(run_folder / folder.LOG_CHECK)
             folder.write_json(run_folder / folder.KERNEL_LOG, kernel_log.errors_about(disks))
         counted_after = error_counters.read_counters(disks) | smart.counters_of(smart.read_smart(disks))
         errors = error_counters.compared(counted, counted_after)
         folder.write_json(run_folder / folder.DEVICE_ERRORS, errors)
         samples.finish()
-        _write_histograms(run_folder, plan["run"], outcome)
+        _write_histograms(run_folder, plan.run, outcome)
         write_points(run_folder, outcome)
-        if not modelled and outcome["ending"] == "complete":
-            duplicate_percent = plan["judgement"].get("duplicate_percent", 0)
-            folder.write_json(run_folder / folder.CONTENT, measure_content(plan["run"], duplicate_percent))
-        kept = {key: value for key, value in outcome.items() if key != "figures"}
-        folder.write_json(run_folder / folder.OUTCOME, kept)
+        if not modelled and outcome.ending == "complete":
+            content = measure_content(plan.run, plan.judgement.duplicate_percent)
+            content.write(run_folder / folder.CONTENT)
+        kept = outcome.replace(figures=ABSENT)
+        kept.write(run_folder / folder.OUTCOME)
     except (OSError, duckdb.Error) as error:
         raise RunFolderLostError(run_folder, error, outcome or _stopped(run)) from error
     return kept
 
 
-def _stopped(run: _native.Run) -> dict[str, Any]:
+def _outcome_of(run: _native.Run) -> Outcome:
+    return Outcome.from_plain(json.loads(run.outcome()), "the outcome of the run")
+
+
+def _stopped(run: _native.Run) -> Outcome:
     """Stop a run that nobody can write down any more, and wait until its databases are closed."""
     run.stop()
     while run.next_samples(POLL_S) is not None:
         run.next_events()
-    outcome: dict[str, Any] = json.loads(run.outcome())
-    return outcome
+    return _outcome_of(run)
 
 
 def _follow(
@@ -127,19 +138,19 @@ def _follow(
     samples: SampleStore,
     on_event: Listener,
     on_sample: Watcher,
-    first_events: Sequence[dict[str, Any]],
+    first_events: Sequence[Event],
     stop: threading.Event,
 ) -> None:
     """Write down what the run tells until it is over."""
     stopped = False
     with (run_folder / folder.EVENTS).open("w", encoding="utf-8") as log:
         for event in first_events:
-            log.write(json.dumps(event) + "\n")
+            log.write(json.dumps(event.plain()) + "\n")
         while True:
             buffers = run.next_samples(POLL_S)
             for line in run.next_events():
                 log.write(line + "\n")
-                on_event(json.loads(line))
+                on_event(Event.from_plain(json.loads(line)))
             log.flush()
             # A sign of life: should the process die, its time tells how far the run had come.
             os.utime(log.fileno())
@@ -154,20 +165,20 @@ def _follow(
                     stopped = True
                     run.stop()
                     event = _stopped_by_condition(int(table["end_ns"][-1]), reason)
-                    log.write(json.dumps(event) + "\n")
+                    log.write(json.dumps(event.plain()) + "\n")
                     on_event(event)
 
 
-def _stopped_by_condition(time_ns: int, reason: str) -> dict[str, Any]:
+def _stopped_by_condition(time_ns: int, reason: str) -> Event:
     """The one event that is born here: everything else happens on the Rust side."""
-    return {
-        "time_ns": time_ns,
-        "utc_ns": time.time_ns(),
-        "level": "warning",
-        "kind": "stopped_by_condition",
-        "phase": None,
-        "text": f"stopped, because {reason}",
-    }
+    return Event(
+        time_ns=time_ns,
+        utc_ns=time.time_ns(),
+        level="warning",
+        kind="stopped_by_condition",
+        phase=None,
+        text=f"stopped, because {reason}",
+    )
 
 
 def _heeded(number: signal.Signals) -> bool:
@@ -203,18 +214,18 @@ def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
 class SampleStore:
     """Writes samples as Parquet while they come, and as one file at the end. Samples are only ever appended."""
 
-    def __init__(self, run_folder: Path, run: dict[str, Any]) -> None:
+    def __init__(self, run_folder: Path, run: RunSpec) -> None:
         self._columns = [(name, np.dtype(kind)) for name, kind, _, _ in _native.columns()]
         self._names = _names(run)
         self._folder = run_folder
         self._parts = run_folder / "samples.parts"
         shutil.rmtree(self._parts, ignore_errors=True)
         self._parts.mkdir()
-        self._waiting: list[dict[str, Any]] = []
+        self._waiting: list[Columns] = []
         self._waiting_rows = 0
         self._parts_count = 0
 
-    def add(self, buffers: list[bytes]) -> dict[str, Any]:
+    def add(self, buffers: list[bytes]) -> Columns:
         """Take one batch of column buffers; returns it as numpy columns."""
         table = {
             name: np.frombuffer(buffer, dtype=kind) for (name, kind), buffer in zip(self._columns, buffers, strict=True)
@@ -249,28 +260,28 @@ class SampleStore:
         shutil.rmtree(self._parts)
 
 
-def _names(run: dict[str, Any]) -> dict[str, list[str]]:
+def _names(run: RunSpec) -> dict[str, list[str]]:
     """What the codes of a sample stand for.
 
     Two phases beyond the plan: the closing of an unfinished run, and what sessions finish after the time of their phase.
     """
     return {
-        "phase": [phase["name"] for phase in run["phases"]] + ["stop after early end", "between phases"],
-        "host": [host["name"] for host in run["hosts"]],
-        "instance": [instance["name"] for instance in run["instances"]],
-        "workload": ["", *(workload["name"] for workload in run["workloads"])],
+        "phase": [phase.name for phase in run.phases] + ["stop after early end", "between phases"],
+        "host": [host.name for host in run.hosts],
+        "instance": [instance.name for instance in run.instances],
+        "workload": ["", *(workload.name for workload in run.workloads)],
         "metric": [name for name, _, _, _ in _native.metrics()],
     }
 
 
-def write_points(run_folder: Path, outcome: dict[str, Any]) -> None:
+def write_points(run_folder: Path, outcome: Outcome) -> None:
     """The rates that searches tried, each with its figures and bounds, for the knee chart."""
-    searches = [phase["search"] for phase in outcome["phases"] if phase.get("search")]
+    searches = [phase.search for phase in outcome.phases if phase.search]
     if searches:
-        folder.write_json(run_folder / folder.POINTS, {"schema_version": POINTS_SCHEMA_VERSION, "searches": searches})
+        Points(schema_version=1, searches=searches).write(run_folder / folder.POINTS)
 
 
-def _write_histograms(run_folder: Path, run: dict[str, Any], outcome: dict[str, Any]) -> None:
+def _write_histograms(run_folder: Path, run: RunSpec, outcome: Outcome) -> None:
     """One row for each bucket of each distribution, with the exact sums beside it."""
     names = _names(run)
     rows: dict[str, list[Any]] = {
@@ -280,13 +291,13 @@ def _write_histograms(run_folder: Path, run: dict[str, Any], outcome: dict[str, 
             "latency_ns_min", "latency_ns_max", "latency_ns_sum", "upper_ns", "count",
         )
     }  # fmt: skip
-    for figures in outcome["figures"]:
-        for upper_ns, count in figures["buckets"] or [(0, 0)]:
-            rows["phase"].append(names["phase"][figures["phase"]])
-            rows["instance"].append(names["instance"][figures["instance"]])
-            rows["workload"].append(names["workload"][figures["workload"]])
+    for figures in outcome.figures:
+        for upper_ns, count in figures.buckets or [(0, 0)]:
+            rows["phase"].append(names["phase"][figures.phase])
+            rows["instance"].append(names["instance"][figures.instance])
+            rows["workload"].append(names["workload"][figures.workload])
             for name in ("database", "metric", "errors", "bytes", "latency_ns_min", "latency_ns_max", "latency_ns_sum"):
-                rows[name].append(figures[name])
+                rows[name].append(getattr(figures, name))
             rows["upper_ns"].append(upper_ns)
             rows["count"].append(count)
     text = ("phase", "instance", "workload", "metric")
@@ -294,7 +305,7 @@ def _write_histograms(run_folder: Path, run: dict[str, Any], outcome: dict[str, 
     _write_parquet(table, run_folder / folder.HISTOGRAMS)
 
 
-def _write_parquet(rows: dict[str, Any], path: Path) -> None:
+def _write_parquet(rows: Columns, path: Path) -> None:
     with duckdb.connect() as database:
         database.register("rows", rows)
         database.execute(f"COPY rows {parquet.into(path)}")

@@ -16,9 +16,12 @@ from __future__ import annotations
 import hashlib
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-SCHEMA_VERSION = 1
+from plimsoll.documents.run_spec import DatabaseSpec, FilesInstance, RunSpec
+from plimsoll.documents.summary import Content, SampledFile
+
+SCHEMA_VERSION: Literal[1] = 1
 PIECE_BYTES = 256 * 1024
 PIECES_MAX = 128
 #: Of all databases together: looking takes seconds, however many there are.
@@ -30,36 +33,35 @@ ALGORITHM = f"zlib level {LEVEL}, blocks of {COMPRESSED_BLOCK_BYTES // 1024} KiB
 _ZEROS = bytes(DUPLICATE_BLOCK_BYTES)
 
 
-def measure_content(run: dict[str, Any], asked_duplicate_percent: int = 0) -> dict[str, Any]:
+def measure_content(run: RunSpec, asked_duplicate_percent: float = 0) -> Content:
     """Look at a sample of every database of a run; a file that cannot be read is said, not guessed."""
     seen: dict[bytes, int] = {}
-    databases: list[dict[str, Any]] = []
-    count = sum(len(instance["databases"]) for instance in run["instances"])
+    databases = []
+    count = sum(len(instance.databases) for instance in run.instances)
     pieces_max = max(2, min(PIECES_MAX, PIECES_OF_ALL_MAX // max(count, 1)))
-    for instance in run["instances"]:
-        for database in instance["databases"]:
-            path = Path(instance["directory"]) / database["file_name"]
-            asked = database["compressible_percent"]
+    for instance in run.instances:
+        for database in instance.databases:
+            path = Path(instance.directory) / database.file_name
+            # Repeated bytes are all that a compressor wants; other content of files is random.
+            repeats = isinstance(instance, FilesInstance) and instance.data_pattern == 0
+            asked = database.compressible_percent if isinstance(database, DatabaseSpec) else 100 * repeats
+            file = SampledFile(path=str(path), asked_compressible_percent=asked)
             try:
-                figures = _sample(path, seen, pieces_max)
+                databases.append(_sampled(file, path, seen, pieces_max))
             except OSError as error:
-                databases.append(
-                    {"path": str(path), "asked_compressible_percent": asked, "reason": str(error.strerror)}
-                )
-                continue
-            databases.append({"path": str(path), "asked_compressible_percent": asked, **figures})
+                databases.append(file.replace(reason=str(error.strerror)))
     total = sum(seen.values())
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "algorithm": ALGORITHM,
-        "duplicate_block_bytes": DUPLICATE_BLOCK_BYTES,
-        "databases": databases,
-        "asked_duplicate_percent": asked_duplicate_percent,
-        "duplicate_percent": 100 * (total - len(seen)) / total if total else None,
-    }
+    return Content(
+        schema_version=SCHEMA_VERSION,
+        algorithm=ALGORITHM,
+        duplicate_block_bytes=DUPLICATE_BLOCK_BYTES,
+        databases=databases,
+        asked_duplicate_percent=asked_duplicate_percent,
+        duplicate_percent=100 * (total - len(seen)) / total if total else None,
+    )
 
 
-def _sample(path: Path, seen: dict[bytes, int], pieces_max: int) -> dict[str, Any]:
+def _sampled(sampled: SampledFile, path: Path, seen: dict[bytes, int], pieces_max: int) -> SampledFile:
     """One file: pieces spread evenly, each compressed block by block, each block of the smaller kind remembered."""
     raw = compressed = zeros = blocks = 0
     with path.open("rb") as file:
@@ -80,12 +82,12 @@ def _sample(path: Path, seen: dict[bytes, int], pieces_max: int) -> dict[str, An
                     continue
                 name = hashlib.blake2b(block, digest_size=16).digest()
                 seen[name] = seen.get(name, 0) + 1
-    return {
-        "sampled_bytes": raw,
-        "file_bytes": size,
-        "compressible_percent": 100 * (1 - compressed / raw) if raw else None,
-        "zero_percent": 100 * zeros / blocks if blocks else None,
-    }
+    return sampled.replace(
+        sampled_bytes=raw,
+        file_bytes=size,
+        compressible_percent=100 * (1 - compressed / raw) if raw else None,
+        zero_percent=100 * zeros / blocks if blocks else None,
+    )
 
 
 def piece_starts(size: int, pieces_max: int = PIECES_MAX) -> list[int]:

@@ -10,20 +10,24 @@ The storage must be the one the run began on: known by UUID or serial, wherever 
 
 from __future__ import annotations
 
-import copy
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from plimsoll import settings
 from plimsoll.databases import preflight
+from plimsoll.documents.event import Event, read_events
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.run_spec import Measure, PhaseSpec, RunSpec, TargetSpec
+from plimsoll.documents.summary import Gap, Gaps
 from plimsoll.files import folder
 from plimsoll.host.identity import Identity, identity_from, identity_of, mount_points
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 #: What belongs to the part before a gap. The plan stays too, as it was.
 MOVED = (folder.EVENTS, folder.ENVIRONMENT, folder.PROGRESS, folder.TERMINAL, "samples.parts")
 #: Phases that have to be done again whatever came after them: they open databases and make caches what they were.
@@ -38,7 +42,7 @@ class ResumeError(folder.FolderError):
     """Why a run cannot go on; the message says what to do."""
 
 
-def gap_of(run_folder: Path) -> dict[str, Any]:
+def gap_of(run_folder: Path) -> Gap:
     """What is known of the moment a run was cut off.
 
     Raises:
@@ -50,32 +54,32 @@ def gap_of(run_folder: Path) -> dict[str, Any]:
         raise ResumeError(f"{run_folder} holds no run; name the folder of one that was cut off")
     if not (run_folder / folder.ENVIRONMENT).exists():
         raise ResumeError(f"{run_folder} was cut off before it began; start it anew")
-    events = folder.read_events(run_folder)
+    events = read_events(run_folder)
     if not events:
         raise ResumeError(f"{run_folder} was cut off before anything happened; start it anew")
-    ended = {event["phase"] for event in events if event["kind"] == "phase_ended"}
-    started = [event for event in events if event["kind"] == "phase_started" and event["phase"] not in ended]
-    last_ns = max(_last_sign_ns(run_folder), *(event["utc_ns"] for event in events))
+    ended = {event.phase for event in events if event.kind == "phase_ended"}
+    started = [event for event in events if event.kind == "phase_started" and event.phase not in ended]
+    last_ns = max(_last_sign_ns(run_folder), *(event.utc_ns for event in events))
     phase = started[-1] if started else None
-    return {
-        "phase": phase["phase"] if phase else None,
-        "completed": [event["phase"] for event in events if event["kind"] == "phase_ended"],
-        "cut_off_utc": _utc(last_ns),
-        "resumed_utc": _utc(time.time_ns()),
-        "seconds": (time.time_ns() - last_ns) / 1e9,
-        "phase_seconds_before": (last_ns - phase["utc_ns"]) / 1e9 if phase else 0.0,
-        "errors_before": sum(event["kind"] in ERRORS for event in events),
-    }
+    return Gap(
+        phase=phase.phase if phase else None,
+        completed=[event.phase for event in events if event.kind == "phase_ended" and event.phase],
+        cut_off_utc=_utc(last_ns),
+        resumed_utc=_utc(time.time_ns()),
+        seconds=(time.time_ns() - last_ns) / 1e9,
+        phase_seconds_before=(last_ns - phase.utc_ns) / 1e9 if phase else 0.0,
+        errors_before=sum(event.kind in ERRORS for event in events),
+    )
 
 
-def measured_lost(plan: dict[str, Any], gap: dict[str, Any], left: list[dict[str, Any]]) -> bool:
+def measured_lost(plan: Plan, gap: Gap, left: Sequence[PhaseSpec]) -> bool:
     """Whether something was measured before the gap that nothing will be measured for again: its figures cannot be judged."""
-    names = {phase["name"] for phase in left}
+    names = {phase.name for phase in left}
     return any(
-        phase["action"]["kind"] in settings.MEASURED_KINDS
-        and phase["name"] not in names
-        and phase["name"] in (*gap["completed"], gap["phase"])
-        for phase in plan["run"]["phases"]
+        phase.action.kind in settings.MEASURED_KINDS
+        and phase.name not in names
+        and phase.name in (*gap.completed, gap.phase)
+        for phase in plan.run.phases
     )
 
 
@@ -89,37 +93,49 @@ def _utc(time_ns: int) -> str:
     return datetime.fromtimestamp(time_ns / 1e9, UTC).isoformat(timespec="seconds")
 
 
-def find_storage(plan: dict[str, Any], environment: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def find_storage(plan: Plan, environment: dict[str, Any]) -> tuple[Plan, list[str]]:
     """The plan with its targets where their storage is now, and remarks.
 
     Raises:
         ResumeError: a storage is gone or another one.
     """
-    remarks, plan = [], copy.deepcopy(plan)
-    for target, facts in zip(plan["run"]["targets"], environment["targets"], strict=True):
+    remarks, run = [], plan.run
+    for target, facts in zip(run.targets, environment["targets"], strict=True):
         recorded = identity_from(facts.get("identity") or {})
         if not recorded.is_known():
             remarks.append(
-                f"nothing tells the storage of {target['name']} from another; it is taken to be at its old place"
+                f"nothing tells the storage of {target.name} from another; it is taken to be at its old place"
             )
             continue
-        path = Path(target["path"])
+        path = Path(target.path)
         if identity_of(path).same_as(recorded):
             continue
         found = _mounted_elsewhere(recorded)
         if found is None or recorded.mount_point is None:
             raise ResumeError(_another_storage(target, recorded, identity_of(path)))
         moved = found / os.path.relpath(path, recorded.mount_point)
-        _move_target(plan["run"], target, path, moved)
-        remarks.append(f"the storage of {target['name']} is now at {moved}")
-    return plan, remarks
+        run = _moved(run, target, moved)
+        remarks.append(f"the storage of {target.name} is now at {moved}")
+    return plan.replace(run=run), remarks
+
+
+def is_known_to_be_the_same(run_folder: Path) -> bool:
+    """Whether the storage that `find_storage` found is certainly the one the run began on, system disk or not.
+
+    What has no identity could have been unmounted since, unless it was the root file system itself.
+    """
+    return all(
+        identity_from(facts.get("identity") or {}).is_known()
+        or (facts.get("file_system") or {}).get("mount_point") == "/"
+        for facts in folder.read_json(run_folder / folder.ENVIRONMENT)["targets"]
+    )
 
 
 def _mounted_elsewhere(wanted: Identity) -> Path | None:
     return next((path for path in mount_points() if identity_of(path).same_as(wanted)), None)
 
 
-def _another_storage(target: dict[str, Any], recorded: Identity, found: Identity) -> str:
+def _another_storage(target: TargetSpec, recorded: Identity, found: Identity) -> str:
     def named(identity: Identity) -> str:
         known = [
             f"file system {identity.file_system_uuid}" if identity.file_system_uuid else "",
@@ -129,22 +145,43 @@ def _another_storage(target: dict[str, Any], recorded: Identity, found: Identity
         return ", ".join(item for item in known if item) or "nothing that is known"
 
     return (
-        f"{target['path']} is not the storage the run began on: that was {named(recorded)}, there is {named(found)}; mount the "
+        f"{target.path} is not the storage the run began on: that was {named(recorded)}, there is {named(found)}; mount the "
         "right one, or begin a new run"
     )
 
 
-def _move_target(run: dict[str, Any], target: dict[str, Any], old: Path, new: Path) -> None:
+def _moved(run: RunSpec, target: TargetSpec, new: Path) -> RunSpec:
     """The same places below another directory, also in the markers of the databases."""
-    target["path"] = str(new)
-    for instance in run["instances"]:
-        for key in ("directory", "log_directory"):
-            if Path(instance[key]).is_relative_to(old):
-                instance[key] = str(new / Path(instance[key]).relative_to(old))
+    old = Path(target.path)
+
+    def place(directory: str) -> str:
+        path = Path(directory)
+        return str(new / path.relative_to(old)) if path.is_relative_to(old) else directory
+
+    instances = [
+        instance.replace(directory=place(instance.directory), log_directory=place(instance.log_directory))
+        for instance in run.instances
+    ]
+    for instance in instances:
         preflight.move_marker(instance)
+    targets = [item.replace(path=str(new)) if item == target else item for item in run.targets]
+    return run.replace(targets=targets, instances=instances)
 
 
-def remaining_phases(plan: dict[str, Any], gap: dict[str, Any], *, again: bool) -> list[dict[str, Any]]:
+def whole_plan(run_folder: Path, plan: Plan) -> Plan:
+    """The plan with all phases that it began with: one that goes on holds only what was left of it.
+
+    Args:
+        run_folder: the folder of the run; what was put aside before its first gap has the plan as it was.
+        plan: the plan of the run that goes on.
+    """
+    first = run_folder / "before-gap-1" / folder.PLAN
+    if not first.exists():
+        return plan
+    return plan.replace(run=plan.run.replace(phases=Plan.read(first).run.phases))
+
+
+def remaining_phases(plan: Plan, gap: Gap, *, again: bool) -> list[PhaseSpec]:
     """The phases of the plan that are still to be carried out.
 
     Args:
@@ -153,72 +190,65 @@ def remaining_phases(plan: dict[str, Any], gap: dict[str, Any], *, again: bool) 
         again: whether everything is measured for its whole time once more.
     """
     left = []
-    for phase in plan["run"]["phases"]:
-        action = phase["action"]
-        wanted_again = action["kind"] in ALWAYS or (again and action["kind"] in settings.MEASURED_KINDS)
-        if phase["name"] in gap["completed"] and not wanted_again:
+    for phase in plan.run.phases:
+        action = phase.action
+        wanted_again = action.kind in ALWAYS or (again and action.kind in settings.MEASURED_KINDS)
+        if phase.name in gap.completed and not wanted_again:
             continue
-        phase = copy.deepcopy(phase)
-        if phase["name"] == gap["phase"] and action["kind"] == "measure" and not again:
-            rest = action["duration_s"] - gap["phase_seconds_before"]
+        if phase.name == gap.phase and isinstance(action, Measure) and not again:
+            rest = action.duration_s - gap.phase_seconds_before
             if rest < REMAINDER_S_MIN:
                 continue
-            phase["action"]["duration_s"] = rest
+            phase = phase.replace(action=action.replace(duration_s=rest))
         left.append(phase)
-    if any(phase["action"]["kind"] == "recover" for phase in left):
+    kinds = [phase.action.kind for phase in left]
+    if "recover" in kinds:
         # What was generated before the crash has been replayed by it; recovery is tested with logs of its own.
-        names = {phase["name"] for phase in left}
-        generating = [item for item in plan["run"]["phases"] if item["action"]["kind"] == "generate_logs"]
-        place = next(index for index, phase in enumerate(left) if phase["action"]["kind"] == "recover")
-        left[place:place] = [copy.deepcopy(item) for item in generating if item["name"] not in names]
-    loaded = any(phase["action"]["kind"] in (*settings.MEASURED_KINDS, "backup") for phase in left)
-    return [phase for phase in left if loaded or phase["action"]["kind"] not in ("warm_up", "search")]
+        names = {phase.name for phase in left}
+        place = kinds.index("recover")
+        left[place:place] = [
+            phase for phase in plan.run.phases if phase.action.kind == "generate_logs" and phase.name not in names
+        ]
+    loaded = any(phase.action.kind in (*settings.MEASURED_KINDS, "backup") for phase in left)
+    return [phase for phase in left if loaded or phase.action.kind not in ("warm_up", "search")]
 
 
-def as_left(plan: dict[str, Any], left: list[dict[str, Any]]) -> dict[str, Any]:
+def as_left(plan: Plan, left: Sequence[PhaseSpec]) -> Plan:
     """The plan of a run that goes on, with the phases that are left; what is in its databases is looked at again."""
-    left_over: dict[str, Any] = copy.deepcopy(plan)
-    left_over["run"]["phases"] = left
-    for instance in left_over["run"]["instances"]:
-        for database in instance["databases"]:
-            database["existing_records"] = None
-    return left_over
+    instances = [
+        instance.replace(databases=[database.replace(existing_records=None) for database in instance.databases])
+        for instance in plan.run.instances
+    ]
+    return plan.replace(run=plan.run.replace(phases=left, instances=instances))
 
 
-def put_aside(run_folder: Path, gap: dict[str, Any]) -> list[dict[str, Any]]:
-    """Keep what was recorded before the gap, and note the gap; returns all gaps of the run."""
-    gaps = read_gaps(run_folder)
+def put_aside(run_folder: Path, gap: Gap) -> Gap:
+    """Keep what was recorded before the gap, and note the gap; answers it with where that lies."""
+    path = run_folder / folder.GAPS
+    gaps = Gaps.read(path).gaps if path.exists() else ()
     aside = run_folder / f"before-gap-{len(gaps) + 1}"
     aside.mkdir()
     shutil.copy2(run_folder / folder.PLAN, aside / folder.PLAN)
     for name in MOVED:
         if (run_folder / name).exists():
             (run_folder / name).rename(aside / name)
-    gaps.append({**gap, "kept_in": aside.name})
-    folder.write_json(run_folder / folder.GAPS, {"schema_version": SCHEMA_VERSION, "gaps": gaps})
-    return gaps
+    kept = gap.replace(kept_in=aside.name)
+    Gaps(schema_version=SCHEMA_VERSION, gaps=[*gaps, kept]).write(path)
+    return kept
 
 
-def read_gaps(run_folder: Path) -> list[dict[str, Any]]:
-    """The gaps of a run; none for most."""
+def completed_before(run_folder: Path) -> list[str]:
+    """The phases that were completed before earlier gaps."""
     path = run_folder / folder.GAPS
-    found: list[dict[str, Any]] = folder.read_json(path)["gaps"] if path.exists() else []
-    return found
+    known = Gaps.read(path).gaps if path.exists() else ()
+    return list(dict.fromkeys(name for gap in known for name in gap.completed))
 
 
-def gap_event(gap: dict[str, Any]) -> dict[str, Any]:
+def gap_event(gap: Gap) -> Event:
     """The first line of the events of a run that goes on."""
-    during = (
-        f"during {gap['phase']}, after {gap['phase_seconds_before']:.0f} s of it"
-        if gap["phase"]
-        else "between two phases"
+    during = f"during {gap.phase}, after {gap.phase_seconds_before:.0f} s of it" if gap.phase else "between two phases"
+    text = (
+        f"the run was cut off at {gap.cut_off_utc} {during}, and goes on {gap.seconds:.0f} s later; what was measured before "
+        f"lies in {gap.kept_in} and is not judged"
     )
-    return {
-        "time_ns": 0,
-        "utc_ns": time.time_ns(),
-        "level": "warning",
-        "kind": "gap",
-        "phase": None,
-        "text": f"the run was cut off at {gap['cut_off_utc']} {during}, and goes on {gap['seconds']:.0f} s later; what was "
-        f"measured before lies in {gap['kept_in']} and is not judged",
-    }
+    return Event(time_ns=0, utc_ns=time.time_ns(), level="warning", kind="gap", phase=None, text=text)

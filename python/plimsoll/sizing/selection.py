@@ -18,6 +18,7 @@ from typing import Literal
 
 from plimsoll.sizing.catalogue import ArrayRow, Conditions
 from plimsoll.sizing.raid import RaidLevel, planner_iops
+from plimsoll.sizing.traced import WHOLE_DIGITS
 
 Ranking = Literal["arrays", "drives", "price"]
 Status = Literal["chosen", "possible", "rejected"]
@@ -143,10 +144,11 @@ def required_iops(need: Need, conditions: Conditions) -> float:
 def arrays_needed(required: float, per_array: float) -> int:
     """Arrays that together reach a requirement; at least one.
 
-    >>> arrays_needed(15768, 19500), arrays_needed(15768, 7200)
-    (1, 3)
+    >>> arrays_needed(15768, 19500), arrays_needed(15768, 7200), arrays_needed(3 * 0.1, 0.1)
+    (1, 3, 3)
     """
-    return max(1, math.ceil(required / per_array))
+    # What binary fractions add to a fit that is exact buys no array.
+    return max(1, math.ceil(round(required / per_array, WHOLE_DIGITS)))
 
 
 def select_arrays(need: Need, rows: Sequence[ArrayRow], drive_iops: Mapping[str, float] | None = None) -> Selection:

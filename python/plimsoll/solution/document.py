@@ -19,6 +19,7 @@ from plimsoll.imports.report_model import sections_of
 from plimsoll.pages.tables import Table
 from plimsoll.report.backup_recovery import backup_sections, recovery_sections
 from plimsoll.report.checksums import checksum_sections
+from plimsoll.report.integrity import integrity_sections, integrity_sentences
 from plimsoll.report.sections import published_sections
 from plimsoll.report.verdicts import check_table
 from plimsoll.solution import drawings, tables
@@ -176,6 +177,7 @@ def _results(solution: Solution) -> list[Block]:
         Heading(1, "Test result summary"),
         Heading(2, "Reliability"),
         Paragraph(f"The stress test ran for {hours} and ended with the result {' and '.join(run.verdict['result'] for run in stress)}; when every page was read back, {pages}. Appendix B has its report."),
+        *(Paragraph(text) for run in stress for text in _integrity(run)),
         Heading(2, "Storage performance"),
         Paragraph("The performance test carries the load of the customer profile, headroom included. Appendix C has its report."),
         tables.table_6(solution),
@@ -227,6 +229,15 @@ def _appendix_a(solution: Solution) -> list[Block]:
     ]  # fmt: skip
 
 
+def _integrity(run: Run) -> list[str]:
+    """What a run of our own claims of checksums and system log; an imported report speaks for itself."""
+    if run.reported is not None:
+        return []
+    name = run.path.absolute().name
+    where = f"{run.machine}: " if run.machine else ""
+    return [f"{where}{text}" for text in integrity_sentences(Summary.from_plain(run.summary, f"the summary of {name}"))]
+
+
 def _appendix(solution: Solution, letter: str, place: str, title: str) -> list[Block]:
     runs = solution.runs[place]
     blocks: list[Block] = [Heading(1, f"Appendix {letter}: {title}", f"appendix-{letter.lower()}")]
@@ -271,6 +282,7 @@ def _own(run: Run) -> list[Block]:
         found += published_sections(Plan.from_plain(run.plan, f"the plan of {name}"), summary, run.environment, name)
     found += [
         *checksum_sections(summary),
+        *integrity_sections(summary),
         *backup_sections(summary),
         *recovery_sections(summary),
         check_table(verdict_of(run.verdict)),

@@ -300,7 +300,7 @@ def reservations(solution: Solution) -> list[str]:
     for place, runs in solution.runs.items():
         for index, run in enumerate(runs):
             contradictions = sum(1 for finding in run.findings if finding["kind"] == "contradiction")
-            reasons = list(run.verdict["not_qualifying_because"])
+            reasons = [*run.verdict["not_qualifying_because"], *run.verdict.get("cautions", [])]
             reasons += (
                 [f"its figures contradict each other in {contradictions} places, see its appendix"]
                 if contradictions

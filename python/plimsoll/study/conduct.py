@@ -22,7 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import exit_codes
+from plimsoll.compare.published import is_published
 from plimsoll.databases import preflight
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.study import StudyFindings
 from plimsoll.files import folder
 from plimsoll.live.listener import Listener
 from plimsoll.pipeline import forecast
@@ -30,7 +33,7 @@ from plimsoll.study.description import Study, Variant
 from plimsoll.study.modelled_variant import carry_out
 from plimsoll.study.results import is_done, judged, light_file
 from plimsoll.study.text import lines_of
-from plimsoll.study.worker import VARIANT
+from plimsoll.study.worker import ALLOW_SYSTEM_DISK, CREATE, VARIANT, VariantTask
 
 RESULT = "study.json"
 COPY = "study.toml"
@@ -49,7 +52,7 @@ class StudyResult:
     """
 
     folder: Path
-    content: dict[str, Any]
+    content: StudyFindings
     repeat: int
     interrupted: bool
 
@@ -58,7 +61,9 @@ class StudyResult:
         """How a program that did nothing else would end."""
         if self.interrupted:
             return exit_codes.INTERRUPTED
-        unfinished = any(side["problem"] or side["runs_count"] < self.repeat for side in self.content["sides"])
+        # What a paper prints is one run, however often the variants are carried out.
+        variants = [side for side in self.content.sides if not is_published(side.name)]
+        unfinished = any(side.problem or side.runs_count < self.repeat for side in variants)
         return exit_codes.INCONCLUSIVE if unfinished else exit_codes.PASS
 
     @property
@@ -73,9 +78,15 @@ class StudyResult:
 
 
 def check_study(
-    wanted: Study, *, listener: Listener | None = None
+    wanted: Study, *, create: bool = False, allow_system_disk: bool = False, listener: Listener | None = None
 ) -> list[tuple[Variant, preflight.Preflight, forecast.Forecast]]:
     """What preflight finds for every real variant, and what one run of it takes.
+
+    Args:
+        wanted: as from `read_study`.
+        create: as in `check`.
+        allow_system_disk: as in `check`.
+        listener: told what will be prepared, reused, recovered and deleted.
 
     Raises:
         PreflightError: one of them cannot start.
@@ -83,7 +94,7 @@ def check_study(
     found = []
     for variant in wanted.variants:
         if variant.is_real and variant.plan is not None:
-            places = forecast.check(variant.plan, listener=listener)
+            places = forecast.check(variant.plan, create=create, allow_system_disk=allow_system_disk, listener=listener)
             found.append((variant, places, forecast.forecast(variant.plan, places)))
     return found
 
@@ -94,6 +105,8 @@ def carry_out_study(
     out: Path | None = None,
     *,
     jobs: int | None = None,
+    create: bool = False,
+    allow_system_disk: bool = False,
     listener: Listener | None = None,
 ) -> StudyResult:
     """Carry out a study, or the rest of one that was interrupted, and rank its variants.
@@ -103,25 +116,28 @@ def carry_out_study(
         study_file: its file, of which a copy is kept.
         out: the folder of the study; `runs/study-NAME` if left out.
         jobs: modelled variants at once; the processors if left out.
+        create: as in `check`.
+        allow_system_disk: as in `check`.
         listener: told what is finished.
 
     Raises:
         FolderError: the folder holds something else, or another program works in it.
     """
     hears = listener or Listener()
-    name = re.sub(r"[^a-z0-9]+", "-", wanted.content["name"].lower()).strip("-")
+    name = re.sub(r"[^a-z0-9]+", "-", wanted.name.lower()).strip("-")
     home = (out or folder.DEFAULT_PARENT / f"study-{name}").absolute()
     _take(home, wanted, study_file)
     at_once = jobs or os.cpu_count() or 1
+    agreed = [word for word, given in ((CREATE, create), (ALLOW_SYSTEM_DISK, allow_system_disk)) if given]
     interrupted = False
     with _locked(home):
         try:
             _light(wanted, home, at_once, hears)
-            _plans(wanted, home, at_once, hears)
+            _plans(wanted, home, at_once, agreed, hears)
         except KeyboardInterrupt:
             interrupted = True
         found = _judge(wanted, home, hears)
-    return StudyResult(home, found, int(wanted.content["repeat"]), interrupted)
+    return StudyResult(home, found, wanted.repeat, interrupted)
 
 
 def _take(home: Path, wanted: Study, study_file: Path) -> None:
@@ -141,8 +157,8 @@ def _take(home: Path, wanted: Study, study_file: Path) -> None:
         try:
             other = folder.read_json(home / RESULT)["name"]
         except (folder.FolderError, KeyError, TypeError):
-            other = wanted.content["name"]
-        if other != wanted.content["name"]:
+            other = wanted.name
+        if other != wanted.name:
             raise folder.FolderError(f'{home} holds the study "{other}"; name another folder with --out')
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -169,7 +185,7 @@ def _light(wanted: Study, home: Path, jobs: int, listener: Listener) -> None:
     """The light variants that are not finished, several at once."""
     tasks = []
     for variant in wanted.variants:
-        for seed in range(1, int(wanted.content["repeat"]) + 1):
+        for seed in range(1, wanted.repeat + 1):
             path = light_file(home, variant, seed)
             if variant.light is not None and not is_done(path, variant.light):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -199,19 +215,20 @@ def _follow(futures: dict[Future[Any], str], listener: Listener) -> None:
             listener.say(f"{done} of {len(futures)}: {futures[future]}" + (f": {problem}" if problem else ""))
 
 
-def _plans(wanted: Study, home: Path, jobs: int, listener: Listener) -> None:
+def _plans(wanted: Study, home: Path, jobs: int, agreed: list[str], listener: Listener) -> None:
     """The variants that are plans: modelled ones several at once, real ones strictly one after another."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(variant: Variant) -> str | None:
+    def start(variant: Variant, plan: Plan) -> str | None:
         place = home / "variants" / variant.slug
         place.mkdir(parents=True, exist_ok=True)
-        what = {"plan": variant.plan, "repeat": int(wanted.content["repeat"]), "databases": wanted.content["databases"]}
-        folder.write_json(place / VARIANT, {"schema_version": 1, "name": variant.name, **what})
+        repeat, databases = wanted.repeat, wanted.databases
+        task = VariantTask(schema_version=1, name=variant.name, plan=plan, repeat=repeat, databases=databases)
+        task.write(place / VARIANT)
         (place / folder.TERMINAL).write_bytes(b"")
         # The process adds to it, too.
         with (place / folder.TERMINAL).open("ab") as log:
-            command = [sys.executable, "-m", "plimsoll.study.worker", str(place)]
+            command = [sys.executable, "-m", "plimsoll.study.worker", str(place), *agreed]
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             started.append(process)
             code = process.wait()
@@ -220,15 +237,15 @@ def _plans(wanted: Study, home: Path, jobs: int, listener: Listener) -> None:
         words = (place / folder.TERMINAL).read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return f"ended with exit code {code}: {words[-1] if words else 'nothing was said'}"
 
-    plans = [variant for variant in wanted.variants if variant.plan is not None]
+    plans = [(variant, variant.plan) for variant in wanted.variants if variant.plan is not None]
     try:
-        modelled = [variant for variant in plans if not variant.is_real]
+        modelled = [(variant, plan) for variant, plan in plans if not variant.is_real]
         with ThreadPoolExecutor(jobs) as pool:
-            _follow({pool.submit(start, variant): variant.name for variant in modelled}, listener)
-        for variant in plans:
+            _follow({pool.submit(start, variant, plan): variant.name for variant, plan in modelled}, listener)
+        for variant, plan in plans:
             if variant.is_real:
-                listener.say(f"{variant.name}: {wanted.content['repeat']} runs on real storage")
-                problem = start(variant)
+                listener.say(f"{variant.name}: {wanted.repeat} runs on real storage")
+                problem = start(variant, plan)
                 listener.say(f"{variant.name}: {problem or 'done'}")
     except KeyboardInterrupt:
         for process in started:
@@ -239,10 +256,10 @@ def _plans(wanted: Study, home: Path, jobs: int, listener: Listener) -> None:
         raise
 
 
-def _judge(wanted: Study, home: Path, listener: Listener) -> dict[str, Any]:
+def _judge(wanted: Study, home: Path, listener: Listener) -> StudyFindings:
     """Rank the variants that are finished, and write result and page."""
     found = judged(wanted, home)
-    folder.write_json(home / RESULT, found)
+    found.write(home / RESULT)
     try:
         from plimsoll.study.page import render
     except ModuleNotFoundError as error:

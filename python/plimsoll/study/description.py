@@ -11,13 +11,18 @@ import copy
 import itertools
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from plimsoll.compare.figures import FIGURES
+from plimsoll.compare.published import PREFIX, PublishedResult, is_published, published_result
+from plimsoll.compare.sides import ComparisonError
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.study import Light
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
-from plimsoll.inputs.schema import Collector, Field, Number, Table, Tables, Text, require_kind
+from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number, Table, Tables, Text, require_kind
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
 from plimsoll.plan.complete import complete_plan
 from plimsoll.study.modelled_variant import LIGHT_FIELDS, OWN_FIGURES, complete_light
@@ -41,6 +46,9 @@ _FIELDS = {
     "databases": Field(
         Text((KEEP, ANEW)), default=KEEP, meaning="whether real databases are deleted after each variant"
     ),
+    "published": Field(
+        ListOf(Text()), default=[], meaning='results of papers beside the variants: ["published:netapp-2007"]'
+    ),
     "plan_file": Field(Text(), meaning="a plan as the base, beside this file"),
     "light": Field(Table({}), meaning="the light load on a modelled array as the base"),
     "plan": Field(Table({}), meaning="a plan as the base"),
@@ -63,6 +71,8 @@ _FIELDS = {
 }
 #: Read by hand, because their values are whatever the changed key takes.
 _FREE = {"axes": "values", "variants": "set"}
+#: What a variant changes, by path: whatever the changed keys take.
+Settings = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -79,14 +89,14 @@ class Variant:
 
     name: str
     slug: str
-    settings: dict[str, Any]
-    light: dict[str, Any] | None
-    plan: dict[str, Any] | None
+    settings: Settings
+    light: Light | None
+    plan: Plan | None
 
     @property
     def is_real(self) -> bool:
         """Whether it writes to storage."""
-        return self.plan is not None and not self.plan["run"].get("modelled")
+        return self.plan is not None and not self.plan.run.modelled
 
 
 @dataclass(frozen=True)
@@ -94,13 +104,27 @@ class Study:
     """A study that can be carried out.
 
     Attributes:
-        content: the checked top level.
+        name: what it is called.
+        description: what it asks.
+        source: where it was published.
+        rank_by: the figure by which variants are ranked.
+        baseline: the variant all others are compared with; the first where none is named.
+        repeat: runs of each variant.
+        databases: whether real databases stay, KEEP or ANEW.
         variants: at least one.
+        published: results of papers that stand beside them.
         axis: title and values of the one axis with numbers, for curves.
     """
 
-    content: dict[str, Any]
+    name: str
+    description: str | None
+    source: str | None
+    rank_by: str
+    baseline: str | None
+    repeat: int
+    databases: str
     variants: list[Variant]
+    published: list[PublishedResult]
     axis: tuple[str, list[float]] | None
 
 
@@ -118,6 +142,7 @@ def read_study(path: Path) -> Study:
     base = _base(document, content, path, collector)
     named = _combinations(document, content, axes, collector)
     variants = _variants(named, base, document, collector) if base else []
+    published = _published(content["published"] or [], collector)
     collector.raise_if_any()
     slugs = [variant.slug for variant in variants]
     repeated = [variant.name for variant in variants if slugs.count(variant.slug) > 1]
@@ -126,10 +151,27 @@ def read_study(path: Path) -> Study:
         raise InputError(
             str(path), [Mistake(0, "variants", message, "give them names that differ in letters or digits")]
         )
-    return Study(content, variants, _one_axis(axes, variants))
+    told = {key: content[key] for key in ("name", "description", "source", "rank_by", "baseline", "databases")}
+    return Study(
+        **told, repeat=int(content["repeat"]), variants=variants, published=published, axis=_one_axis(axes, variants)
+    )
 
 
-def _top(document: LocatedFile, collector: Collector) -> dict[str, Any]:
+def _published(names: Sequence[str], collector: Collector) -> list[PublishedResult]:
+    """The results of papers that are named."""
+    found = []
+    for number, name in enumerate(names):
+        if not is_published(name):
+            collector.add(("published", number), f"is {name!r}", f"write {PREFIX} and the name of a result")
+            continue
+        try:
+            found.append(published_result(name))
+        except ComparisonError as error:
+            collector.add(("published", number), *error.problems[0].split("; ", 1))
+    return found
+
+
+def _top(document: LocatedFile, collector: Collector) -> Given:
     """The top level, with what is free in it left out of the check."""
     data = dict(document.data)
     for key, free in _FREE.items():
@@ -144,7 +186,7 @@ def _top(document: LocatedFile, collector: Collector) -> dict[str, Any]:
     return content
 
 
-def _base(document: LocatedFile, content: dict[str, Any], path: Path, collector: Collector) -> dict[str, Any]:
+def _base(document: LocatedFile, content: Given, path: Path, collector: Collector) -> Given:
     """`{"light": ...}` or `{"plan": ...}` as written; exactly one of the ways must be used."""
     ways = [key for key in ("light", "plan", "plan_file") if document.data.get(key)]
     if len(ways) != 1:
@@ -163,7 +205,7 @@ def _base(document: LocatedFile, content: dict[str, Any], path: Path, collector:
     return {"light": document.data["light"]}
 
 
-def _axes(document: LocatedFile, content: dict[str, Any], collector: Collector) -> list[tuple[str, str, list[Any]]]:
+def _axes(document: LocatedFile, content: Given, collector: Collector) -> list[tuple[str, str, list[Any]]]:
     found = []
     for index, axis in enumerate(content["axes"]):
         values = document.data["axes"][index].get("values")
@@ -178,10 +220,10 @@ def _axes(document: LocatedFile, content: dict[str, Any], collector: Collector) 
 
 
 def _combinations(
-    document: LocatedFile, content: dict[str, Any], axes: list[tuple[str, str, list[Any]]], collector: Collector
-) -> list[tuple[str, dict[str, Any]]]:
+    document: LocatedFile, content: Given, axes: list[tuple[str, str, list[Any]]], collector: Collector
+) -> list[tuple[str, Settings]]:
     """Named variants, each with every combination of the axes' values."""
-    named: list[tuple[str, dict[str, Any]]] = []
+    named: list[tuple[str, Settings]] = []
     for index, variant in enumerate(content["variants"]):
         settings = document.data["variants"][index].get("set", {})
         if not isinstance(settings, dict):
@@ -209,7 +251,7 @@ def _combinations(
 
 
 def _variants(
-    named: list[tuple[str, dict[str, Any]]], base: dict[str, Any], document: LocatedFile, collector: Collector
+    named: list[tuple[str, Settings]], base: Given, document: LocatedFile, collector: Collector
 ) -> list[Variant]:
     """Every variant completed. A mistake goes to the line of the setting it comes from; one of the base is told once."""
     variants = []
@@ -230,16 +272,14 @@ def _variants(
     return variants
 
 
-def _attempt(
-    name: str, settings: dict[str, Any], base: dict[str, Any], file_name: str
-) -> tuple[Variant | None, tuple[Mistake, ...]]:
+def _attempt(name: str, settings: Settings, base: Given, file_name: str) -> tuple[Variant | None, tuple[Mistake, ...]]:
     try:
         return _variant(name, settings, base, file_name), ()
     except InputError as error:
         return None, error.mistakes
 
 
-def _setting_of(where: str, settings: dict[str, Any]) -> str | None:
+def _setting_of(where: str, settings: Settings) -> str | None:
     """The path among a variant's settings that a mistake is about: the one that shares the longest beginning with it."""
     parts = _parts(where)
     alike = {
@@ -261,7 +301,7 @@ def _line_of(document: LocatedFile, where: str, setting: str | None) -> int:
     return document.line_of(tuple(_parts(where)))
 
 
-def _written_tables(document: LocatedFile, key: str) -> list[tuple[int, dict[str, Any]]]:
+def _written_tables(document: LocatedFile, key: str) -> list[tuple[int, Given]]:
     """The tables of a list as written, with their places, whatever else is written there."""
     written = document.data.get(key)
     items = enumerate(written) if isinstance(written, list) else ()
@@ -278,7 +318,7 @@ def _word(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _variant(name: str, settings: dict[str, Any], base: dict[str, Any], file_name: str) -> Variant:
+def _variant(name: str, settings: Settings, base: Given, file_name: str) -> Variant:
     data = copy.deepcopy(base)
     problems = []
     for path, value in settings.items():
@@ -294,7 +334,7 @@ def _variant(name: str, settings: dict[str, Any], base: dict[str, Any], file_nam
     return Variant(name, slug, settings, None, plan)
 
 
-def change(data: dict[str, Any], path: str, value: Any) -> tuple[str, str] | None:
+def change(data: Given, path: str, value: Any) -> tuple[str, str] | None:
     """Set a value by its path; answers what is wrong with the path and a hint, or None.
 
     >>> plan = {"plan": {"instance": [{"name": "one"}, {"name": "two"}]}}

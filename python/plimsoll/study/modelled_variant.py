@@ -13,17 +13,18 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from plimsoll.arrays import streams as work
-from plimsoll.arrays.description import array_description
+from plimsoll.arrays.description import array_description, with_logs_on
 from plimsoll.arrays.neighbours import neighbour_rows
 from plimsoll.arrays.plan_target import collected_array
 from plimsoll.arrays.pools import free_gb, has_log_pool
 from plimsoll.arrays.presets import CHANGES, changed_array, wanted_array
 from plimsoll.compare.figures import LESS, MORE, NEITHER, Figure
+from plimsoll.documents.array_spec import ArraySpec
+from plimsoll.documents.study import Light, LightMix, LightResult
 from plimsoll.errors import PlimsollError
-from plimsoll.inputs.schema import Collector, Field, Flag, Number, Table, Text
+from plimsoll.inputs.schema import Collector, Field, Flag, Given, Number, Table, Text
 from plimsoll.inputs.toml_lines import LocatedFile
 from plimsoll.settings import QUALIFYING_CAPACITY_SHARE
 
@@ -110,42 +111,45 @@ class LightError(PlimsollError):
     """A light load that cannot be simulated, with the reason."""
 
 
-def complete_light(data: dict[str, Any], file_name: str) -> dict[str, Any]:
+def complete_light(data: Given, file_name: str) -> Light:
     """Check a light load and fill in its defaults.
 
     Raises:
         InputError: with every mistake found.
     """
     collector = Collector(LocatedFile(file_name, {"light": data}, {}))
-    light = collector.table(data, LIGHT_FIELDS, ("light",))
-    light["mix"] = collector.table(data.get("mix", {}), _MIX, ("light", "mix"))
+    given = collector.table(data, LIGHT_FIELDS, ("light",))
+    given["mix"] = LightMix(**collector.table(data.get("mix", {}), _MIX, ("light", "mix")))
     # Twice checked is twice reported.
     collector.mistakes = list(dict.fromkeys(collector.mistakes))
-    if (light["users"] is None) != (light["iops_per_user"] is None):
+    if (given["users"] is None) != (given["iops_per_user"] is None):
         collector.add(("light", "users"), "and `iops_per_user` belong together", "write both or none of them")
     is_whole = not collector.mistakes
     for key in ("changes", "log_changes"):
-        light[key] = {name: value for name, value in light[key].items() if value is not None}
+        given[key] = {name: value for name, value in given[key].items() if value is not None}
+    light = Light(**given)
     _check_arrays(light, _layout(light)[0] if is_whole else [], collector)
-    if is_whole and light["database_gb"] > light["volume_gb"]:
+    if is_whole and light.database_gb > light.volume_gb:
         collector.add(("light", "database_gb"), "is more than the volume holds", "write a larger `volume_gb`")
     collector.raise_if_any()
     return light
 
 
-def _check_arrays(light: dict[str, Any], volumes: list[tuple[str, float]], collector: Collector) -> None:
+def _check_arrays(light: Light, volumes: list[tuple[str, float]], collector: Collector) -> None:
     """What the two arrays cannot be, and whether the volumes go on them: told before the first variant is simulated."""
     for name, changes in (("array", "changes"), ("log_array", "log_changes")):
-        if not light[name]:
+        if not getattr(light, name):
             continue
-        array, can_be = collected_array(light[name], light[changes], ("light", name), ("light", changes), collector)
+        array, can_be = collected_array(
+            getattr(light, name), getattr(light, changes), ("light", name), ("light", changes), collector
+        )
         if array is None or not can_be:
             continue
         on_logs = name == "log_array"
         if on_logs and any(array.get(key) for key in ("groups", "volumes", "neighbours")):
             message = "has groups, volumes or neighbours, and drives for the logs alone have none"
             collector.add(("light", name), message, "describe them with `array`, and the logs' drives with log_sets")
-        apart = light["log_array"] or has_log_pool(array)
+        apart = light.log_array or has_log_pool(array)
         here = [size_gb for title, size_gb in volumes if not apart or title.startswith("log") == on_logs]
         held = free_gb(array)
         if sum(here) > held:
@@ -153,32 +157,32 @@ def _check_arrays(light: dict[str, Any], volumes: list[tuple[str, float]], colle
             collector.add(("light", name), message, "make the volumes smaller, or use larger or more drives")
 
 
-def warnings_of(light: dict[str, Any]) -> list[str]:
+def warnings_of(light: Light) -> list[str]:
     """What a reader must know of this variant."""
     warnings = []
-    share = light["database_gb"] / light["volume_gb"]
+    share = light.database_gb / light.volume_gb
     if share < QUALIFYING_CAPACITY_SHARE:
         warnings.append(
             f"the databases fill {share:.0%} of their volumes, far below what a design uses: seeks are short, so rates are high"
         )
-    array = changed_array(wanted_array(light["array"]), light["changes"])
+    array = changed_array(wanted_array(light.array), light.changes)
     if any(row["iops"] for row in array["neighbours"]):
         warnings.append("no published result had neighbours, so that the model's error says nothing of them")
     return warnings
 
 
-def simulated(light: dict[str, Any], seed: int) -> dict[str, float]:
+def simulated(light: Light, seed: int) -> dict[str, float]:
     """The figures of one variant with one seed.
 
     Raises:
         LightError: the latency to read off at cannot be reached, or the array cannot be simulated.
     """
-    first = _at(light, int(light["sessions"]), seed)
-    at_ms, found = light["at_latency_ms"], first
+    first = _at(light, int(light.sessions), seed)
+    at_ms, found = light.at_latency_ms, first
     if at_ms is not None:
         found = _between(_bracket(light, seed, READ_LATENCY, at_ms, first), READ_LATENCY, at_ms)
-    if light["users"] is not None:
-        required = light["users"] * light["iops_per_user"]
+    if light.users is not None:
+        required = light.users * (light.iops_per_user or 0.0)
         found = {**found, "required_iops": required, "headroom": found["database_iops"] / required}
         try:
             at = _between(_bracket(light, seed, "database_iops", required, first), "database_iops", required)
@@ -190,7 +194,7 @@ def simulated(light: dict[str, Any], seed: int) -> dict[str, float]:
 
 
 def _bracket(
-    light: dict[str, Any], seed: int, figure: str, wanted: float, first: dict[str, float]
+    light: Light, seed: int, figure: str, wanted: float, first: dict[str, float]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Two neighbouring numbers of sessions with the wanted value between them; both rise with the sessions."""
     tried = {int(first["sessions"]): first}
@@ -220,15 +224,15 @@ def _between(pair: tuple[dict[str, float], dict[str, float]], figure: str, wante
     return {name: value + share * (high[name] - value) for name, value in low.items() if name in high}
 
 
-def _at(light: dict[str, Any], sessions: int, seed: int) -> dict[str, float]:
+def _at(light: Light, sessions: int, seed: int) -> dict[str, float]:
     from plimsoll import _native
 
     spec = {
-        "array": _array(light),
+        "array": _array(light).plain(),
         "streams": _streams(light, sessions),
         "seed": seed,
-        "warm_up_ns": int(light["warm_up_s"]) * NS_PER_S,
-        "measure_ns": int(light["measure_s"]) * NS_PER_S,
+        "warm_up_ns": int(light.warm_up_s) * NS_PER_S,
+        "measure_ns": int(light.measure_s) * NS_PER_S,
     }
     try:
         outcome = json.loads(_native.simulate(json.dumps(spec)))
@@ -250,64 +254,53 @@ def _at(light: dict[str, Any], sessions: int, seed: int) -> dict[str, float]:
     return found
 
 
-def _layout(light: dict[str, Any]) -> tuple[list[tuple[str, float]], list[work.Place]]:
+def _layout(light: Light) -> tuple[list[tuple[str, float]], list[work.Place]]:
     """Volumes and where the databases lie: several to a volume one behind the other, logs in volumes of their own or behind them."""
     volumes: list[tuple[str, float]] = []
     places: list[work.Place] = []
-    share, count = int(light["databases_per_volume"]), int(light["databases"])
+    share, count = int(light.databases_per_volume), int(light.databases)
     for first in range(0, count, share):
         here = min(share, count - first)
         number = len(volumes)
-        volumes.append((f"database {first}", light["volume_gb"] * here))
-        if light["logs_apart"]:
-            volumes.append((f"log {first}", light["log_gb"] * here))
+        volumes.append((f"database {first}", light.volume_gb * here))
+        if light.logs_apart:
+            volumes.append((f"log {first}", light.log_gb * here))
         for index in range(here):
-            log = number + 1 if light["logs_apart"] else number
-            behind = here * light["database_gb"] + 1 + 2 * index
-            log_start = index * light["log_gb"] if light["logs_apart"] else behind
-            places.append(work.Place(number, log, light["database_gb"], index * light["database_gb"], log_start))
+            log = number + 1 if light.logs_apart else number
+            behind = here * light.database_gb + 1 + 2 * index
+            log_start = index * light.log_gb if light.logs_apart else behind
+            places.append(work.Place(number, log, light.database_gb, index * light.database_gb, log_start))
     return volumes, places
 
 
-def _array(light: dict[str, Any]) -> dict[str, Any]:
+def _array(light: Light) -> ArraySpec:
     volumes, _ = _layout(light)
-    array = changed_array(wanted_array(light["array"]), light["changes"])
+    array = changed_array(wanted_array(light.array), light.changes)
     logs = {name for name, _ in volumes if name.startswith("log ")}
-    description = array_description(array, volumes, light["warm_up_s"], logs)
-    if not light["log_array"]:
+    description = array_description(array, volumes, light.warm_up_s, logs)
+    if not light.log_array:
         return description
-    log = array_description(changed_array(wanted_array(light["log_array"]), light["log_changes"]), [])
-    log["drives"][0]["name"] = log["groups"][0]["drive"] = "log drive"
-    groups = [len(description["groups"]) + number for number in range(len(log["groups"]))]
-    description["drives"] += log["drives"]
-    description["groups"] += log["groups"]
-    description["pools"].append(log["pools"][0] | {"name": "log", "groups": groups})
-    for volume in description["volumes"]:
-        if volume["name"] in logs:
-            volume["pool"] = len(description["pools"]) - 1
-    return description
+    return with_logs_on(description, changed_array(wanted_array(light.log_array), light.log_changes), logs)
 
 
-def _streams(light: dict[str, Any], sessions: int) -> list[dict[str, Any]]:
+def _streams(light: Light, sessions: int) -> list[work.Stream]:
     _, places = _layout(light)
-    mix = work.Mix(**light["mix"])
+    mix = work.Mix(**light.mix.given())
     count = len(places)
     shares = [sessions // count + (index < sessions % count) for index in range(count)]
     streams = [work.sessions(place, share, mix) for place, share in zip(places, shares, strict=True) if share]
-    if light["maintenance"]:
-        streams += [work.maintenance(place, light["maintenance_pause_ms"]) for place in places]
+    if light.maintenance:
+        streams += [work.maintenance(place, light.maintenance_pause_ms) for place in places]
     return streams
 
 
-def carry_out(light: dict[str, Any], seed: int, path: Path) -> str | None:
+def carry_out(light: Light, seed: int, path: Path) -> str | None:
     """Simulate and write the result beside its definition, for a process of its own; answers what went wrong."""
-    from plimsoll.files import folder
-
-    result: dict[str, Any] = {"schema_version": 1, "definition": light, "seed": seed, "figures": None, "problem": None}
+    figures, problem = None, None
     try:
-        result["figures"] = simulated(light, seed)
+        figures = simulated(light, seed)
     except LightError as error:
-        result["problem"] = str(error)
-    folder.write_json(path, result)
-    problem: str | None = result["problem"]
+        problem = str(error)
+    result = LightResult(schema_version=1, definition=light, seed=seed, figures=figures, problem=problem)
+    result.write(path)
     return problem

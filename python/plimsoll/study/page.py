@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 
 from plimsoll.arrays.text import WARNING
 from plimsoll.compare.charts import Bars, value_chart
 from plimsoll.compare.text import factor_text, interval_text
-from plimsoll.documents.comparison import Difference
+from plimsoll.documents.study import StudyFindings
 from plimsoll.pages.kit import Chapter, Chart
 from plimsoll.pages.sheet import Sheet, render_sheet
 from plimsoll.pages.tables import Table, shown
@@ -20,134 +18,132 @@ CHARTS_MAX = 5
 _CURVES = ("database_iops", "total_database_read_latency_ms_mean")
 
 
-def render(found: dict[str, Any]) -> str:
+def render(found: StudyFindings) -> str:
     """The page as text."""
-    titles = {row["name"]: title_of(row) for row in found["figures"]}
-    charts = [_curve(found, name) for name in _CURVES] if found["axis"] else []
-    names = dict.fromkeys((found["rank_by"], *_CURVES, "total_log_write_latency_ms_mean", "headroom"))
-    sides = [side["name"] for side in found["sides"]]
-    drawn = [row for name in names for row in found["figures"] if row["name"] == name]
+    titles = {row.name: title_of(row) for row in found.figures}
+    charts = [_curve(found, name) for name in _CURVES] if found.axis else []
+    names = dict.fromkeys((found.rank_by, *_CURVES, "total_log_write_latency_ms_mean", "headroom"))
+    sides = [side.name for side in found.sides]
+    drawn = [row for name in names for row in found.figures if row.name == name]
     for row in drawn[:CHARTS_MAX]:
-        values = [(item["value"], item["relative_error"]) for item in row["sides"]]
+        values = [(item.value, item.relative_error) for item in row.sides]
         bars = [(side, *value) for side, value in zip(sides, values, strict=True)]
-        charts.append(value_chart(Bars(row["name"], row["title"], row["unit"], bars)))
+        charts.append(value_chart(Bars(row.name, row.title, row.unit, bars)))
     chapters = [
         Chapter("ranking", "Ranking", [_ranking(found, titles)], [chart for chart in charts if chart is not None]),
         Chapter("figures", "Every figure of every variant", [_figures(found)]),
-        Chapter("differences", f"Differences from {found['baseline']}", _differences(found)),
+        Chapter("differences", f"Differences from {found.baseline}", _differences(found)),
         Chapter("variants", "Variants", [_variants(found)]),
     ]
     lines = sentences(found)
     return render_sheet(
         Sheet(
-            product=f"Plimsoll study{', MODELLED' if found['modelled'] else ''}",
-            title=found["name"],
-            where=found["source"] or f"{len(found['sides'])} variants, ranked by {found['rank_by']}",
+            product=f"Plimsoll study{', MODELLED' if found.modelled else ''}",
+            title=found.name,
+            where=found.source or f"{len(found.sides)} variants, ranked by {found.rank_by}",
             status="neutral",
             headline=lines[0] if lines else "No variant is finished",
-            sentences=[*([found["description"]] if found["description"] else []), *lines[1:]],
+            sentences=[*([found.description] if found.description else []), *lines[1:]],
             warnings=warnings_of(found),
             chapters=[chapter for chapter in chapters if chapter.tables or chapter.charts],
             made_by="plimsoll study",
-            modelled=WARNING if found["modelled"] else "",
+            modelled=WARNING if found.modelled else "",
         )
     )
 
 
-def _ranking(found: dict[str, Any], titles: dict[str, str]) -> Table:
+def _ranking(found: StudyFindings, titles: dict[str, str]) -> Table:
     rows = []
-    for place, entry in enumerate(found["ranking"], 1):
-        index = [side["name"] for side in found["sides"]].index(entry["name"])
-        figure = next(row for row in found["figures"] if row["name"] == found["rank_by"])
-        against, above = figure["against_baseline"][index], entry["against_the_one_above"]
+    for place, entry in enumerate(found.ranking, 1):
+        index = [side.name for side in found.sides].index(entry.name)
+        figure = next(row for row in found.figures if row.name == found.rank_by)
+        against, above = figure.against_baseline[index], entry.against_the_one_above
         compared = [
-            factor_text(Difference.from_plain(against)),
-            interval_text(Difference.from_plain(against)),
-            against["word"],
+            factor_text(against),
+            interval_text(against),
+            against.word,
         ]
-        if entry["name"] == found["baseline"]:
+        if entry.name == found.baseline:
             compared = [None, None, "the baseline"]
         rows.append(
             [
-                f"{place}. {entry['name']}",
-                entry["value"],
+                f"{place}. {entry.name}",
+                entry.value,
                 *compared,
-                above["word"] if above else None,
-                basis_words(figure["sides"][index]),
+                above.word if above else None,
+                basis_words(figure.sides[index]),
                 busiest_stage(found, index),
             ]
         )
-    headings = ["Variant", titles.get(found["rank_by"], found["rank_by"]), f"Factor against {found['baseline']}", "95 % of the factor", "In a word", "Against the one above", "Confidence from", "Busiest stage"]  # fmt: skip
+    headings = ["Variant", titles.get(found.rank_by, found.rank_by), f"Factor against {found.baseline}", "95 % of the factor", "In a word", "Against the one above", "Confidence from", "Busiest stage"]  # fmt: skip
     if not any(row[-1] for row in rows):
         headings, rows = headings[:-1], [row[:-1] for row in rows]
-    return Table("Variants from the best to the worst", headings, rows, MODELLED if found["modelled"] else "")
+    return Table("Variants from the best to the worst", headings, rows, MODELLED if found.modelled else "")
 
 
-def _figures(found: dict[str, Any]) -> Table:
-    headings = ["Figure", *(side["name"] for side in found["sides"])]
-    rows = [[title_of(row), *(side["value"] for side in row["sides"])] for row in found["figures"]]
+def _figures(found: StudyFindings) -> Table:
+    headings = ["Figure", *(side.name for side in found.sides)]
+    rows = [[title_of(row), *(side.value for side in row.sides)] for row in found.figures]
     return Table("Values", headings, rows, "Means of all runs of a variant.")
 
 
-def _differences(found: dict[str, Any]) -> list[Table]:
+def _differences(found: StudyFindings) -> list[Table]:
     tables = []
-    for index, side in enumerate(found["sides"]):
-        if side["name"] == found["baseline"] or side["problem"]:
+    for index, side in enumerate(found.sides):
+        if side.name == found.baseline or side.problem:
             continue
         rows = [
-            [title_of(row), factor_text(Difference.from_plain(against)), interval_text(Difference.from_plain(against)), against["word"], against["why"] or basis_words(row["sides"][index])]
-            for row in found["figures"]
-            if (against := row["against_baseline"][index])["factor"] is not None
+            [title_of(row), factor_text(against), interval_text(against), against.word, against.why or basis_words(row.sides[index])]
+            for row in found.figures
+            if (against := row.against_baseline[index]).factor is not None
         ]  # fmt: skip
         headings = ["Figure", "Factor", "95 % of the factor", "In a word", "Confidence from, or why none"]
-        tables.append(
-            Table(f"{side['name']} against {found['baseline']}", headings, rows, folded=len(found["sides"]) > 4)
-        )
+        tables.append(Table(f"{side.name} against {found.baseline}", headings, rows, folded=len(found.sides) > 4))
     return tables
 
 
-def _variants(found: dict[str, Any]) -> Table:
+def _variants(found: StudyFindings) -> Table:
     rows = [
         [
-            side["name"],
-            "; ".join(f"{key} = {value}" for key, value in side["settings"].items()) or "as the base",
-            side["runs_count"],
-            side["result"],
-            side["problem"] or "; ".join(side["warnings"]) or None,
+            side.name,
+            "; ".join(f"{key} = {value}" for key, value in side.settings.items()) or "as the base",
+            side.runs_count,
+            side.result,
+            side.problem or "; ".join(side.warnings) or None,
         ]
-        for side in found["sides"]
+        for side in found.sides
     ]
     return Table("What each variant changes", ["Variant", "Settings", "Runs", "Worst result", "Remarks"], rows)
 
 
-def _curve(found: dict[str, Any], name: str) -> Chart | None:
+def _curve(found: StudyFindings, name: str) -> Chart | None:
     """A figure along the axis, with the limit of the read latency where it is one."""
-    row = next((row for row in found["figures"] if row["name"] == name), None)
-    if row is None:
+    row = next((row for row in found.figures if row.name == name), None)
+    axis = found.axis
+    if row is None or axis is None:
         return None
-    axis = found["axis"]
     points = [
-        {"x": value, "v": float(f"{side['value']:.4g}")}
-        for value, side in zip(axis["values"], row["sides"], strict=True)
-        if side["value"] is not None
+        {"x": value, "v": float(f"{side.value:.4g}")}
+        for value, side in zip(axis.values, row.sides, strict=True)
+        if side.value is not None
     ]
     if len(points) < 2:
         return None
-    base = alt.Chart().encode(x=alt.X("x:Q", title=axis["title"], scale=alt.Scale(nice=False, padding=8)))
-    value = alt.Y("v:Q", title=row["unit"], axis=alt.Axis(tickCount=5))
-    tooltip = [alt.Tooltip("x:Q", title=axis["title"]), alt.Tooltip("v:Q", title=row["unit"], format=".4~g")]
+    base = alt.Chart().encode(x=alt.X("x:Q", title=axis.title, scale=alt.Scale(nice=False, padding=8)))
+    value = alt.Y("v:Q", title=row.unit, axis=alt.Axis(tickCount=5))
+    tooltip = [alt.Tooltip("x:Q", title=axis.title), alt.Tooltip("v:Q", title=row.unit, format=".4~g")]
     layers = [
         base.mark_line(color=COLOURS[0]).encode(y=value),
         base.mark_point(color=COLOURS[0], filled=True, size=50).encode(y=value, tooltip=tooltip),
     ]
-    words = [f"{shown(float(points[0]['v']))} to {shown(float(points[-1]['v']))} {row['unit']}"]
+    words = [f"{shown(float(points[0]['v']))} to {shown(float(points[-1]['v']))} {row.unit}"]
     if name == _CURVES[1]:
         rule = alt.Chart(alt.Data(values=[{}])).mark_rule(color=LIMIT_COLOUR, strokeDash=[5, 3])
-        layers.append(rule.encode(y=alt.datum(axis["limit_ms"])))
-        words.append(f"dashed: the published limit of {shown(axis['limit_ms'])} ms")
-    title = f"{row['title']} by {axis['title']}"
+        layers.append(rule.encode(y=alt.datum(axis.limit_ms)))
+        words.append(f"dashed: the published limit of {shown(axis.limit_ms)} ms")
+    title = f"{row.title} by {axis.title}"
     description = ". ".join([title, *words])
     spec = finished(alt.layer(*layers, data=alt.Data(values=points)), title, words, description)
     rows = [[f"{point['x']:g}", point["v"]] for point in points]
-    table = Table(f"{title}: values", [axis["title"], title_of(row)], rows)
+    table = Table(f"{title}: values", [axis.title, title_of(row)], rows)
     return Chart(f"curve-{name}".replace("_", "-"), title, description, spec, table)

@@ -18,10 +18,12 @@ from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import SCHEMA_VERSION, Bottleneck, Check, Result, UserEquivalent, Verdict
 from plimsoll.results import backup_recovery
 from plimsoll.verdict.bottleneck import bottleneck_of_check, bottleneck_of_stall
-from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks
+from plimsoll.verdict.cautions import cautions, ceilings
+from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks, faults_of
 from plimsoll.verdict.confounders import doubts_of, generator_limited
 from plimsoll.verdict.prediction import PREDICTED_FAIL, PREDICTED_PASS, TOO_CLOSE, predict, predicted_checks
-from plimsoll.verdict.qualification import obstacles, warnings_of
+from plimsoll.verdict.qualification import not_tested, obstacles, through_page_cache, warnings_of
+from plimsoll.verdict.text import NO_QUALIFICATION, named
 from plimsoll.verdict.users import in_words, user_equivalents
 
 __all__ = ["FAIL", "INCONCLUSIVE", "NOT_EVALUATED", "PASS", "judge"]
@@ -46,11 +48,14 @@ def judge(plan: Plan, summary: Summary, environment: dict[str, Any]) -> Verdict:
         for check in all_checks(plan, summary)
     ]
     achieved = summary.total.database_iops
-    equivalents = user_equivalents(plan, achieved)
+    sustained = summary.sustained_iops or 0.0
+    equivalents = user_equivalents(plan, sustained) if _shows_what_it_makes(plan, summary) else []
     throughput = _throughput(plan, summary, equivalents)
     result, reasons = _result(checks, summary, throughput)
     hindrances = obstacles(plan, summary, environment)
-    headline = _headline(result, hindrances)
+    faults = _faults(checks, summary)
+    margin = _margin(plan)
+    headline = _headline(result, faults, margin, hindrances, cached=through_page_cache(summary))
     prediction = None
     if plan.judgement.modelled:
         checks = predicted_checks(plan, checks)
@@ -58,7 +63,8 @@ def judge(plan: Plan, summary: Summary, environment: dict[str, Any]) -> Verdict:
         if summary.ending == "complete":
             result = RESULTS_BY_PREDICTION[prediction.result]
             reasons = list(prediction.reasons) or [f"within limits, the error band included, at {throughput}"]
-        headline = f"{prediction.result.capitalize()} (MODELLED, not measured)"
+        by = f" by {faults[0]}" if faults and prediction.result == PREDICTED_FAIL else ""
+        headline = f"{prediction.result.capitalize()}{by}{margin} (MODELLED, not measured)"
     required = plan.judgement.required_iops
     return Verdict(
         schema_version=SCHEMA_VERSION,
@@ -73,31 +79,59 @@ def judge(plan: Plan, summary: Summary, environment: dict[str, Any]) -> Verdict:
         qualifying=not hindrances,
         not_qualifying_because=hindrances,
         warnings=warnings_of(summary),
+        not_tested=not_tested(plan),
         doubts=_doubts(checks),
         generator_limited=generator_limited(summary),
+        cautions=cautions(plan, summary),
         required_iops=required,
         achieved_iops=achieved,
-        headroom=achieved / required if required else None,
+        sustained_iops=sustained,
+        headroom=sustained / required if required else None,
         user_equivalents=equivalents,
         prediction=prediction or ABSENT,
     )
 
 
-def _headline(result: Result, hindrances: list[str]) -> str:
-    word = result.capitalize()
-    return f"{word} (rehearsal, not a qualification)" if hindrances else word
+def _faults(checks: Sequence[Check], summary: Summary) -> list[str]:
+    """What is wrong with the storage besides being slow, the first in the words of the headline."""
+    hung = summary.error is not None and summary.error.text.startswith("hung I/O")
+    return ["hung I/O"] if hung else faults_of(checks)
+
+
+def _margin(plan: Plan) -> str:
+    """The margin that is granted to a required rate, in the words of the headline; nobody must have to look for it."""
+    judgement = plan.judgement
+    required = judgement.required_iops is not None
+    return f" with a margin of {judgement.margin_percent:g} %" if required and judgement.margin_percent else ""
+
+
+def _headline(result: Result, faults: list[str], margin: str, hindrances: list[str], *, cached: bool) -> str:
+    by = f" by {faults[0]}" if result == FAIL and faults else ""
+    tail = NO_QUALIFICATION if hindrances and result != PASS else ""
+    through = " through the page cache" if cached else ""
+    return f"{named(result, rehearsal=bool(hindrances))}{by}{margin}{through}{tail}"
+
+
+def _shows_what_it_makes(plan: Plan, summary: Summary) -> bool:
+    """Whether a rate is worth so many users: not of a run that was cut off, held back, or measured with cold caches."""
+    warm = any(phase.kind == "warm_up" and phase.complete for phase in summary.phases)
+    return summary.ending == "complete" and warm and not ceilings(plan)
 
 
 def _throughput(plan: Plan, summary: Summary, equivalents: Sequence[UserEquivalent]) -> str:
     """The rate in a sentence: against what was required, or that nothing was, and what it is worth in users."""
-    achieved, required = summary.total.database_iops, plan.judgement.required_iops
+    achieved, required = summary.sustained_iops or 0.0, plan.judgement.required_iops
+    mean = summary.total.database_iops
     if not summary.window.seconds and not required:
         return _throughput_without_load(summary)
     worth = in_words(equivalents)
     worth = f"; {worth}" if worth else ""
+    how = f" sustained ({mean:.0f} on average)" if round(achieved) < round(mean) else ""
     if required:
-        return f"{achieved:.0f} database IOPS of {required:.0f} required, headroom {achieved / required:.2f}{worth}"
-    return f"{achieved:.0f} database IOPS, no requirement stated{worth}"
+        return (
+            f"{achieved:.0f} database IOPS{how} of {required:.0f} required, headroom {achieved / required:.2f}{worth}"
+        )
+    return f"{achieved:.0f} database IOPS{how}, no requirement stated{worth}"
 
 
 def _throughput_without_load(summary: Summary) -> str:
@@ -124,7 +158,7 @@ def _result(checks: Sequence[Check], summary: Summary, throughput: str) -> tuple
         return INCONCLUSIVE, [*(ended_by or ["the run did not come to its end"]), *_reasons(missing)]
     if missing:
         lost = any(gap.measured_lost for gap in summary.gaps)
-        why = "what was measured before the run was cut off cannot be judged; `plimsoll resume --again` measures anew"
+        why = "what was measured before the run was cut off cannot be judged; a new run measures it again, as `plimsoll resume --again` would have"
         return INCONCLUSIVE, [*([why] if lost else []), *_reasons(missing)]
     at = "within limits at" if summary.window.seconds else "no damage, no errors:"
     return PASS, [f"{at} {throughput}"]

@@ -28,6 +28,7 @@ TITLES = {
 }
 #: What stands behind a layer: `cause` in the verdict, and how it is printed.
 CAUSES = {
+    "paused": "the run itself stood still",
     "cpu": "the load generator lacks processor time",
     "engine": "the engine itself",
     "cache": "the engine's cache is too small for the rate",
@@ -46,6 +47,8 @@ def bottleneck_of_check(check: Check, summary: Summary) -> CheckBottleneck | Non
         return _entry(check, "device", "fault", None, [check.reason])
     if check.name == "page_fault_stalls":
         return _stalls(check, summary)
+    if stood_still := [doubt.text for doubt in check.doubts if doubt.name == "clock_gap"]:
+        return _entry(check, "engine", "paused", split_of(check, summary), stood_still)
     split: Split | None = split_of(check, summary)
     if split is None and (check.unit == "1/s" or "response_ms" in check.metric):
         split = _transactions("run", summary)
@@ -60,7 +63,13 @@ def bottleneck_of_check(check: Check, summary: Summary) -> CheckBottleneck | Non
 def bottleneck_of_stall(stall: StallSplit) -> StallBottleneck:
     """The limiting layer of one long transaction, with its time."""
     layer, cause, evidence = limiting_layer(stall)
-    if layer == "log_flush" and stall.log_split_ms:
+    gap_ms = stall.clock_gap_ms_max or 0.0
+    if gap_ms > stall.length_ms / 2:
+        layer, cause = "engine", "paused"
+        evidence = [
+            f"the run itself stood still for {shown(gap_ms, 'ms')} meanwhile: it was stopped, or its machine paused"
+        ]
+    elif layer == "log_flush" and stall.log_split_ms:
         parts = stall.log_split_ms
         within = max(parts.given(), key=lambda part: parts.layer(part) or 0.0)
         most_ms = parts.layer(within)

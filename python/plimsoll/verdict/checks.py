@@ -11,27 +11,38 @@ from typing import Literal
 
 from plimsoll import settings
 from plimsoll.documents.figures import DatabaseFigures, InstanceFigures
+from plimsoll.documents.log_check import LogCheckFigures
 from plimsoll.documents.plan import Plan
+from plimsoll.documents.run_spec import FilesInstance
 from plimsoll.documents.summary import BackupFigures, Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.plan.limits import Limit, parse_limit, unit_of
+from plimsoll.verdict import files, store
 from plimsoll.verdict.summary_fields import values_of
 
 PASS: Literal["pass"] = "pass"
 FAIL: Literal["fail"] = "fail"
 NOT_EVALUATED: Literal["not_evaluated"] = "not_evaluated"
 NOTHING = "nothing of the kind was measured"
+NO_LOG_ERRORS = "no errors in the log checksum"
 #: Of what the kernel or a device said, so much stands in the reason; all of it is in the run folder.
 LINES_SHOWN_MAX = 3
+#: After a burst the mean of what is left and the low quantile are the same rate, but for this much.
+BURST_SHARE = 0.1
+#: From here on milliseconds are said as seconds.
+SECONDS_FROM_MS = 1000
 
 
 def all_checks(plan: Plan, summary: Summary) -> list[Check]:
     """Every check of a run, the published ones first."""
     limit_set = plan.judgement.limits
     rules = [rule for rule in settings.limits()["check"] if not _means_nothing(rule, plan, summary)]
+    rules = [rule for rule in rules if limit_set in rule["limit"]]
     checks = [check for rule in rules for check in _checks_of_rule(rule, rule["limit"][limit_set], plan, summary)]
     if plan.judgement.required_iops is not None:
-        checks.append(required_iops(plan.judgement.required_iops, summary))
+        checks.append(required_iops(plan.judgement.required_iops, summary, plan.judgement.margin_percent))
+    checks += files.window_checks(plan, summary)
+    checks += store.store_checks(summary)
     for text in plan.judgement.stated_limits:
         checks += _stated(parse_limit(text), summary)
     return checks
@@ -49,7 +60,7 @@ def _means_nothing(rule: settings.Row, plan: Plan, summary: Summary) -> bool:
     if not loaded and not rule.get("fault", False):
         return True
     if not plan.judgement.modelled:
-        return False
+        return bool(rule["statistic"] == "data_loss")
     return rule["statistic"] in ("kernel_log", "device_errors") or (
         rule["statistic"] == "bad_pages" and not summary.checksums
     )
@@ -61,17 +72,26 @@ def is_fault(check: Check) -> bool:
     return any(rule["name"] == check.name and rule.get("fault", False) for rule in rules)
 
 
+def faults_of(checks: Sequence[Check]) -> list[str]:
+    """What failed that is a fault of the storage, in words for the headline, the worst first."""
+    words = {rule["name"]: rule["fails_by"] for rule in settings.limits()["check"] if "fails_by" in rule}
+    failed = {check.name for check in checks if check.status == FAIL}
+    return [word for name, word in words.items() if name in failed]
+
+
 def shown(value: float, unit: str) -> str:
     """A value with its unit, as people read it.
 
-    >>> shown(0.01234, "ms"), shown(3, "count"), shown(0.93, "ratio"), shown(1, "pages")
-    ('0.0123 ms', '3', '93 %', '1 page')
+    >>> shown(0.01234, "ms"), shown(12000, "ms"), shown(3, "count"), shown(0.93, "ratio"), shown(1, "pages")
+    ('0.0123 ms', '12 s', '3', '93 %', '1 page')
     """
+    if unit == "ms" and value >= SECONDS_FROM_MS:
+        value, unit = value / SECONDS_FROM_MS, "s"
     if unit == "ratio":
         return f"{value:.3g}" if value > 10 else f"{100 * value:.3g} %"
     number = f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e9 else f"{value:.3g}"
     words = {"1/s": " per second", "count": ""}
-    if number == "1" and unit in ("bytes", "counters", "errors", "lines", "pages"):
+    if number == "1" and unit in ("bytes", "counters", "errors", "files", "lines", "pages", "requests"):
         unit = unit.removesuffix("s")
     return number + words.get(unit, f" {unit}")
 
@@ -104,6 +124,8 @@ def _checks_of_rule(rule: settings.Row, limit: float, plan: Plan, summary: Summa
     match rule["scope"], rule["statistic"]:
         case "run", "errors":
             return [_check(rule, "run", summary.total.errors_in_run, limit, NOTHING)]
+        case "run", "data_loss":
+            return [_data_loss(rule, limit, summary)]
         case "run", "kernel_log":
             log = summary.kernel_log
             return [_of_lines(rule, log.lines, limit)] if log and log.readable else []
@@ -112,23 +134,60 @@ def _checks_of_rule(rule: settings.Row, limit: float, plan: Plan, summary: Summa
             return [_of_lines(rule, counted.lines, limit)] if counted and counted.readable else []
         case "run", _:
             return [_check(rule, "run", summary.total.hung_in_run, limit, NOTHING)]
+        case "instance", "bad_files":
+            return [_of_logs(rule, found, limit) for found in summary.log_check or ()]
         case "database", "bad_pages":
-            return [_bad_pages(rule, database.name, limit, summary) for database in summary.databases]
+            unverified = _unverified(plan)
+            judged = [item for item in summary.databases if item.instance not in unverified]
+            return [_bad_pages(rule, database.name, limit, summary) for database in judged]
         case "instance", "per_s":
             backends = {item.name: item.backend for item in plan.run.instances}
             return [
-                _check(rule, instance.name, instance.page_fault_stalls_per_s, limit, NOTHING)
+                _of_stalls(rule, instance, limit, summary)
                 for instance in summary.instances
                 if backends[instance.name] == rule["backend"]
             ]
+        case scope, "mean":
+            return [_mean(rule, place, limit) for place in _places(scope, plan, summary)]
         case scope, statistic:
-            places: Sequence[DatabaseFigures | InstanceFigures] = (
-                summary.databases if scope == "database" else summary.instances
-            )
             metric, figure = rule["metric"], f"latency_ms_{statistic}"
             return [
-                _check(rule, place.name, place.transfers(metric).number(figure), limit, NOTHING) for place in places
+                _check(rule, place.name, place.transfers(metric).number(figure), limit, NOTHING)
+                for place in _places(scope, plan, summary)
             ]
+
+
+def _unverified(plan: Plan) -> set[str]:
+    """The instances whose content nobody can judge: files without verification."""
+    return {item.name for item in plan.run.instances if isinstance(item, FilesInstance) and not item.verify}
+
+
+def _places(scope: str, plan: Plan, summary: Summary) -> Sequence[DatabaseFigures | InstanceFigures]:
+    if scope == "database":
+        return summary.databases
+    # Files have no log.
+    with_log = {item.name for item in plan.run.engine_instances}
+    return [item for item in summary.instances if item.name in with_log]
+
+
+def _mean(rule: settings.Row, place: DatabaseFigures | InstanceFigures, limit: float) -> Check:
+    """A mean by the worse of two weightings.
+
+    Weighted by operations, a burst drowns all that is slow after it; with all samples alike, as the published tool had it, a time
+    in which nothing completes counts as zero.
+    """
+    figures = place.transfers(rule["metric"])
+    by_operations, by_samples = figures.latency_ms_mean, figures.latency_ms_mean_of_samples
+    if by_operations is None or by_samples is None or by_samples <= by_operations:
+        return _check(rule, place.name, by_operations, limit, NOTHING)
+    check = _check(rule, place.name, by_samples, limit, NOTHING)
+    if check.status != FAIL or by_operations > limit:
+        return _check(rule, place.name, by_operations, limit, NOTHING)
+    weighted = shown(by_operations, check.unit)
+    return check.replace(
+        reason=f"{check.reason}, as the plain mean of samples of {settings.limits()['sample_interval_s']} s; weighted by "
+        f"operations it is {weighted}, because most of them came in a short time"
+    )
 
 
 def _of_lines(rule: settings.Row, lines: Sequence[str], limit: float) -> Check:
@@ -140,8 +199,59 @@ def _of_lines(rule: settings.Row, lines: Sequence[str], limit: float) -> Check:
     return check
 
 
+def _data_loss(rule: settings.Row, limit: float, summary: Summary) -> Check:
+    """What a modelled array has lost: every request that nobody could answer, and every set that is gone."""
+    lost = summary.data_loss
+    if lost is None:
+        return _check(rule, "run", 0, limit, NOTHING)
+    check = _check(rule, "run", lost.requests_count + len(lost.sets), limit, NOTHING)
+    sets = [f"a RAID set of {item.group} lost its data after {item.at_s:.3g} s" for item in lost.sets[:LINES_SHOWN_MAX]]
+    reason = "; ".join([*sets, f"the data of {shown(lost.requests_count, 'requests')} is lost"])
+    return check.replace(reason=f"{reason}; the limit is {shown(limit, 'requests')}")
+
+
+def _of_stalls(rule: settings.Row, instance: InstanceFigures, limit: float, summary: Summary) -> Check:
+    """The average that is judged, with the count of samples that published reports print beside it."""
+    check = _check(rule, instance.name, instance.page_fault_stalls_per_s, limit, NOTHING)
+    samples = summary.page_fault_stalls
+    if check.status == FAIL and samples is not None and samples.samples_above_zero_count is not None:
+        counted = f"{samples.samples_above_zero_count} of {samples.samples_count} samples are higher than 0"
+        return check.replace(reason=f"{check.reason}; {counted}")
+    return check
+
+
+def _of_logs(rule: settings.Row, found: LogCheckFigures, limit: float) -> Check:
+    """What is wrong beside the databases of an instance, or what was read to know that nothing is."""
+    measured = None if found.unread else len(found.findings)
+    check = _check(rule, found.instance, measured, limit, f"they could not be read: {found.unread}")
+    if check.status == FAIL:
+        rest = len(found.findings) - LINES_SHOWN_MAX
+        more = f"; and {rest} more" if rest > 0 else ""
+        return check.replace(reason=f"{'; '.join(found.findings[:LINES_SHOWN_MAX])}{more}")
+    return check if found.unread else check.replace(reason=f"{NO_LOG_ERRORS}: {files_read(found)}")
+
+
+def files_read(found: LogCheckFigures) -> str:
+    """What was read whole beside the databases of an instance.
+
+    >>> files_read(LogCheckFigures(instance="one", logs_count=3, log_bytes=3 << 20, first_log="E0000000091.log",
+    ...     last_log="E00.log", checkpoints_count=1, flush_maps_count=1, flush_map_pages=1, findings=[]))
+    '3 logs (E0000000091.log to E00.log, 3 MiB), 1 checkpoint, 1 flush map'
+    """
+    logs = f"{found.logs_count} log{'' if found.logs_count == 1 else 's'}"
+    if found.logs_count:
+        span = found.last_log if found.first_log == found.last_log else f"{found.first_log} to {found.last_log}"
+        logs += f" ({span}, {found.log_bytes >> 20} MiB)"
+    maps = f"{found.flush_maps_count} flush map{'' if found.flush_maps_count == 1 else 's'}"
+    return f"{logs}, {found.checkpoints_count} checkpoint, {maps}"
+
+
 def _bad_pages(rule: settings.Row, name: str, limit: float, summary: Summary) -> Check:
-    """What the last checksum pass found, or without one what a backup did: it verifies every page that it reads."""
+    """What the last checksum pass found, or without one what a backup did: it verifies every page that it reads.
+
+    A page whose flipped bit was put right under load counts as one in the pass: whoever read it first has only seen it earlier.
+    """
+    corrected = sum(item.pages_corrected or 0 for item in summary.databases if item.name == name)
     passes = [checksum for checksum in summary.checksums if checksum.name == name]
     measured: float | None = None
     reasons: Sequence[str] = ()
@@ -152,6 +262,10 @@ def _bad_pages(rule: settings.Row, name: str, limit: float, summary: Summary) ->
     elif read := _backups_of(name, summary):
         # A page that cannot be put right ends the backup and the run.
         measured = sum((item.correctable or 0) + (item.headers_bad or 0) for item in read)
+    if corrected:
+        measured = (measured or 0) + corrected
+        verb = "was" if corrected == 1 else "were"
+        reasons = [f"{shown(corrected, 'pages')} with a flipped bit {verb} put right under load", *reasons]
     check = _check(rule, name, measured, limit, "no checksum pass was completed")
     if check.status == FAIL and reasons:
         return check.replace(reason=f"{check.reason}: {'; '.join(reasons[:LINES_SHOWN_MAX])}")
@@ -166,23 +280,34 @@ def _backups_of(name: str, summary: Summary) -> list[BackupFigures]:
     ]
 
 
-def required_iops(required: float, summary: Summary) -> Check:
-    """The check of the rate that a plan requires; also of several hosts together."""
+def least_iops(required: float, margin_percent: float) -> float:
+    """The lowest rate that passes for the required one.
+
+    >>> least_iops(240, 0), least_iops(240, 5)
+    (240.0, 228.0)
+    """
+    return required * (1 - margin_percent / 100)
+
+
+def required_iops(required: float, summary: Summary, margin_percent: float = 0) -> Check:
+    """The check of the rate that a plan requires, less the margin it states; also of several hosts together."""
     rule = settings.limits()["required_iops"]
-    achieved = summary.total.database_iops if summary.window.seconds else None
+    achieved = summary.sustained_iops if summary.window.seconds else None
     step = summary.plateaus
     bursting = ""
-    if achieved is not None and step.kind == "burst":
+    if achieved is not None and step.kind == "burst" and step.sustained_iops < achieved * (1 + BURST_SHARE):
         # What ends during the test does not carry the load that it is required for.
         achieved, bursting = step.sustained_iops, " sustained after a burst"
+    elif achieved is not None and round(achieved) < round(summary.total.database_iops):
+        bursting = f" sustained; {summary.total.database_iops:.0f} on average"
     status: Status = NOT_EVALUATED
     reason = "nothing was measured"
     if achieved is not None:
-        margin = rule["margin"]
-        enough = achieved >= required * (1 - margin)
+        enough = achieved >= least_iops(required, margin_percent)
+        margin = f", with a margin of {margin_percent:g} %" if margin_percent else ""
         status = PASS if enough else FAIL
         headroom = f", headroom {achieved / required:.2f}" if required else ""
-        reason = f"{achieved:.0f} of {required:.0f} required per second{bursting} ({margin:.0%} margin){headroom}"
+        reason = f"{achieved:.0f} of {required:.0f} required per second{bursting}{margin}{headroom}"
     return Check(
         name="required_iops",
         title=rule["title"],

@@ -2,7 +2,9 @@
 
 Only checks that failed are doubted: a figure within its limits is true however busy the generator was, because its delays
 can only make figures worse. Errors, hung I/O and damaged pages are never doubted. Where the block layer itself counted
-more than the limit, no delay of the generator can have made the difference. The limits are data (`data/doubts.toml`).
+more than the limit, no delay of the generator can have made the difference. A delay excuses a check only where its largest
+possible share, taken away whole, brings the figure within the limit (`plimsoll.verdict.excuses`); the arithmetic is said. From
+which size on a delay counts at all is data (`data/doubts.toml`).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from plimsoll.documents.figures import DatabaseFigures, InstanceFigures
 from plimsoll.documents.latency_split import TimeSplit
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Doubt
+from plimsoll.verdict.excuses import without_delay, without_share
 
 #: Where others use the device too, the block layer's mean is not ours.
 OTHERS_SHARE_MAX = 0.1
@@ -30,7 +33,12 @@ def doubts_of(check: Check, summary: Summary) -> list[Doubt]:
     figures = _figures(split, summary)
     if kind == "latency" and _device_alone_fails(check, split):
         return []
-    found = [_named(name, figures[name]) for name in SLOW_GENERATOR if figures.get(name, 0.0) > rule(name)["limit"]]
+    found = [
+        _with_arithmetic(_named(name, figures[name]), excused)
+        for name in SLOW_GENERATOR
+        if figures.get(name, 0.0) > rule(name)["limit"] and (excused := without_share(check, kind, figures[name]))
+    ]
+    found += _stood_still(check, kind, summary)
     judged_ms = _judged_ms(check, summary)
     # Disk latency does not count from the intended start, so arrivals do not belong to it. What arrives late lowers a rate
     # by its share of the time that was measured.
@@ -38,8 +46,13 @@ def doubts_of(check: Check, summary: Summary) -> list[Doubt]:
     for name, judged in (("reap_gap", judged_ms), ("arrival_lag", arrivals_judged_ms)):
         delay_ms: float | None = getattr(summary.generator, f"{name}_ms_p99")
         if judged and delay_ms is not None and delay_ms > rule(name)["limit"] * judged:
-            found.append(_named(name, delay_ms, judged))
+            excused = without_delay(check, kind, delay_ms, judged)
+            found += [_with_arithmetic(_named(name, delay_ms, judged), excused)] if excused else []
     return found
+
+
+def _with_arithmetic(found: Doubt, arithmetic: str) -> Doubt:
+    return found.replace(text=f"{found.text}; {arithmetic}")
 
 
 def rule(name: str) -> settings.Row:
@@ -118,6 +131,27 @@ def _judged_ms(check: Check, summary: Summary) -> float | None:
             return summary.total.transfers(name).latency_ms_mean
     # A rate: the mean read, which is what closed sessions wait for most.
     return summary.total.database_read.latency_ms_mean
+
+
+def _stood_still(check: Check, kind: str, summary: Summary) -> list[Doubt]:
+    """Whether times in which the run itself stood still can make up what a figure is beyond its limit.
+
+    What was under way in a gap is longer by the gap. By Little's law that adds the gap's share of the time to a mean, and takes it
+    from a rate. A single transfer is longer by one gap.
+    """
+    gaps, measured = summary.clock_gaps, check.measured
+    if gaps is None or not measured or not summary.window.seconds:
+        return []
+    if kind == "rate":
+        share, beyond = gaps.seconds / summary.window.seconds, 1 - measured / check.limit
+    elif check.statistic == "mean" or check.metric.endswith("_mean"):
+        share, beyond = gaps.seconds / summary.window.seconds, 1 - check.limit / measured
+    elif check.statistic == "sample_mean_max":
+        sample_s = min(settings.limits()["sample_interval_s"], summary.window.seconds)
+        share, beyond = gaps.longest_s / sample_s, 1 - check.limit / measured
+    else:
+        share, beyond = 1000 * gaps.longest_s, measured - check.limit
+    return [_named("clock_gap", gaps.seconds)] if share >= beyond * rule("clock_gap")["limit"] else []
 
 
 def _device_alone_fails(check: Check, split: TimeSplit | None) -> bool:

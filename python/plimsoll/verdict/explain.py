@@ -15,10 +15,25 @@ class UnknownNameError(InvalidValueError):
     """A name nothing is known of; the message has a hint."""
 
 
+#: When the checks of a store are made.
+STORE_FACTS = {
+    "store_audit": "After the load, for every instance that is a store: phase audit.",
+    "store_rollbacks": "Over the measured time, for every workload on a store with 1,000 orders or more.",
+}
+
+
 def explained_names() -> list[str]:
     """Every check and every doubt."""
     checks = [row["name"] for row in settings.limits()["check"]]
-    return [*checks, "required_iops", "stated_limit", *(row["name"] for row in settings.doubts()["doubt"])]
+    return [
+        *checks,
+        "required_iops",
+        "files_window",
+        "store_audit",
+        "store_rollbacks",
+        "stated_limit",
+        *(row["name"] for row in settings.doubts()["doubt"]),
+    ]
 
 
 def explain(name: str) -> str:
@@ -33,11 +48,25 @@ def explain(name: str) -> str:
     limits = settings.limits()
     for row in limits["check"]:
         if row["name"] == name:
-            sets = ", ".join(f"{title} {row['limit'][title]} {row['unit']}" for title in limits["sets"])
+            sets = ", ".join(
+                f"{title} {row['limit'][title]} {row['unit']}" for title in limits["sets"] if title in row["limit"]
+            )
             return _text(f"{name}: {row['title']}", row, f"Limits: {sets}. For every {row['scope']}.", row["source"])
     if name == "required_iops":
         row = limits[name]
-        return _text(f"{name}: {row['title']}", row, f"Margin: {row['margin']:.0%}.", row["source"])
+        return _text(
+            f"{name}: {row['title']}",
+            row,
+            "Margin: none unless stated, with --margin-percent or margin_percent in a plan.",
+            row["source"],
+        )
+    if name == "files_window":
+        row = limits[name]
+        facts = f"In each {settings.FILES['window_s']} s of the measured time, for every workload on files that states users."
+        return _text(f"{name}: {row['title']}", row, facts, row["source"])
+    if name in STORE_FACTS:
+        row = limits[name]
+        return _text(f"{name}: {row['title']}", row, STORE_FACTS[name], row["source"])
     for row in settings.doubts()["doubt"]:
         if row["name"] == name:
             return _text(

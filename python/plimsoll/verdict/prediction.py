@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plimsoll import settings
 from plimsoll.arrays.burst_credits import lived_on_credits
 from plimsoll.arrays.papers.error_band import PAPER_METRICS, array_band, nearest_point
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, NearestPoint, Prediction
 from plimsoll.plan.limits import parse_limit
-from plimsoll.verdict.checks import NOT_EVALUATED, PASS
+from plimsoll.verdict.checks import NOT_EVALUATED, PASS, least_iops
 
 PREDICTED_PASS, PREDICTED_FAIL, TOO_CLOSE = "predicted pass", "predicted fail", "too close to call"
 
@@ -27,7 +26,7 @@ def predicted_checks(plan: Plan, checks: Sequence[Check]) -> list[Check]:
     array = _array_of(plan)
     found = []
     for check in checks:
-        predicted, band = _predicted(check, array)
+        predicted, band = _predicted(check, array, plan.judgement.margin_percent)
         found.append(check.replace(predicted=predicted, band_percent=band))
     return found
 
@@ -65,7 +64,10 @@ def predict(plan: Plan, checks: Sequence[Check], summary: Summary | None = None)
     )
 
 
-def _predicted(check: Check, array: Mapping[str, Any]) -> tuple[str | None, float | None]:
+def _predicted(check: Check, array: Mapping[str, Any], margin_percent: float) -> tuple[str | None, float | None]:
+    if check.statistic == "window" and check.measured is not None:
+        # What arrives is no figure of the model; a load that was not as planned predicts nothing.
+        return (PREDICTED_PASS if check.status == PASS else TOO_CLOSE), None
     if check.status == NOT_EVALUATED or check.measured is None:
         return None, None
     if check.unit not in ("ms", "1/s") or check.statistic == "per_s":
@@ -73,7 +75,7 @@ def _predicted(check: Check, array: Mapping[str, Any]) -> tuple[str | None, floa
         return (PREDICTED_PASS if check.status == PASS else PREDICTED_FAIL), None
     band = _band_of(check, array)
     ends = check.measured / (1 + band / 100), check.measured / max(1 - band / 100, 0.01)
-    held = [_holds(check, end) for end in ends]
+    held = [_holds(check, end, margin_percent) for end in ends]
     if held[0] != held[1]:
         return TOO_CLOSE, band
     return (PREDICTED_PASS if held[0] else PREDICTED_FAIL), band
@@ -87,11 +89,11 @@ def _band_of(check: Check, array: Mapping[str, Any]) -> float:
     return array_band(array, metric, "mean" if field in PAPER_METRICS or field.endswith("_mean") else "other")
 
 
-def _holds(check: Check, value: float) -> bool:
+def _holds(check: Check, value: float, margin_percent: float) -> bool:
     if check.statistic == "stated":
         return parse_limit(check.name).holds(value)
     if check.name == "required_iops":
-        return bool(value >= check.limit * (1 - settings.limits()["required_iops"]["margin"]))
+        return value >= least_iops(check.limit, margin_percent)
     return bool(value <= check.limit)
 
 

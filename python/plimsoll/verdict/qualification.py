@@ -6,6 +6,7 @@ databases of the designed size that no cache holds, the storage driven as intend
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from plimsoll import settings
@@ -13,6 +14,19 @@ from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import InstanceSpec
 from plimsoll.documents.summary import Summary
 from plimsoll.plan.fill_level import far_below_design
+from plimsoll.verdict.checks import shown
+
+#: How the beginnings of these sentences read: of the disk's remark, and of the probe's warning.
+BUFFERED = "buffered I/O"
+DIRECT_NOT_KNOWN = "whether direct I/O works is not known"
+#: Ways of doing I/O on real files; each opens them with direct I/O first.
+DIRECT_METHODS = ("io_uring", "libaio", "threads")
+#: Classes of storage (`data/storage_classes.toml`) on which nothing can be qualified.
+NOT_QUALIFYING_CLASSES = ("memory", "ram_disk", "unknown")
+#: So many times a limit is no chance any more but a stall.
+TAIL_FACTOR = 10
+#: More of the time than this without an answer is said.
+UNANSWERED_SHARE = 0.01
 
 
 def obstacles(plan: Plan, summary: Summary, environment: dict[str, Any]) -> list[str]:
@@ -29,8 +43,45 @@ def obstacles(plan: Plan, summary: Summary, environment: dict[str, Any]) -> list
         *(f"I/O: {remark}" for remark in summary.io.remarks),
         *_unseen(summary),
         *warnings_of(summary),
-        *environment["warnings"],
+        *_not_known_storage(environment["targets"]),
+        *_of_the_environment(environment["warnings"], summary),
     ]
+
+
+def through_page_cache(summary: Summary) -> bool:
+    """Whether reads and writes could be answered by this machine's memory."""
+    return any(remark.startswith(BUFFERED) for remark in summary.io.remarks)
+
+
+def not_tested(plan: Plan) -> list[str]:
+    """What no run under load tests, said of every one: figures of a storage that drops its flushes are the best there are."""
+    if plan.judgement.modelled:
+        return []
+    return [
+        "whether a flush reaches stable storage was not tested: storage that drops flushes is fast and loses what it "
+        "acknowledged; `plimsoll powercut` and `plimsoll audit` test it"
+    ]
+
+
+def _not_known_storage(targets: Sequence[Any]) -> list[str]:
+    """Storage whose figures say nothing of any drive, or of nobody knows what."""
+    found = []
+    for target in targets:
+        known = target.get("storage_class") or {}
+        if known.get("class") in NOT_QUALIFYING_CLASSES:
+            found.append(f"{target.get('path', 'a target')} is {known['title']}: {known['meaning']}")
+    return found
+
+
+def _of_the_environment(warnings: Sequence[str], summary: Summary) -> list[str]:
+    """What the machine was found to be before the run, less what the run itself has answered.
+
+    Before the first database there is no file on which direct I/O could be tried. The run opened its databases with it, or remarks that
+    it could not.
+    """
+    prepared = any(phase.kind == "prepare" and phase.complete for phase in summary.phases)
+    answered = prepared and summary.io.method in DIRECT_METHODS
+    return [text for text in warnings if not (answered and text.startswith(DIRECT_NOT_KNOWN))]
 
 
 def warnings_of(summary: Summary) -> list[str]:
@@ -42,6 +93,54 @@ def warnings_of(summary: Summary) -> list[str]:
         *([conditioning.text] if unsteady and conditioning and conditioning.text else []),
         *([step.text] if step.kind != "none" else []),
         *(text for row in summary.device_view for text in row.disagreements),
+        *_stood_still(summary),
+        *_tails(summary),
+        *_unanswered(summary),
+    ]
+
+
+def _tails(summary: Summary) -> list[str]:
+    """Single transfers far beyond what the limits allow on average: users wait for each of them.
+
+    The 99.9th percentile is held against the limit of means, the longest against the limit of a quarter minute's mean, each
+    tenfold. Where both of one place are beyond, one sentence says so.
+    """
+    limits = {(rule["metric"], rule["statistic"]): rule["limit"]["strict"] for rule in settings.limits()["check"]}
+    found = []
+    for metric, places in (("database_read", summary.databases), ("log_write", summary.instances)):
+        for place in places:
+            figures = place.transfers(metric)
+            tail, longest = figures.latency_ms_p999 or 0.0, figures.latency_ms_max or 0.0
+            far = tail > TAIL_FACTOR * limits[metric, "mean"]
+            if far or longest > TAIL_FACTOR * limits[metric, "sample_mean_max"]:
+                what = metric.replace("_", " ") + "s"
+                found.append(
+                    f"{what} of {place.name} stalled: one in a thousand took {shown(tail, 'ms')} or more, the longest "
+                    f"{shown(longest, 'ms')}"
+                )
+    return found
+
+
+def _unanswered(summary: Summary) -> list[str]:
+    """Time in which the storage answered nothing although it was asked."""
+    still = summary.stand_still
+    if still is None or still.share <= UNANSWERED_SHARE:
+        return []
+    return [
+        f"no I/O was completed in {still.seconds:.0f} s of {summary.window.seconds:.0f} s ({still.share:.1%}) although I/O was "
+        f"waiting, {still.longest_s:.0f} s at a time at most"
+    ]
+
+
+def _stood_still(summary: Summary) -> list[str]:
+    """A process that was stopped, or a machine that was paused: what was under way meanwhile looks as slow as that was long."""
+    gaps = summary.clock_gaps
+    if gaps is None:
+        return []
+    longest = f", {gaps.longest_s:.1f} s at most at a time" if gaps.count > 1 else ""
+    return [
+        f"the run itself stood still for {gaps.seconds:.1f} s while it was measured{longest}: its process was stopped or its "
+        "machine was paused; latencies of that time are not the storage's"
     ]
 
 
@@ -53,7 +152,8 @@ def _too_short(plan: Plan, summary: Summary) -> list[str]:
     if seconds >= wanted:
         return []
     what = "a qualification" if test == "performance" else f"a qualification by the {test} test"
-    return [f"{seconds:.0f} s were measured; {what} takes {wanted // 3600} hours"]
+    takes = f"{wanted // 3600} hours" if wanted >= 3600 else f"{wanted // 60} minutes"
+    return [f"{seconds:.0f} s were measured; {what} takes {takes}"]
 
 
 def _no_counters(plan: Plan, summary: Summary) -> list[str]:
@@ -91,7 +191,7 @@ def _size(instance: InstanceSpec) -> int:
 
 def _may_fit_a_cache(plan: Plan, environment: dict[str, Any]) -> list[str]:
     found = []
-    for instance in plan.run.instances:
+    for instance in plan.run.record_instances:
         size, cache = _size(instance), instance.cache_bytes_max
         if cache and size < settings.QUALIFYING_CACHE_MULTIPLE * cache:
             found.append(f"the databases of {instance.name} are only {size / cache:.1f} times its cache")
@@ -105,7 +205,7 @@ def _may_fit_a_cache(plan: Plan, environment: dict[str, Any]) -> list[str]:
 def _not_the_real_thing(plan: Plan, summary: Summary) -> list[str]:
     found = [
         f"instance {instance.name} is raw files, not a transactional engine"
-        for instance in plan.run.instances
+        for instance in plan.run.record_instances
         if instance.backend != "engine"
     ]
     if summary.debug_build:

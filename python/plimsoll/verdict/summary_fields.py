@@ -89,8 +89,10 @@ def _instance_fields(instance: ReportedInstanceFigures) -> Iterator[tuple[str, s
 def _run_fields(summary: AnySummary) -> Iterator[tuple[str, Value]]:
     total = summary.total
     for name, value in total.given().items():
-        if name not in TOTAL_METRICS and name != "transactions":
+        if name not in (*TOTAL_METRICS, "transactions", "pages_corrected"):
             yield f"total_{name}" if name in TOTAL_SIZES else name, value
+    # Runs of earlier versions did not count them: the field is there, and nothing was measured in it.
+    yield "pages_corrected", total.pages_corrected
     for name, value in total.transactions.given().items():
         # The rate has a name of its own.
         if name != "per_s":

@@ -5,9 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plimsoll.documents.verdict import Bottleneck, CheckBottleneck, StallBottleneck, Verdict
+from plimsoll.verdict.checks import shown
 
 WORDS = {"pass": "pass", "fail": "FAIL", "not_evaluated": "not evaluated"}
 STALLS_SHOWN_MAX = 3
+
+
+REHEARSAL_PASSED = "Rehearsal passed"
+NO_QUALIFICATION = " (rehearsal, not a qualification)"
+
+
+def named(result: str, *, rehearsal: bool) -> str:
+    """A result in the words of a headline: what passes in minutes is no pass of the published kind, and what fails has failed.
+
+    >>> named("pass", rehearsal=True), named("pass", rehearsal=False), named("fail", rehearsal=True)
+    ('Rehearsal passed', 'Pass', 'Fail')
+    """
+    return REHEARSAL_PASSED if rehearsal and result == "pass" else result.capitalize()
+
+
+def colour_of(found: Verdict) -> str:
+    """What a page shows a verdict as: a rehearsal that passed is no pass of the published kind."""
+    is_rehearsal = found.result == "pass" and not found.qualifying and not found.prediction and not found.imported
+    return "rehearsal" if is_rehearsal else found.result
 
 
 def lines_of(found: Verdict) -> list[str]:
@@ -22,14 +42,12 @@ def lines_of(found: Verdict) -> list[str]:
         band = f", band {check.band_percent:.0f} %" if check.band_percent else ""
         lines.append(f"  {word:<15}{check.title} ({check.scope}): {check.reason}{band}{doubted}")
     lines += _bottlenecks(found.bottlenecks)
-    if found.generator_limited:
-        lines += [
-            "",
-            "the rate may be the load generator's limit:",
-            *(f"  - {reason}" for reason in found.generator_limited),
-        ]
+    if found.cautions:
+        lines += ["", "the rate may not be what the storage makes", *(f"  - {text}" for text in found.cautions)]
     if found.warnings:
         lines += ["", "warnings", *(f"  - {text}" for text in found.warnings)]
+    if found.not_tested:
+        lines += ["", *(f"note: {text}" for text in found.not_tested)]
     if found.not_qualifying_because:
         lines += ["", "not a qualification, because"]
         lines += [f"  - {obstacle}" for obstacle in found.not_qualifying_because]
@@ -49,7 +67,7 @@ def _bottlenecks(entries: Sequence[Bottleneck]) -> list[str]:
         lines += ["", f"the longest transactions ({len(stalls)} in verdict.json)"]
         for entry in stalls[:STALLS_SHOWN_MAX]:
             lines.append(
-                f"  {entry.length_ms:.3g} ms {entry.operation} ({entry.scope}, {entry.begun_utc}): "
+                f"  {shown(entry.length_ms, 'ms')} {entry.operation} ({entry.scope}, {entry.begun_utc}): "
                 f"{entry.text}; {entry.evidence[0]}"
             )
     return lines

@@ -21,7 +21,7 @@ def user_equivalents(plan: Plan, database_iops: float) -> list[UserEquivalent]:
     guidance = editions().get(f"exchange_{judged[0]}") if judged else None
     if guidance is None or "iops_per_message_ratio" not in guidance.figures:
         return []
-    standalone = all(instance.copies_count <= 1 for instance in plan.run.instances)
+    standalone = all(instance.copies_count <= 1 for instance in plan.run.record_instances)
     found = []
     for profile in sorted(profiles().values(), key=lambda profile: profile.messages_per_day):
         one = float(iops_per_user(profile.messages_per_day, guidance, standalone=standalone).value)

@@ -1,10 +1,13 @@
 //! From catalog rows to schema. Accepts what Windows writes: columns we do not know, deleted columns, types without meaning here.
 
-use super::{KEY_COLUMN_DESCENDING, Place, PlacedTable, column, row_type, system_tables};
+use super::{
+    CONDITION_MUST_BE_NULL, IndexTraits, KEY_COLUMN_DESCENDING, Place, PlacedTable, column, row_type,
+    system_tables,
+};
 use crate::schema::KEY_BYTES_MAX_DEFAULT;
 use crate::{
     Column, ColumnId, ColumnType, Index, KeyColumn, KeyOrder, PageSize, Record, RecordFault, RecordLayout,
-    StoredValue, Table, index_flags,
+    StoredValue, Table, column_flags, index_flags,
 };
 
 /// What is wrong with a row of the catalog.
@@ -120,8 +123,24 @@ impl CatalogDecoder {
         }
     }
 
-    /// The tables.
-    pub fn finish(self) -> Vec<PlacedTable> {
+    /// The tables, each with the columns that it inherits. A template inherits from no other.
+    pub fn finish(mut self) -> Vec<PlacedTable> {
+        let derived: Vec<(usize, String)> = self
+            .tables
+            .iter()
+            .enumerate()
+            .filter_map(|(number, placed)| Some((number, placed.template.clone()?)))
+            .collect();
+        for (number, template) in derived {
+            let base = self.tables.iter().find(|placed| placed.table.name == template);
+            let Some(base) = base.filter(|base| base.template.is_none()) else {
+                continue;
+            };
+            let columns = base.table.columns.clone().into_iter();
+            self.tables[number].inherited = columns
+                .map(|column| column.flagged(column_flags::INHERITED))
+                .collect();
+        }
         self.tables
     }
 }
@@ -145,11 +164,13 @@ fn table(row: &Row<'_>, name: String, table_object: u32) -> Result<PlacedTable, 
             root: row.required(column::TYPE_OR_ROOT)?,
         },
         index_places: Vec::new(),
+        index_traits: Vec::new(),
         long_values: None,
         flags: row.number(column::FLAGS)?.unwrap_or(0),
         density_percent: row.number(column::SPACE_USAGE)?.unwrap_or(0),
         pages_initial: row.number(column::PAGES_OR_LOCALE)?.unwrap_or(0),
         template: row.text(column::TEMPLATE)?,
+        inherited: Vec::new(),
     })
 }
 
@@ -205,6 +226,43 @@ fn key_columns(listed: &[u8], flags: u32) -> Vec<KeyColumn> {
         .collect()
 }
 
+/// The columns on which entries depend, listed as key columns are, and the rules that text is sorted by.
+fn index_traits(row: &Row<'_>, flags: u32) -> Result<IndexTraits, CatalogFault> {
+    let listed = row.bytes(column::CONDITIONS)?.unwrap_or_default();
+    let conditions = if flags & index_flags::EXTENDED_COLUMN_IDS == 0 {
+        let numbers = listed.as_chunks::<2>().0.iter();
+        numbers
+            .map(|bytes| i16::from_le_bytes(*bytes))
+            .map(|number| (number.unsigned_abs(), number < 0))
+            .collect()
+    } else {
+        let entries = listed.as_chunks::<4>().0.iter();
+        entries
+            .map(|[flags, _, low, high]| {
+                let is_null_asked = flags & CONDITION_MUST_BE_NULL != 0;
+                (ColumnId::from_le_bytes([*low, *high]), is_null_asked)
+            })
+            .collect()
+    };
+    let locale = match row.bytes(column::LOCALE_NAME)? {
+        Some(name) if !name.is_empty() => {
+            let units = name.as_chunks::<2>().0.iter();
+            Some(String::from_utf16_lossy(
+                &units.map(|unit| u16::from_le_bytes(*unit)).collect::<Vec<_>>(),
+            ))
+        }
+        _ => match row.number(column::PAGES_OR_LOCALE)?.unwrap_or(0) {
+            0 => None,
+            number => Some(format!("number {number:#x}")),
+        },
+    };
+    let mapping = row.number(column::MAP_FLAGS)?.unwrap_or(0);
+    Ok(IndexTraits {
+        conditions,
+        collation: locale.map(|locale| IndexTraits::collation_of(&locale, mapping)),
+    })
+}
+
 fn push_index(placed: &mut PlacedTable, row: &Row<'_>, name: String) -> Result<(), CatalogFault> {
     let flags = row.number(column::FLAGS)?.unwrap_or(0);
     let listed = row.bytes(column::KEY_COLUMNS)?.unwrap_or_default();
@@ -221,7 +279,10 @@ fn push_index(placed: &mut PlacedTable, row: &Row<'_>, name: String) -> Result<(
     } else {
         placed.index_places.len()
     };
-    placed.index_places.insert(at, place(row)?);
+    // Both may fail on a damaged row: the three lists stay of one length.
+    let (place, traits) = (place(row)?, index_traits(row, flags)?);
+    placed.index_places.insert(at, place);
+    placed.index_traits.insert(at, traits);
     placed.table.indexes.insert(at, index);
     Ok(())
 }

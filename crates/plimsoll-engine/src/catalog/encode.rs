@@ -1,16 +1,15 @@
 //! From schema to catalog rows.
 
 use super::column_id::{LOCALE_KEY, OBJECT_ID};
-use super::{KEY_COLUMN_DESCENDING, Place, PlacedTable, column, row_type, system, system_tables};
+use super::{
+    CONDITION_MUST_BE_NULL, KEY_COLUMN_DESCENDING, LOCALE_NAME, MAP_FLAGS, Place, PlacedTable, column,
+    row_type, system, system_tables,
+};
 use crate::schema::{ColumnStorage, KEY_BYTES_MAX_DEFAULT};
 use crate::{
     Column, ColumnId, Index, KeyOrder, KeyShape, NewValue, PageSize, RecordLayout, Table, encode_record,
 };
 
-/// What index rows say about mapping Unicode text, which we do not index.
-const MAP_FLAGS: u32 = 0x0003_0401;
-/// The locale index rows name.
-const LOCALE_NAME: &str = "en-US";
 /// Name of the catalog row of a long-value tree.
 const LONG_VALUES_NAME: &str = "LV";
 
@@ -152,7 +151,8 @@ pub fn catalog_rows(placed: &PlacedTable, page_size: PageSize) -> Vec<CatalogRow
             .indexes
             .iter()
             .zip(&placed.index_places)
-            .map(|(index, place)| encoder.encode(index_row(placed, index, *place))),
+            .enumerate()
+            .map(|(number, (index, place))| encoder.encode(index_row(placed, number, index, *place))),
     );
     rows.extend(placed.long_values.map(|place| {
         let row = Row::new(
@@ -208,7 +208,7 @@ fn column_row(placed: &PlacedTable, layout: &RecordLayout, column: &Column) -> R
     row
 }
 
-fn index_row(placed: &PlacedTable, index: &Index, place: Place) -> Row {
+fn index_row(placed: &PlacedTable, number: usize, index: &Index, place: Place) -> Row {
     let mut row = Row::new(placed.place.object, row_type::INDEX, place.object, &index.name).with(
         place.root,
         placed.density_percent,
@@ -229,6 +229,15 @@ fn index_row(placed: &PlacedTable, index: &Index, place: Place) -> Row {
         [flags, 0, low, high]
     });
     row.bytes.push((column::KEY_COLUMNS, key_columns.collect()));
+    let traits = placed.index_traits.get(number);
+    let conditions = traits.map_or(&[][..], |traits| &traits.conditions);
+    if !conditions.is_empty() {
+        let listed = conditions.iter().flat_map(|(column, must_be_null)| {
+            let [low, high] = column.to_le_bytes();
+            [u8::from(*must_be_null) * CONDITION_MUST_BE_NULL, 0, low, high]
+        });
+        row.bytes.push((column::CONDITIONS, listed.collect()));
+    }
     row.bytes.push((column::LOCALE_NAME, utf16(LOCALE_NAME)));
     row
 }

@@ -1,5 +1,7 @@
 //! What can be wrong with a database whose pages may all be sound one by one.
 
+use std::borrow::Cow;
+
 use serde::{Serialize, Serializer};
 
 use crate::page::PageFault;
@@ -371,7 +373,7 @@ pub struct Unchecked {
     /// Table, index or tree.
     pub what: String,
     /// Why not.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
 }
 
 /// Findings up to a limit, and a count of the rest.
@@ -399,7 +401,8 @@ impl Findings {
         }
     }
 
-    pub(super) fn not_checked(&mut self, what: String, reason: &'static str) {
+    pub(super) fn not_checked(&mut self, what: String, reason: impl Into<Cow<'static, str>>) {
+        let reason = reason.into();
         let unchecked = Unchecked { what, reason };
         if self.unchecked.len() < self.listed_max && !self.unchecked.contains(&unchecked) {
             self.unchecked.push(unchecked);

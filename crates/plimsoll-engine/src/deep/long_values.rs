@@ -1,4 +1,5 @@
-//! Long values: chunks without gaps, lengths as their heads say, exactly as many references as counted.
+//! Long values: chunks without gaps, lengths as their heads say, exactly as many references as counted. A chunk whose bytes are fewer than the
+//! stretch it stands for is compressed, and must expand to exactly that stretch.
 //!
 //! References are compared by bucketed sums: each reference adds the hash of its number to a bucket, each head takes its count times that
 //! hash away. Buckets that are not zero at the end hold a disagreement; only then the trees are walked again, for the numbers.
@@ -12,7 +13,7 @@ use super::sums::hash_number;
 use super::walk::{Line, Visitor, Walk, Walker};
 use crate::catalog::PlacedTable;
 use crate::page::{Node, page_flags};
-use crate::reader::ReadError;
+use crate::reader::{CompressionFault, Packed, ReadError, decompress};
 use crate::{PageNumber, PageSize, Record, RecordLayout, column_flags};
 
 /// Numbers looked at one by one when something disagrees.
@@ -62,18 +63,18 @@ pub(super) async fn check(
     report: &mut DeepReport,
 ) -> Result<(), ReadError> {
     if let Some(place) = placed.long_values {
-        let mut values = Values::new(placed, &mut records.references);
+        let page_bytes = walker.page_size().bytes();
+        let mut values = Values::new(placed, &mut records.references, page_bytes);
         walker
             .walk(place, page_flags::LONG_VALUE, Walk::First, &mut values)
             .await?;
         values.end(&mut walker.findings);
         report.long_values += values.count;
-        if values.has_long_numbers {
-            let what = format!("long values of table {}", placed.table.name);
+        if values.has_later_method {
+            let what = format!("lengths of some long values of table {}", placed.table.name);
             walker
                 .findings
-                .not_checked(what, "they are numbered in the way of a later format");
-            return Ok(());
+                .not_checked(what, "they are compressed in a way of a later format");
         }
     } else if !records.references.is_any {
         return Ok(());
@@ -94,33 +95,71 @@ pub(super) async fn check(
 /// Visits a long-value tree.
 struct Values<'a> {
     table: &'a str,
-    /// Whether chunks are as long as the stretch of the value they hold.
-    is_plain: bool,
+    page_bytes: usize,
+    /// Whether chunks may be judged by their lengths: what is encrypted cannot be.
+    is_judged: bool,
     references: &'a mut References,
     current: Option<Current>,
     /// Nodes were left out; chunks up to the next head may belong to one of them.
     is_after_gap: bool,
     count: u64,
-    has_long_numbers: bool,
+    /// A chunk is compressed by a method of a later format, so that its length cannot be checked.
+    has_later_method: bool,
 }
 
 struct Current {
-    long_value: u32,
+    long_value: u64,
     length_bytes: u64,
-    found_bytes: u64,
+    /// The last chunk met: its offset and what is stored. Its length is judged when it is known where the next one begins.
+    last: Option<(u64, Vec<u8>)>,
+}
+
+impl Current {
+    /// Whether the last chunk holds the value from its offset to `end`.
+    fn reaches(&self, end: u64, page_bytes: usize) -> Reaches {
+        let Some((offset, stored)) = &self.last else {
+            return if end == 0 { Reaches::Yes } else { Reaches::No };
+        };
+        match Packed::of(stored, end.saturating_sub(*offset), page_bytes) {
+            Packed::Plain => Reaches::Yes,
+            Packed::Impossible => Reaches::No,
+            Packed::Compressed { bytes } => match decompress(stored, bytes) {
+                Ok(plain) if plain.len() == bytes => Reaches::Yes,
+                Err(CompressionFault::Method { method }) if CompressionFault::is_later(method) => {
+                    Reaches::Unknown
+                }
+                _ => Reaches::No,
+            },
+        }
+    }
+
+    fn found_bytes(&self) -> u64 {
+        self.last
+            .as_ref()
+            .map_or(0, |(offset, stored)| offset + stored.len() as u64)
+    }
+}
+
+/// Whether a chunk fills its stretch.
+#[derive(PartialEq, Eq)]
+enum Reaches {
+    Yes,
+    No,
+    Unknown,
 }
 
 impl<'a> Values<'a> {
-    fn new(placed: &'a PlacedTable, references: &'a mut References) -> Self {
+    fn new(placed: &'a PlacedTable, references: &'a mut References, page_bytes: usize) -> Self {
         let mut flags = placed.table.columns.iter().map(|column| column.flags);
         Self {
             table: &placed.table.name,
-            is_plain: flags.all(|flags| flags & (column_flags::COMPRESSED | column_flags::ENCRYPTED) == 0),
+            page_bytes,
+            is_judged: flags.all(|flags| flags & column_flags::ENCRYPTED == 0),
             references,
             current: None,
             is_after_gap: false,
             count: 0,
-            has_long_numbers: false,
+            has_later_method: false,
         }
     }
 
@@ -129,32 +168,37 @@ impl<'a> Values<'a> {
         let Some(current) = self.current.take() else {
             return;
         };
-        if self.is_plain && current.found_bytes != current.length_bytes {
+        if !self.is_judged {
+            return;
+        }
+        let reaches = current.reaches(current.length_bytes, self.page_bytes);
+        self.has_later_method |= reaches == Reaches::Unknown;
+        if reaches == Reaches::No {
             findings.push(Finding::LongValueLength {
                 table: self.table.to_owned(),
-                long_value: current.long_value.into(),
-                found_bytes: current.found_bytes,
+                long_value: current.long_value,
+                found_bytes: current.found_bytes(),
                 expected_bytes: current.length_bytes,
             });
         }
     }
 
-    fn head(&mut self, long_value: u32, data: &[u8]) -> Result<(), &'static str> {
+    fn head(&mut self, long_value: u64, data: &[u8]) -> Result<(), &'static str> {
         let (counts, _) = data.as_chunks::<4>();
         let [references, length] = counts.first_chunk::<2>().ok_or("the head is too short")?;
         self.count += 1;
         self.is_after_gap = false;
         self.references
-            .take_away(long_value.into(), u32::from_le_bytes(*references));
+            .take_away(long_value, u32::from_le_bytes(*references));
         self.current = Some(Current {
             long_value,
             length_bytes: u32::from_le_bytes(*length).into(),
-            found_bytes: 0,
+            last: None,
         });
         Ok(())
     }
 
-    fn chunk(&mut self, long_value: u32, offset: u32, data: &[u8]) -> Result<(), &'static str> {
+    fn chunk(&mut self, long_value: u64, offset: u32, data: &[u8]) -> Result<(), &'static str> {
         if self.is_after_gap {
             return Ok(());
         }
@@ -163,12 +207,20 @@ impl<'a> Values<'a> {
             .as_mut()
             .filter(|current| current.long_value == long_value);
         let current = current.ok_or("a chunk without a head")?;
-        let is_next = !self.is_plain || current.found_bytes == u64::from(offset);
-        current.found_bytes = u64::from(offset) + data.len() as u64;
-        if is_next {
-            Ok(())
-        } else {
+        let reaches = match self.is_judged {
+            true => current.reaches(offset.into(), self.page_bytes),
+            false => Reaches::Yes,
+        };
+        self.has_later_method |= reaches == Reaches::Unknown;
+        // One buffer serves all chunks of a value.
+        let mut stored = current.last.take().map_or_else(Vec::new, |(_, stored)| stored);
+        stored.clear();
+        stored.extend_from_slice(data);
+        current.last = Some((offset.into(), stored));
+        if reaches == Reaches::No {
             Err("a chunk is missing or overlaps the one before")
+        } else {
+            Ok(())
         }
     }
 }
@@ -186,10 +238,6 @@ impl Visitor for Values<'_> {
                 self.head(long_value, node.data)
             }
             Some((long_value, Some(offset))) => self.chunk(long_value, offset, node.data),
-            None if key.len() == 12 => {
-                self.has_long_numbers = true;
-                Ok(())
-            }
             None => Err("the key is neither that of a head nor that of a chunk"),
         };
         if let Err(problem) = outcome {
@@ -204,11 +252,21 @@ impl Visitor for Values<'_> {
     }
 }
 
-/// Number, and offset for a chunk.
-fn parse_key(key: &[u8]) -> Option<(u32, Option<u32>)> {
-    match key.as_chunks::<4>() {
-        ([number], []) => Some((u32::from_be_bytes(*number), None)),
-        ([number, offset], []) => Some((u32::from_be_bytes(*number), Some(u32::from_be_bytes(*offset)))),
+/// Number, and offset for a chunk. Later formats (from 110 on) number with eight bytes, of which the highest bit is set; a number of four
+/// bytes never has it.
+fn parse_key(key: &[u8]) -> Option<(u64, Option<u32>)> {
+    const LONG_NUMBER: u8 = 0x80;
+    let number_bytes = match key.first()? & LONG_NUMBER {
+        0 => 4,
+        _ => 8,
+    };
+    let (number, offset) = key.split_at_checked(number_bytes)?;
+    let number = number
+        .iter()
+        .fold(0, |number, byte| number << 8 | u64::from(*byte));
+    match *offset {
+        [] => Some((number, None)),
+        [a, b, c, d] => Some((number, Some(u32::from_be_bytes([a, b, c, d])))),
         _ => None,
     }
 }
@@ -222,7 +280,7 @@ async fn name_disagreements(
     references: &References,
 ) -> Result<(), ReadError> {
     let mut found = Found {
-        layout: RecordLayout::of(&placed.table),
+        layout: RecordLayout::of_placed(placed),
         page_size: walker.page_size(),
         references,
         numbers: Numbers::new(),
@@ -288,7 +346,7 @@ impl Visitor for Counted<'_> {
     fn node(&mut self, _: Line, key: &[u8], node: &Node<'_>, _: &mut Findings) {
         if let Some((long_value, None)) = parse_key(key)
             && let Some(count) = node.data.first_chunk::<4>()
-            && let Some(entry) = entry(self.references, &mut self.numbers, long_value.into())
+            && let Some(entry) = entry(self.references, &mut self.numbers, long_value)
         {
             entry.1 += u64::from(u32::from_le_bytes(*count));
         }

@@ -1,16 +1,18 @@
 //! What the records of a table call for: entries of its indexes, references to its long values.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use super::finding::{Finding, Findings};
 use super::long_values::References;
 use super::sums::Sum;
 use super::walk::{Line, Visitor};
-use crate::catalog::{PlacedTable, system};
+use crate::catalog::{IndexTraits, PlacedTable, system};
 use crate::page::Node;
 use crate::schema::has_entry;
 use crate::{
-    ColumnId, Index, KeyShape, PageNumber, PageSize, Record, RecordLayout, StoredValue, Table, column_flags,
+    ColumnId, Index, KeyError, KeyShape, PageNumber, PageSize, Record, RecordLayout, StoredValue, Table,
+    column_flags,
 };
 
 /// The entries a secondary index should have.
@@ -19,7 +21,9 @@ pub(super) struct ExpectedIndex {
     flags: u32,
     shape: Option<KeyShape>,
     /// Why the index cannot be compared.
-    unchecked: Option<&'static str>,
+    unchecked: Option<Cow<'static, str>>,
+    /// Columns that must be null, or must not be, for a row to have an entry.
+    conditions: Vec<(ColumnId, bool)>,
     sum: Sum,
 }
 
@@ -58,12 +62,18 @@ impl<'a> Records<'a> {
         let primary = table
             .primary()
             .and_then(|primary| KeyShape::of(table, primary).ok());
-        let secondary = table.indexes.iter().filter(|index| !index.is_primary());
+        let secondary = table
+            .indexes
+            .iter()
+            .zip(&placed.index_traits)
+            .filter(|(index, _)| !index.is_primary());
         Self {
-            layout: RecordLayout::of(table),
+            layout: RecordLayout::of_placed(placed),
             page_size,
             primary: primary.filter(|_| placed.template.is_none()),
-            indexes: secondary.map(|index| expected_index(placed, index)).collect(),
+            indexes: secondary
+                .map(|(index, traits)| expected_index(placed, index, traits))
+                .collect(),
             references: References::new(page_max),
             count: 0,
             has_bad: false,
@@ -128,26 +138,33 @@ impl Visitor for Records<'_> {
     }
 }
 
-fn expected_index(placed: &PlacedTable, index: &Index) -> ExpectedIndex {
-    let shape = KeyShape::of(&placed.table, index).ok();
+fn expected_index(placed: &PlacedTable, index: &Index, traits: &IndexTraits) -> ExpectedIndex {
+    let shape = KeyShape::of(&placed.table, index);
     let holds_several = index.columns.iter().any(|key_column| {
         let column = placed.table.column(key_column.column);
         column.is_some_and(|column| column.flags & column_flags::MULTI_VALUED != 0)
     });
     let unchecked = if placed.template.is_some() {
-        Some("its table inherits columns from a template")
-    } else if shape.is_none() {
-        Some("its keys cannot be made here")
+        Some("its table inherits columns from a template".into())
+    } else if let Err(error) = &shape {
+        Some(match (&traits.collation, error) {
+            (Some(collation), KeyError::Unsortable { column_type, .. }) if column_type.is_text() => format!(
+                "its text is sorted by the rules of Windows for {collation}, which are not known here"
+            )
+            .into(),
+            _ => format!("its keys cannot be made here: {error}").into(),
+        })
     } else if holds_several {
-        Some("its column holds several values")
+        Some("its column holds several values".into())
     } else {
         None
     };
     ExpectedIndex {
         name: index.name.clone(),
         flags: index.flags,
-        shape,
+        shape: shape.ok(),
         unchecked,
+        conditions: traits.conditions.clone(),
         sum: Sum::default(),
     }
 }
@@ -164,7 +181,12 @@ impl ExpectedIndex {
             .collect();
         let made = shape.key(|column| values.get(column));
         if values.is_unknown.get() {
-            self.unchecked = Some("a key column holds a compressed, encrypted or separated value");
+            self.unchecked = Some("a key column holds a compressed, encrypted or separated value".into());
+            return;
+        }
+        let is_met =
+            |(column, must_be_null): &(ColumnId, bool)| values.is_set(*column) != Some(*must_be_null);
+        if !self.conditions.iter().all(is_met) {
             return;
         }
         if !has_entry(self.flags, &nulls) {
@@ -172,7 +194,7 @@ impl ExpectedIndex {
         }
         match made {
             Ok(key) => self.sum.add(&key.bytes, primary_key),
-            Err(_) => self.unchecked = Some("a key column holds a value that does not fit its type"),
+            Err(_) => self.unchecked = Some("a key column holds a value that does not fit its type".into()),
         }
     }
 
@@ -185,8 +207,8 @@ impl ExpectedIndex {
         is_whole: bool,
     ) {
         let table = placed.table.name.clone();
-        let cut = (!is_whole).then_some("it or its table could not be read in full");
-        if let Some(reason) = self.unchecked.or(cut) {
+        let cut = (!is_whole).then_some(Cow::Borrowed("it or its table could not be read in full"));
+        if let Some(reason) = self.unchecked.clone().or(cut) {
             findings.not_checked(format!("index {} of table {table}", self.name), reason);
         } else if entries.sum != self.sum {
             findings.push(Finding::IndexDisagrees {
@@ -215,6 +237,16 @@ impl<'v> KeyValues<'v> {
         }
     }
 
+    /// Whether a column has a value, wherever and however it is stored; `None` for a record that cannot be read there.
+    fn is_set(&self, column: ColumnId) -> Option<bool> {
+        match self.record.value(column) {
+            Ok(StoredValue::Null) => Some(false),
+            Ok(StoredValue::Absent) => Some(self.table.column(column)?.default.is_some()),
+            Ok(_) => Some(true),
+            Err(_) => None,
+        }
+    }
+
     fn get(&self, column: ColumnId) -> Option<&'v [u8]> {
         match self.record.value(column) {
             Ok(StoredValue::Bytes(bytes)) => Some(bytes),
@@ -230,8 +262,8 @@ impl<'v> KeyValues<'v> {
 
 /// Calls `each` with every long value the record refers to.
 pub(super) fn for_each_reference(record: &Record<'_>, mut each: impl FnMut(u64)) {
-    for column in record.tagged_columns() {
-        match record.value(column) {
+    for value in record.tagged_values() {
+        match value {
             Ok(StoredValue::Separated { long_value, .. }) => each(long_value),
             Ok(StoredValue::Multi(values)) => {
                 for number in 0..values.count().unwrap_or(0) {

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use plimsoll_io::{Files, Handle, Notify, Permits, Purpose, Random};
 
+use super::holds::Holds;
 use super::{Instance, InstanceOptions, Recovery, RecoveryReport};
 use crate::PageSize;
 use crate::batch::PageImages;
@@ -18,12 +19,15 @@ use crate::error::{EngineError, Result};
 use crate::header::{BackupMark, DatabaseHeader, DatabaseState};
 use crate::log::Lsn;
 use crate::log::header::GenerationHeader;
-use crate::log::reader::{Generation, GenerationFile, LogReader};
+use crate::log::holds::{NamedHolds, read_holds};
+use crate::log::reader::{Generation, GenerationFile, LogFolder, LogReader};
 use crate::log::record::LogRecord;
 use crate::log::writer::Log;
 use crate::logtime::{LogTime, Signature};
+use crate::pending::PendingTrees;
 use crate::replay::{Replayed, replay_context};
 use crate::store::{Databases, Store};
+use crate::table::Schema;
 use crate::transaction::{Transaction, UndoEntry};
 use crate::versions::VersionStore;
 
@@ -59,30 +63,43 @@ impl Instance {
             options.log.clone(),
             replay_context(options.context),
         );
-        let generations = reader.generations().await?;
-        let dirty = databases.iter().any(|database| needs_recovery(database));
-        if dirty {
-            let mut recovery = Recovery::with_databases(files, handle, options, databases).await?;
+        let folder = reader.folder().await?;
+        let opening = Opening {
+            files,
+            handle,
+            options,
+        };
+        if databases.iter().any(|database| needs_recovery(database)) {
+            let mut recovery = Recovery::with_databases(opening, databases).await?;
             if let Err(error) = recovery.feed_all().await {
                 recovery.stop().await;
                 return Err(error);
             }
             return recovery.activate_open(random).await;
         }
-        let replayed = nothing_to_replay(&handle, &options, databases, &reader, &generations).await?;
-        let (dirty, started_at) = (false, Lsn::ZERO);
-        activate(
-            files,
-            handle,
-            options,
-            random,
+        let replayed = nothing_to_replay(&opening, databases, &reader, &folder.generations).await?;
+        let ground = Ground {
             replayed,
-            dirty,
-            started_at,
-            &generations,
-        )
-        .await
+            recovered_from: None,
+            folder,
+        };
+        activate(opening, random, ground).await
     }
+}
+
+/// What an instance is opened with.
+pub(super) struct Opening {
+    pub files: Files,
+    pub handle: Handle,
+    pub options: InstanceOptions,
+}
+
+/// What it is opened on: the databases as far as they were redone, and the log.
+pub(super) struct Ground {
+    pub replayed: Replayed,
+    /// Where redo started, if there was any.
+    pub recovered_from: Option<Lsn>,
+    pub folder: LogFolder,
 }
 
 pub(super) fn needs_recovery(database: &Database) -> bool {
@@ -190,8 +207,7 @@ pub(super) fn check_stream(signature: Signature, generation: &Generation, databa
 
 /// All databases are clean: only the end of the log matters, so that the stream goes on.
 async fn nothing_to_replay(
-    handle: &Handle,
-    options: &InstanceOptions,
+    opening: &Opening,
     databases: Vec<Rc<Database>>,
     reader: &LogReader,
     generations: &[GenerationFile],
@@ -200,28 +216,30 @@ async fn nothing_to_replay(
         Some(file) => Some(reader.read_durably(&file.path).await?),
         None => None,
     };
-    let limits = options.cache_limits(databases[0].size().bytes());
+    let limits = opening.options.cache_limits(databases[0].size().bytes());
     let open = Rc::new(Databases::default());
     databases.into_iter().for_each(|database| open.insert(database));
     Ok(Replayed {
-        cache: Rc::new(Cache::new(handle.clock().clone(), limits)),
+        cache: Rc::new(Cache::new(opening.handle.clock().clone(), limits)),
         databases: open,
         unfinished: Default::default(),
         leftovers: Vec::new(),
+        pending: PendingTrees::default(),
         transaction_max: 0,
         last,
         statistics: Default::default(),
     })
 }
 
+/// The header of the generation that an instance begins with.
 fn next_header(
+    opening: &Opening,
     last: Option<&Generation>,
-    options: &InstanceOptions,
     size: PageSize,
-    handle: &Handle,
     random: &mut Random,
 ) -> GenerationHeader {
-    let created = LogTime::from_utc_ns(handle.clock().anchor().utc_ns);
+    let options = &opening.options;
+    let created = LogTime::from_utc_ns(opening.handle.clock().anchor().utc_ns);
     match last {
         Some(last) => GenerationHeader {
             generation: last.header.generation + 1,
@@ -246,57 +264,118 @@ fn next_header(
     }
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "activation is one step; its inputs have nothing else in common"
-)]
+/// Begins a generation behind what was redone, and work on it.
 pub(super) async fn activate(
-    files: Files,
-    handle: Handle,
-    options: InstanceOptions,
+    opening: Opening,
     random: &mut Random,
-    replayed: Replayed,
-    recovered: bool,
-    started_at: Lsn,
-    generations: &[GenerationFile],
+    ground: Ground,
 ) -> Result<(Rc<Instance>, RecoveryReport)> {
+    let Ground {
+        replayed,
+        recovered_from,
+        folder,
+    } = ground;
     let size = replayed.databases.all()[0].size();
     let ended_at = replayed.last.as_ref().map_or(Lsn::ZERO, Generation::end);
-    let header = next_header(replayed.last.as_ref(), &options, size, &handle, random);
+    let header = next_header(&opening, replayed.last.as_ref(), size, random);
     let first_generation = header.generation;
+    let durable_holds = found_holds(&opening, &folder, header.signature).await?;
+    let holds = Holds::new(durable_holds, &folder.generations);
+    let log = start_log(&opening, header, &folder.generations).await?;
+    let rolled_back = replayed.unfinished.len();
+    let report = RecoveryReport {
+        recovered: recovered_from.is_some(),
+        started_at: recovered_from.unwrap_or(Lsn::ZERO),
+        ended_at,
+        replay: replayed.statistics,
+        rolled_back,
+    };
+    let checkpoint = recovered_from.unwrap_or(Lsn::new(first_generation, 0));
+    let (unfinished, leftovers) = (replayed.unfinished, replayed.leftovers);
+    let shared = Shared {
+        cache: replayed.cache,
+        databases: replayed.databases,
+        log,
+        next_transaction: replayed.transaction_max + 1,
+        checkpoint,
+        pending: replayed.pending,
+    };
+    let instance = assemble(opening, shared, holds);
+    let recovered = report.recovered;
+    if let Err(error) = begin_work(&instance, first_generation, unfinished, recovered).await {
+        instance.store.log.fail(&error);
+        // Stops what runs in the background; as the log has failed, nothing is marked clean.
+        let _ = instance.close().await;
+        return Err(error);
+    }
+    instance.store.queue_purge(leftovers);
+    Ok((instance, report))
+}
+
+async fn start_log(
+    opening: &Opening,
+    header: GenerationHeader,
+    generations: &[GenerationFile],
+) -> Result<Rc<Log>> {
     let oldest = generations
         .first()
-        .map_or(first_generation, |file| file.generation);
-    let log = Log::start(
-        files.clone(),
-        handle.clone(),
-        options.log.clone(),
-        options.context,
+        .map_or(header.generation, |file| file.generation);
+    Log::start(
+        opening.files.clone(),
+        opening.handle.clone(),
+        opening.options.log.clone(),
+        opening.options.context,
         header,
         oldest,
-        options.log_buffer_bytes,
+        opening.options.log_buffer_bytes,
     )
-    .await?;
-    let checkpoint = if recovered {
-        started_at
-    } else {
-        Lsn::new(first_generation, 0)
-    };
+    .await
+}
+
+/// The holds of clients on this log.
+async fn found_holds(opening: &Opening, folder: &LogFolder, signature: Signature) -> Result<NamedHolds> {
+    if !folder.has_holds {
+        return Ok(NamedHolds::new());
+    }
+    let (names, context) = (&opening.options.log, opening.options.context);
+    let oldest = folder.generations.first().map_or(0, |file| file.generation);
+    read_holds(&opening.files, names, signature, oldest, context).await
+}
+
+/// What the parts of an instance share.
+struct Shared {
+    cache: Rc<Cache>,
+    databases: Rc<Databases>,
+    log: Rc<Log>,
+    next_transaction: u64,
+    checkpoint: Lsn,
+    pending: PendingTrees,
+}
+
+/// Puts an instance together, at rest.
+fn assemble(opening: Opening, shared: Shared, holds: Holds) -> Rc<Instance> {
+    let Opening {
+        files,
+        handle,
+        options,
+    } = opening;
+    let log = shared.log;
     let store = Rc::new(Store {
         handle: handle.clone(),
         files,
         context: options.context,
-        cache: replayed.cache,
+        cache: shared.cache,
         log: log.clone(),
-        databases: replayed.databases,
+        databases: shared.databases,
         versions: RefCell::new(VersionStore::new(options.version_store_bytes_max)),
         writers: RefCell::default(),
+        pending: RefCell::new(shared.pending),
         active: Cell::new(0),
-        next_transaction: Cell::new(replayed.transaction_max + 1),
+        next_transaction: Cell::new(shared.next_transaction),
         purge: RefCell::default(),
         purge_wanted: Notify::new(),
         ended: Notify::new(),
-        checkpoint: Cell::new(checkpoint),
+        checkpoint: Cell::new(shared.checkpoint),
         page_images: if options.page_images {
             PageImages::Logged
         } else {
@@ -322,37 +401,20 @@ pub(super) async fn activate(
         waypoint_generations: Cell::new(options.waypoint_generations),
         purpose: Purpose::DatabaseWrite,
     });
-    let instance = Rc::new(Instance {
+    Rc::new(Instance {
         store,
         options,
         writeback,
         cleaner_stopping: Rc::new(Cell::new(false)),
         stop: Rc::new(Notify::new()),
-        holds: RefCell::default(),
-        backups: Cell::new(0),
+        holds,
+        holders: Cell::new(0),
         checkpointing: Cell::new(false),
         checkpointed: Notify::new(),
         tasks: RefCell::default(),
-        long_value_counters: RefCell::default(),
-        schema_changes: Permits::new(1),
+        schema: Schema::default(),
         cleaner: RefCell::default(),
-    });
-    let rolled_back = replayed.unfinished.len();
-    if let Err(error) = begin_work(&instance, first_generation, replayed.unfinished, recovered).await {
-        instance.store.log.fail(&error);
-        // Stops what runs in the background; as the log has failed, nothing is marked clean.
-        let _ = instance.close().await;
-        return Err(error);
-    }
-    instance.store.queue_purge(replayed.leftovers);
-    let report = RecoveryReport {
-        recovered,
-        started_at,
-        ended_at,
-        replay: replayed.statistics,
-        rolled_back,
-    };
-    Ok((instance, report))
+    })
 }
 
 /// All databases at once: commits wait for this.
@@ -380,7 +442,8 @@ async fn begin_work(
         instance.store.note_last_owned(&database).await?;
     }
     instance.start_tasks();
-    take_back_unfinished(instance, unfinished, recovered).await
+    take_back_unfinished(instance, unfinished, recovered).await?;
+    instance.release_pending().await
 }
 
 /// Logs that the databases belong to the stream and marks them dirty, before anything else changes them.

@@ -11,14 +11,16 @@ use std::rc::Rc;
 
 use plimsoll_io::{Context, Files, Handle, JoinHandle, Purpose, Random};
 
-use super::open::{activate, check_stream, close_all, needs_recovery, open_databases, redo_start};
+use super::open::{
+    Ground, Opening, activate, check_stream, close_all, needs_recovery, open_databases, redo_start,
+};
 use super::{Instance, InstanceOptions, RecoveryReport};
 use crate::checkpoint::write_checkpoint;
 use crate::database::Database;
 use crate::error::{EngineError, Result};
 use crate::log::Lsn;
 use crate::log::header::GenerationHeader;
-use crate::log::reader::{Generation, GenerationFile, LogReader};
+use crate::log::reader::{Generation, GenerationFile, LogFolder, LogReader};
 use crate::logtime::Signature;
 use crate::replay::{ReplayStatistics, Replayer, replay_context};
 
@@ -54,19 +56,24 @@ impl Recovery {
     pub async fn begin(files: Files, handle: Handle, options: InstanceOptions) -> Result<Recovery> {
         options.check()?;
         let databases = open_databases(&files, &handle, &options).await?;
-        let begun = Self::with_databases(files, handle, options, databases.clone()).await;
+        let opening = Opening {
+            files,
+            handle,
+            options,
+        };
+        let begun = Self::with_databases(opening, databases.clone()).await;
         if begun.is_err() {
             close_all(&databases).await;
         }
         begun
     }
 
-    pub(super) async fn with_databases(
-        files: Files,
-        handle: Handle,
-        options: InstanceOptions,
-        databases: Vec<Rc<Database>>,
-    ) -> Result<Recovery> {
+    pub(super) async fn with_databases(opening: Opening, databases: Vec<Rc<Database>>) -> Result<Recovery> {
+        let Opening {
+            files,
+            handle,
+            options,
+        } = opening;
         let reader = LogReader::new(
             files.clone(),
             options.log.clone(),
@@ -253,14 +260,14 @@ impl Recovery {
     }
 
     /// Takes generations that were not redone out of the stream, the newest first, so that a stop in between leaves no gap. Answers what is left.
-    async fn set_aside(&self, mut generations: Vec<GenerationFile>) -> Result<Vec<GenerationFile>> {
+    async fn set_aside(&self, mut folder: LogFolder) -> Result<LogFolder> {
         let (last, names) = (self.position().generation, &self.options.log);
         let metadata = Context {
             purpose: Purpose::Metadata,
             ..self.options.context
         };
         let mut is_changed = false;
-        while let Some(file) = generations.pop_if(|file| file.generation > last) {
+        while let Some(file) = folder.generations.pop_if(|file| file.generation > last) {
             let mut number = 1;
             let mut aside = names.set_aside(file.generation, number);
             while self.files.exists(&aside, metadata).await? {
@@ -273,7 +280,7 @@ impl Recovery {
         if is_changed {
             self.files.sync_directory(names.directory(), metadata).await?;
         }
-        Ok(generations)
+        Ok(folder)
     }
 
     /// Makes what was redone durable and closes the files; a later [`Recovery::begin`] goes on from there.
@@ -323,32 +330,30 @@ impl Recovery {
     }
 
     /// The generations that the stream goes on from.
-    async fn history(&self) -> Result<Vec<GenerationFile>> {
+    async fn history(&self) -> Result<LogFolder> {
         self.check_reach()?;
-        self.set_aside(self.reader.generations().await?).await
+        self.set_aside(self.reader.folder().await?).await
     }
 
     pub(super) async fn activate_open(self, random: &mut Random) -> Result<(Rc<Instance>, RecoveryReport)> {
-        let generations = match self.history().await {
-            Ok(generations) => generations,
+        let folder = match self.history().await {
+            Ok(folder) => folder,
             Err(error) => {
                 self.stop().await;
                 return Err(error);
             }
         };
-        let replayed = self.replayer.finish().await?;
-        let (files, handle, options) = (self.files, self.handle, self.options);
-        activate(
-            files,
-            handle,
-            options,
-            random,
-            replayed,
-            true,
-            self.start,
-            &generations,
-        )
-        .await
+        let ground = Ground {
+            replayed: self.replayer.finish().await?,
+            recovered_from: Some(self.start),
+            folder,
+        };
+        let opening = Opening {
+            files: self.files,
+            handle: self.handle,
+            options: self.options,
+        };
+        activate(opening, random, ground).await
     }
 }
 

@@ -71,7 +71,7 @@ impl Backup {
     pub fn start(instance: &Rc<Instance>, database: u8, read_bytes: usize) -> Result<Backup> {
         let target = instance.database(database)?;
         let started_at = instance.store().checkpoint.get();
-        let holder = instance.next_backup(database);
+        let holder = instance.next_holder("backup", database);
         instance.hold_log(&holder, started_at.generation);
         Ok(Backup {
             instance: instance.clone(),

@@ -12,6 +12,7 @@ use crate::logtime::{LogTime, Signature};
 
 /// Our log version. Real ESE logs have major version 7 or 8.
 pub const LOG_VERSION_MAJOR: u32 = 0x504C;
+const REAL_VERSIONS: std::ops::RangeInclusive<u32> = 5..=9;
 const LOG_VERSION_MINOR: u32 = 2;
 const FILE_TYPE_LOG: u32 = 3;
 
@@ -118,17 +119,20 @@ impl GenerationHeader {
         if bytes.len() != HEADER_BYTES {
             return Err(format!("a log header has {HEADER_BYTES} bytes"));
         }
-        if u32_at(bytes, 0) != header_checksum(bytes) {
-            return Err("the header checksum is wrong".into());
-        }
-        if u32_at(bytes, at::FILE_TYPE) != FILE_TYPE_LOG {
-            return Err("it is not a log file".into());
-        }
         let major = u32_at(bytes, at::MAJOR);
-        if major != LOG_VERSION_MAJOR {
+        let is_whole = u32_at(bytes, 0) == header_checksum(bytes);
+        let is_log = u32_at(bytes, at::FILE_TYPE) == FILE_TYPE_LOG;
+        // Which checksum a header must have, too, is for the version that wrote it to say.
+        if is_log && (is_whole || REAL_VERSIONS.contains(&major)) && major != LOG_VERSION_MAJOR {
             return Err(format!(
                 "log version {major:#x} is not ours ({LOG_VERSION_MAJOR:#x}) (-514)"
             ));
+        }
+        if !is_whole {
+            return Err("the header checksum is wrong".into());
+        }
+        if !is_log {
+            return Err("it is not a log file".into());
         }
         let minor = u32_at(bytes, at::MINOR);
         if minor != LOG_VERSION_MINOR {

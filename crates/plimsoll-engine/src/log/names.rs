@@ -1,5 +1,6 @@
 //! File names of a log stream with base name `E00`: the current generation `E00.log`, closed ones `E0000000001.log`, the next one
-//! being prepared `E00tmp.log`, the checkpoint `E00.chk`; generations of a history that was given up `E0000000002.1.aside`.
+//! being prepared `E00tmp.log`, the checkpoint `E00.chk`, holds of clients `E00.holds`; generations of a history that was given up
+//! `E0000000002.1.aside`.
 
 use std::path::{Path, PathBuf};
 
@@ -48,6 +49,26 @@ impl LogNames {
     /// The checkpoint file.
     pub fn checkpoint(&self) -> PathBuf {
         self.directory.join(format!("{}.chk", self.base))
+    }
+
+    /// The file of the holds.
+    pub fn holds(&self) -> PathBuf {
+        self.directory.join(format!("{}.holds", self.base))
+    }
+
+    /// Whether a file name is that of the holds.
+    pub fn is_holds(&self, file_name: &str) -> bool {
+        file_name.strip_prefix(&self.base) == Some(".holds")
+    }
+
+    /// The generation and the number of a file name, if it is a generation of this stream that was set aside.
+    pub fn set_aside_of(&self, file_name: &str) -> Option<(u32, u32)> {
+        let (digits, number) = file_name
+            .strip_prefix(&self.base)?
+            .strip_suffix(".aside")?
+            .split_once('.')?;
+        let generation = u32::from_str_radix(digits, 16).ok()?;
+        (digits.len() == 8).then_some((generation, number.parse().ok()?))
     }
 
     /// The generation a file name stands for, if it is a closed generation of this stream.

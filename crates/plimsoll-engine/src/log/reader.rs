@@ -117,6 +117,17 @@ pub struct GenerationFile {
     pub path: PathBuf,
 }
 
+/// What lies in the directory of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogFolder {
+    /// All generations in order, the current one last.
+    pub generations: Vec<GenerationFile>,
+    /// Those of histories that were given up, by generation.
+    pub set_aside: Vec<GenerationFile>,
+    /// Whether there is a file of holds.
+    pub has_holds: bool,
+}
+
 /// Reads log streams. See the module text.
 #[derive(Clone)]
 pub struct LogReader {
@@ -142,6 +153,11 @@ impl LogReader {
 
     /// All generations in order, the current one last. The numbers need not be contiguous: the caller says what it needs.
     pub async fn generations(&self) -> Result<Vec<GenerationFile>> {
+        Ok(self.folder().await?.generations)
+    }
+
+    /// What lies in the directory of the log.
+    pub async fn folder(&self) -> Result<LogFolder> {
         let metadata = Context {
             purpose: Purpose::Metadata,
             ..self.context
@@ -155,26 +171,31 @@ impl LogReader {
         };
         let entries = match self.files.list(self.names.directory(), metadata).await {
             Ok(entries) => entries,
-            Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(LogFolder::default()),
             Err(error) => return Err(error.into()),
         };
-        let mut found: Vec<GenerationFile> = entries
-            .iter()
-            .filter_map(|entry| self.names.generation_of(&entry.name))
-            .map(|generation| GenerationFile {
-                generation,
-                path: self.names.closed(generation),
-            })
-            .collect();
-        found.sort_by_key(|file| file.generation);
-        let last_closed = found.last().map(|file| file.generation);
+        let mut folder = LogFolder::default();
+        for name in entries.iter().map(|entry| &entry.name) {
+            folder.has_holds |= self.names.is_holds(name);
+            if let Some(generation) = self.names.generation_of(name) {
+                let path = self.names.closed(generation);
+                folder.generations.push(GenerationFile { generation, path });
+            }
+            if let Some((generation, number)) = self.names.set_aside_of(name) {
+                let path = self.names.set_aside(generation, number);
+                folder.set_aside.push(GenerationFile { generation, path });
+            }
+        }
+        folder.generations.sort_by_key(|file| file.generation);
+        folder.set_aside.sort_by_key(|file| file.generation);
+        let last_closed = folder.generations.last().map(|file| file.generation);
         if let Some(generation) = current.filter(|current| last_closed.is_none_or(|last| last < *current)) {
-            found.push(GenerationFile {
+            folder.generations.push(GenerationFile {
                 generation,
                 path: self.names.current(),
             });
         }
-        Ok(found)
+        Ok(folder)
     }
 
     /// Reads only the header of a log file.
@@ -195,14 +216,18 @@ impl LogReader {
             offset: 0,
             why,
         };
-        if file.opened().length_bytes != GENERATION_BYTES {
-            return Err(corrupt(format!(
-                "it has {} bytes, a generation has {GENERATION_BYTES}",
-                file.opened().length_bytes
-            )));
+        let length_bytes = file.opened().length_bytes;
+        let length = format!("it has {length_bytes} bytes, a generation has {GENERATION_BYTES}");
+        if length_bytes < HEADER_BYTES as u64 {
+            return Err(corrupt(length));
         }
         let buffer = file.read(0, file.allocate(HEADER_BYTES), self.context).await?;
-        GenerationHeader::decode(&buffer).map_err(|why| {
+        let decoded = GenerationHeader::decode(&buffer);
+        // Logs of other versions have other lengths: whose it is comes first.
+        if length_bytes != GENERATION_BYTES && !decoded.as_ref().is_err_and(|why| why.contains("-514")) {
+            return Err(corrupt(length));
+        }
+        decoded.map_err(|why| {
             if why.contains("-514") {
                 EngineError::ForeignLog {
                     path: file.path().to_owned(),
@@ -253,6 +278,27 @@ impl LogReader {
         let result = self.read_until_settled(&file).await;
         file.close(metadata).await?;
         result
+    }
+
+    /// Reads and checks a generation that was found earlier. The current one may have been closed since then, and has another name now.
+    ///
+    /// # Errors
+    /// [`EngineError::LogMissing`] when it was purged, and whatever reading finds.
+    pub async fn read_found(&self, found: &GenerationFile) -> Result<Generation> {
+        let gone = || EngineError::LogMissing {
+            generation: found.generation,
+            path: self.names.directory().to_owned(),
+        };
+        let is_missing = |error: &EngineError| matches!(error, EngineError::Disk(error) if error.kind == DiskErrorKind::NotFound);
+        let may_be_renamed = found.path == self.names.current();
+        match self.read_live(&found.path).await {
+            Ok(generation) if generation.header.generation == found.generation => return Ok(generation),
+            Err(error) if !is_missing(&error) => return Err(error),
+            _ if !may_be_renamed => return Err(gone()),
+            _ => {}
+        }
+        let closed = self.read_live(&self.names.closed(found.generation)).await;
+        closed.map_err(|error| if is_missing(&error) { gone() } else { error })
     }
 
     async fn read_until_settled(&self, file: &File) -> Result<Generation> {

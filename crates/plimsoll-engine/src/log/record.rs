@@ -236,6 +236,22 @@ impl LogRecord {
     }
 }
 
+/// The records of a run of payload that begins at `from`; padding is left out. An error names its place.
+pub fn decode_records(payload: &[u8], from: Lsn) -> Result<Vec<(Lsn, LogRecord)>, (Lsn, &'static str)> {
+    let (mut records, mut offset) = (Vec::new(), 0);
+    while offset < payload.len() {
+        let at = Lsn::new(from.generation, from.offset + offset as u32);
+        match LogRecord::decode(&payload[offset..]).map_err(|why| (at, why))? {
+            Some((record, used_bytes)) => {
+                records.push((at, record));
+                offset += used_bytes;
+            }
+            None => offset += 1,
+        }
+    }
+    Ok(records)
+}
+
 impl RowRecord {
     fn encode(&self, body: &mut Vec<u8>) {
         body.put_number(self.transaction);

@@ -16,20 +16,22 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use plimsoll_io::{Context, DiskErrorKind, Durability, File, Files, Handle, Notify, OpenMode, Purpose};
+use plimsoll_io::{Context, DiskErrorKind, Durability, File, Files, Handle, Notify, Purpose};
 
+use super::Lsn;
 use super::framing::Framing;
+use super::generation_file::{format_generation, write_header};
 use super::header::GenerationHeader;
 use super::names::LogNames;
 use super::record::LogRecord;
-use super::{GENERATION_BYTES, HEADER_BYTES, Lsn};
+use super::run::LogRun;
+use super::subscribers::Subscribers;
+use super::units::UnitWrite;
 use crate::error::{EngineError, Result};
 use crate::logtime::LogTime;
 
 /// Units framed before others may run.
 const UNITS_BETWEEN_BREATHS: u32 = 8;
-/// Bytes of one formatting write.
-const FORMAT_BYTES: usize = 128 * 1024;
 
 /// Where one record lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +123,7 @@ pub struct Log {
     stopped: Cell<bool>,
     work: Notify,
     progress: Notify,
+    subscribers: Subscribers,
     statistics: Cell<LogStatistics>,
 }
 
@@ -181,6 +184,7 @@ impl Log {
             stopped: Cell::new(false),
             work: Notify::new(),
             progress: Notify::new(),
+            subscribers: Subscribers::default(),
             statistics: Cell::default(),
         });
         let writer = log.clone();
@@ -231,7 +235,7 @@ impl Log {
         self.state.borrow().durable
     }
 
-    /// The oldest generation still on disk.
+    /// The oldest generation on disk that is not being deleted.
     pub fn oldest_generation(&self) -> u32 {
         self.state.borrow().oldest_generation
     }
@@ -265,11 +269,22 @@ impl Log {
         Ok(())
     }
 
+    /// Whether nobody writes it any more.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.get()
+    }
+
+    /// Who is told of what becomes durable.
+    pub(super) fn subscribers(&self) -> &Subscribers {
+        &self.subscribers
+    }
+
     /// Stops everything after an error that makes further work unsafe.
     pub fn fail(&self, error: &EngineError) {
         self.failed.borrow_mut().get_or_insert_with(|| error.poisoning());
         self.work.notify_all();
         self.progress.notify_all();
+        self.subscribers.wake();
     }
 
     /// Waits while the log buffer is full.
@@ -354,23 +369,24 @@ impl Log {
         result
     }
 
-    /// Deletes closed generations before `keep_from`. Which may go is the caller's decision.
-    pub async fn delete_before(&self, keep_from: u32) -> Result<()> {
+    /// Deletes closed generations before `keep_from`, which is asked for each: somebody may come to need one meanwhile.
+    pub async fn delete_before(&self, keep_from: impl Fn() -> u32) -> Result<()> {
         let metadata = Context {
             purpose: Purpose::Metadata,
             ..self.context
         };
         loop {
             let generation = self.state.borrow().oldest_generation;
-            if generation >= keep_from || generation >= self.durable().generation {
+            if generation >= keep_from() || generation >= self.durable().generation {
                 return Ok(());
             }
+            // From now on nobody can hold it any more.
+            self.state.borrow_mut().oldest_generation = generation + 1;
             match self.files.delete(&self.names.closed(generation), metadata).await {
                 Ok(()) => {}
                 Err(error) if error.kind == DiskErrorKind::NotFound => {}
                 Err(error) => return Err(error.into()),
             }
-            self.state.borrow_mut().oldest_generation = generation + 1;
         }
     }
 
@@ -416,6 +432,7 @@ impl Log {
         }
         self.stopped.set(true);
         self.progress.notify_all();
+        self.subscribers.wake();
     }
 
     /// Writes everything appended to the generation being written; rolls over if a later one has been started.
@@ -432,8 +449,8 @@ impl Log {
             )
         };
         if target > self.durable() {
-            self.write_units(target).await?;
-            self.state.borrow_mut().durable = target;
+            let writes = self.write_units(target).await?;
+            self.note_durable(target, writes);
             self.count(|statistics| statistics.flushes += 1);
         }
         if closed {
@@ -442,7 +459,20 @@ impl Log {
         Ok(())
     }
 
-    async fn write_units(&self, target: Lsn) -> Result<()> {
+    /// From now on everything before `target` is durable, and whoever wants to know is told.
+    fn note_durable(&self, target: Lsn, writes: Vec<UnitWrite>) {
+        let state = &mut *self.state.borrow_mut();
+        let from = std::mem::replace(&mut state.durable, target);
+        if self.subscribers.is_empty() {
+            return;
+        }
+        let written = state.buffers.front().expect("a generation is written");
+        let written = (&written.payload[..], state.flush);
+        self.subscribers
+            .publish(LogRun::of_flush(&state.header, (from, target), written, writes));
+    }
+
+    async fn write_units(&self, target: Lsn) -> Result<Vec<UnitWrite>> {
         let (framing, from_offset, file) = {
             let mut state = self.state.borrow_mut();
             state.flush += 1;
@@ -452,76 +482,62 @@ impl Log {
         let first = framing.unit_of(from_offset);
         let last = framing.unit_of(target.offset - 1);
         if !framing.has_shadow() {
-            return self.write_run(&file, first, last, target.offset, None).await;
+            let write = self.write_run(&file, (first, last, None), target.offset);
+            return Ok(vec![write.await?]);
         }
         let shadow = (!target.offset.is_multiple_of(payload_bytes)).then_some(last);
         if from_offset.is_multiple_of(payload_bytes) {
-            return self.write_run(&file, first, last, target.offset, shadow).await;
+            let write = self.write_run(&file, (first, last, shadow), target.offset);
+            return Ok(vec![write.await?]);
         }
         // The first segment has a shadow from before: make the new version durable before the shadow is overwritten.
-        self.write_run(&file, first, first, target.offset, None).await?;
+        let mut writes = vec![self.write_run(&file, (first, first, None), target.offset).await?];
         if last > first || shadow.is_some() {
-            self.write_run(&file, first + 1, last, target.offset, shadow)
-                .await?;
+            let write = self.write_run(&file, (first + 1, last, shadow), target.offset);
+            writes.push(write.await?);
         }
-        Ok(())
+        Ok(writes)
     }
 
     /// Writes units `first..=last` (possibly none) and after them a shadow of unit `shadow`.
     async fn write_run(
         &self,
         file: &File,
-        first: u32,
-        last: u32,
+        units: (u32, u32, Option<u32>),
         end_offset: u32,
-        shadow: Option<u32>,
-    ) -> Result<()> {
-        let (start, buffer) = self.frame(file, first, last, end_offset, shadow).await;
+    ) -> Result<UnitWrite> {
+        let time = LogTime::from_utc_ns(self.handle.clock().anchor().utc_ns);
+        let alignment_bytes = file.opened().alignment_bytes;
+        let write = UnitWrite::new(self.framing(), units, end_offset, alignment_bytes, time);
+        let buffer = self.frame(file, &write).await;
         let bytes = buffer.len() as u64;
         let context = Context {
             purpose: Purpose::LogWrite,
             ..self.context
         };
-        file.write(start, buffer, Durability::Durable, context).await?;
+        file.write(write.offset(self.framing()), buffer, Durability::Durable, context)
+            .await?;
         self.count(|statistics| statistics.written_bytes += bytes);
-        Ok(())
+        Ok(write)
     }
 
-    /// The bytes of units `first..=last` and of a shadow, and where in the file they go. Only the writer changes what this looks at, so
-    /// others may run in between.
-    async fn frame(
-        &self,
-        file: &File,
-        first: u32,
-        last: u32,
-        end_offset: u32,
-        shadow: Option<u32>,
-    ) -> (u64, plimsoll_io::Buffer) {
+    /// The bytes of a write. Only the writer changes what this looks at, so others may run in between.
+    async fn frame(&self, file: &File, write: &UnitWrite) -> plimsoll_io::Buffer {
         let framing = self.framing();
-        let unit_bytes = framing.unit_bytes() as u64;
-        let alignment = u64::from(file.opened().alignment_bytes).max(unit_bytes);
-        // On a device with larger blocks the neighbours in the same block are written again as they are.
-        let start = (u64::from(first) * unit_bytes / alignment * alignment).max(HEADER_BYTES as u64);
-        let units_end = u64::from(last + 1 + u32::from(shadow.is_some())) * unit_bytes;
-        let end = units_end.next_multiple_of(alignment);
-        let mut buffer = file.allocate((end - start) as usize);
-        let time = LogTime::from_utc_ns(self.handle.clock().anchor().utc_ns);
-        let first_unit = (start / unit_bytes) as u32;
-        for (unit, index) in buffer.chunks_exact_mut(unit_bytes as usize).zip(first_unit..) {
-            let content = if index <= last { Some(index) } else { shadow };
-            unit.fill(0);
-            if let Some(content) = content.filter(|_| index <= last + 1) {
+        let unit_bytes = framing.unit_bytes();
+        let mut buffer = file.allocate(write.units().len() * unit_bytes);
+        for (unit, index) in buffer.chunks_exact_mut(unit_bytes).zip(write.units()) {
+            {
                 let state = self.state.borrow();
                 let payload = &state.buffers.front().expect("a generation is written").payload;
-                let content_bytes = unit_payload(framing, payload, content, end_offset);
-                let generation = state.header.generation;
-                framing.encode(unit, generation, content, state.flush, content_bytes, time);
+                let flush = (state.header.generation, state.flush);
+                write.frame(framing, unit, index, flush, (payload, 0));
             }
             if index % UNITS_BETWEEN_BREATHS == 0 {
                 self.handle.breathe().await;
             }
         }
-        (start, buffer)
+        buffer
     }
 
     async fn roll_over(self: &Rc<Self>) -> Result<()> {
@@ -622,50 +638,4 @@ fn seal_last_unit(payload: &mut Vec<u8>, framing: Framing) {
     if !framing.has_shadow() && used_bytes * 2 > framing.payload_bytes() {
         payload.resize(payload.len() + framing.payload_bytes() - used_bytes, 0);
     }
-}
-
-fn unit_payload(framing: Framing, payload: &[u8], index: u32, end_offset: u32) -> &[u8] {
-    let start = framing.payload_start(index) as usize;
-    let end = (start + framing.payload_bytes()).min(end_offset as usize);
-    &payload[start..end]
-}
-
-async fn write_header(file: &File, header: &GenerationHeader, context: Context) -> Result<()> {
-    let mut buffer = file.allocate(HEADER_BYTES);
-    buffer.copy_from_slice(&header.encode());
-    let context = Context {
-        purpose: Purpose::Header,
-        ..context
-    };
-    file.write(0, buffer, Durability::Durable, context).await?;
-    Ok(())
-}
-
-/// Makes `E00tmp.log`: full length, every block written, so that later writes change no metadata.
-async fn format_generation(files: &Files, names: &LogNames, context: Context) -> Result<File> {
-    let metadata = Context {
-        purpose: Purpose::Metadata,
-        ..context
-    };
-    let format = Context {
-        purpose: Purpose::LogFormat,
-        ..context
-    };
-    let path = names.prepared();
-    match files.delete(&path, metadata).await {
-        Ok(()) => {}
-        Err(error) if error.kind == DiskErrorKind::NotFound => {}
-        Err(error) => return Err(error.into()),
-    }
-    let file = files.open(&path, OpenMode::Create, metadata).await?;
-    file.extend(GENERATION_BYTES, format).await?;
-    let mut offset = 0;
-    while offset < GENERATION_BYTES {
-        let mut buffer = file.allocate(FORMAT_BYTES);
-        buffer.fill(0);
-        file.write(offset, buffer, Durability::Volatile, format).await?;
-        offset += FORMAT_BYTES as u64;
-    }
-    file.sync(format).await?;
-    Ok(file)
 }

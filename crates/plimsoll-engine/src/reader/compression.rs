@@ -28,6 +28,39 @@ pub enum CompressionFault {
     },
 }
 
+impl CompressionFault {
+    /// Whether later versions of Windows have a method of this number, which is then no damage: 4 scrambled, 5 and 6 two kinds of Xpress,
+    /// 7 LZ4.
+    pub fn is_later(method: u8) -> bool {
+        (4..=7).contains(&method)
+    }
+}
+
+/// How a chunk of a long value holds its stretch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packed {
+    /// Byte by byte.
+    Plain,
+    /// Compressed, to be expanded to so many bytes.
+    Compressed {
+        /// Length of the stretch.
+        bytes: usize,
+    },
+    /// Neither: a chunk is missing or the stretch ends before it begins.
+    Impossible,
+}
+
+impl Packed {
+    /// Judges by the lengths of what is stored and of the stretch. No stretch is longer than a page.
+    pub(crate) fn of(stored: &[u8], stretch_bytes: u64, page_bytes: usize) -> Self {
+        match usize::try_from(stretch_bytes) {
+            Ok(bytes) if bytes == stored.len() => Packed::Plain,
+            Ok(bytes) if bytes > stored.len() && bytes <= page_bytes => Packed::Compressed { bytes },
+            _ => Packed::Impossible,
+        }
+    }
+}
+
 /// Expands a value to at most `limit_bytes`.
 ///
 /// # Errors

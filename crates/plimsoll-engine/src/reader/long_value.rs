@@ -1,10 +1,15 @@
 //! Long values: a size, then chunks, each under the value's number and its own offset.
+//!
+//! A chunk may be stored compressed, and nothing but its length says so: each holds the stretch of the value from its own offset to that of the
+//! next chunk, or to the value's end, and is compressed where its bytes are not as many. The bit in the record is of no help, as Windows
+//! does not set it for values outside the record.
 
 use std::borrow::Cow;
 
-use super::{DatabaseReader, LoadedPage, ReadError, TreeScan, decompress};
+use super::{CompressionFault, DatabaseReader, LoadedPage, Packed, ReadError, TreeScan, decompress};
 use crate::FormatError;
 use crate::catalog::Place;
+use crate::page::Node;
 
 /// Streams one long value.
 pub struct LongValueScan {
@@ -12,11 +17,12 @@ pub struct LongValueScan {
     place: Place,
     long_value: u64,
     key: Vec<u8>,
-    is_compressed: bool,
     line: usize,
     size_bytes: u64,
     /// Offset of the next chunk.
     offset: u64,
+    /// The current chunk as it is stored: its leaf may be left to see where the next one begins.
+    stored: Vec<u8>,
 }
 
 /// Numbers above this are stored with eight bytes; only later formats than ours have them.
@@ -32,22 +38,17 @@ impl LongValueScan {
     ///
     /// # Errors
     /// When it is not there or a page on the way is damaged.
-    pub async fn open(
-        reader: &DatabaseReader,
-        place: Place,
-        long_value: u64,
-        is_compressed: bool,
-    ) -> Result<Self, ReadError> {
+    pub async fn open(reader: &DatabaseReader, place: Place, long_value: u64) -> Result<Self, ReadError> {
         let key = key_of(long_value);
         let mut long_value_scan = Self {
             scan: reader.scan_from(place, &key).with_read_ahead(2),
             place,
             long_value,
             key,
-            is_compressed,
             line: 0,
             size_bytes: 0,
             offset: 0,
+            stored: Vec::new(),
         };
         let Some(leaf) = long_value_scan.scan.next_leaf().await? else {
             return Err(long_value_scan.fault("missing"));
@@ -84,11 +85,34 @@ impl LongValueScan {
     /// The next piece, or `None` when all were given.
     ///
     /// # Errors
-    /// When a chunk is missing, out of place or damaged.
+    /// When a chunk is missing, out of place, damaged, or compressed by a method that is not known here.
     pub async fn next_chunk(&mut self) -> Result<Option<Cow<'_, [u8]>>, ReadError> {
         if self.offset >= self.size_bytes {
             return Ok(None);
         }
+        if !self.step_to_line().await? {
+            return Err(self.fault("cut off"));
+        }
+        self.take_chunk()?;
+        let begin = self.offset;
+        self.offset = self.next_offset().await?;
+        let stretch_bytes = self.offset.saturating_sub(begin);
+        let page_bytes = self.scan.reader().page_size().bytes();
+        match Packed::of(&self.stored, stretch_bytes, page_bytes) {
+            Packed::Plain => Ok(Some(Cow::Borrowed(&self.stored))),
+            Packed::Compressed { bytes } => match decompress(&self.stored, bytes) {
+                Ok(plain) if plain.len() == bytes => Ok(Some(Cow::Owned(plain))),
+                Err(CompressionFault::Method { method }) if CompressionFault::is_later(method) => {
+                    Err(self.scan.reader().packed(method))
+                }
+                _ => Err(self.fault("not as long as its chunks say, or compressed and damaged")),
+            },
+            Packed::Impossible => Err(self.fault("missing a chunk")),
+        }
+    }
+
+    /// Goes on to the next leaf if this one has no more lines; says whether there is a line.
+    async fn step_to_line(&mut self) -> Result<bool, ReadError> {
         while self
             .scan
             .leaf()
@@ -96,42 +120,45 @@ impl LongValueScan {
         {
             self.line = 0;
             if self.scan.next_leaf().await?.is_none() {
-                return Err(self.fault("cut off"));
+                return Ok(false);
             }
         }
-        let line = self.line;
-        self.line += 1;
-        let left_bytes = self.size_bytes - self.offset;
-        let leaf = self.scan.leaf().ok_or_else(|| self.fault("cut off"))?;
-        let chunk = self.chunk(leaf, line, left_bytes)?;
-        self.offset += chunk.len() as u64;
-        Ok(Some(chunk))
+        Ok(self.scan.leaf().is_some())
     }
 
-    fn chunk<'l>(
-        &self,
-        leaf: &'l LoadedPage,
-        line: usize,
-        left_bytes: u64,
-    ) -> Result<Cow<'l, [u8]>, ReadError> {
-        let reader = self.scan.reader();
-        let node = reader.view_fault(leaf.number(), leaf.view(), |view| view.node(line))?;
+    /// Takes the chunk at the current line, which must be the one that follows.
+    fn take_chunk(&mut self) -> Result<(), ReadError> {
+        let mut stored = std::mem::take(&mut self.stored);
+        let leaf = self.scan.leaf().ok_or_else(|| self.fault("cut off"))?;
+        let node = self.node(leaf)?;
         let offset = u32::try_from(self.offset).unwrap_or(u32::MAX);
         let expected_key = [&self.key[..], &offset.to_be_bytes()].concat();
-        if node.key() != expected_key || node.is_deleted() {
+        if node.key() != expected_key || node.is_deleted() || node.data.is_empty() {
             return Err(self.fault("missing a chunk"));
         }
-        let page_bytes = reader.page_size().bytes();
-        let chunk = if self.is_compressed {
-            let chunk = decompress(node.data, page_bytes * 2);
-            Cow::Owned(chunk.map_err(|_| self.fault("compressed in a way that cannot be read"))?)
-        } else {
-            Cow::Borrowed(node.data)
-        };
-        if chunk.is_empty() || chunk.len() as u64 > left_bytes {
-            return Err(self.fault("longer or shorter than it says"));
+        stored.clear();
+        stored.extend_from_slice(node.data);
+        self.stored = stored;
+        self.line += 1;
+        Ok(())
+    }
+
+    fn node<'l>(&self, leaf: &'l LoadedPage) -> Result<Node<'l>, ReadError> {
+        let reader = self.scan.reader();
+        reader.view_fault(leaf.number(), leaf.view(), |view| view.node(self.line))
+    }
+
+    /// Where the chunk after the current one begins, or where the value ends.
+    async fn next_offset(&mut self) -> Result<u64, ReadError> {
+        // The usual last chunk needs no look at what follows.
+        if self.offset + self.stored.len() as u64 == self.size_bytes || !self.step_to_line().await? {
+            return Ok(self.size_bytes);
         }
-        Ok(chunk)
+        let leaf = self.scan.leaf().ok_or_else(|| self.fault("cut off"))?;
+        let key = self.node(leaf)?.key();
+        let own = key.strip_prefix(&self.key[..]);
+        let offset = own.and_then(|rest| <[u8; 4]>::try_from(rest).ok());
+        Ok(offset.map_or(self.size_bytes, |offset| u64::from(u32::from_be_bytes(offset))))
     }
 
     /// The whole value. Memory grows with the chunks that are really there, not with the size the value claims.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{LongValueScan, ReadError, TreeScan, Value, decompress};
+use super::{CompressionFault, LongValueScan, ReadError, TreeScan, Value, decompress};
 use crate::catalog::{Place, PlacedTable};
 use crate::{Column, FormatError, PageNumber, Record, RecordFault, RecordLayout, StoredValue, Table};
 
@@ -27,7 +27,7 @@ impl Rows {
     pub(super) fn new(scan: TreeScan, placed: &PlacedTable) -> Self {
         Self {
             scan,
-            layout: RecordLayout::of(&placed.table),
+            layout: RecordLayout::of_placed(placed),
             long_values: placed.long_values,
             line: 0,
         }
@@ -92,7 +92,7 @@ impl<'a> Row<'a> {
     /// # Errors
     /// When the record is damaged.
     pub fn stored(&self, column: &Column) -> Result<StoredValue<'a>, ReadError> {
-        self.record.value(column.id).map_err(|fault| self.fault(fault))
+        self.record.value_of(column).map_err(|fault| self.fault(fault))
     }
 
     /// The bytes of a value, the first of several, `None` for null. Defaults are filled in, long values fetched, compressed ones
@@ -124,14 +124,16 @@ impl<'a> Row<'a> {
             StoredValue::Bytes(bytes) => Some(Cow::Borrowed(bytes)),
             StoredValue::Compressed(bytes) => {
                 let limit = self.scan.reader().page_size().bytes() * 64;
-                let bytes = decompress(bytes, limit).map_err(|_| unusable())?;
+                let bytes = decompress(bytes, limit).map_err(|fault| match fault {
+                    CompressionFault::Method { method } if CompressionFault::is_later(method) => {
+                        self.scan.reader().packed(method)
+                    }
+                    _ => unusable(),
+                })?;
                 Some(Cow::Owned(bytes))
             }
-            StoredValue::Separated {
-                long_value,
-                is_compressed,
-            } => {
-                let scan = self.long_value(column, long_value, is_compressed).await?;
+            StoredValue::Separated { long_value } => {
+                let scan = self.long_value(column, long_value).await?;
                 Some(Cow::Owned(scan.read_all().await?))
             }
             StoredValue::Encrypted(_) | StoredValue::Multi(_) => return Err(unusable()),
@@ -142,15 +144,10 @@ impl<'a> Row<'a> {
     ///
     /// # Errors
     /// When the table has no such tree or the value is not in it.
-    pub async fn long_value(
-        &self,
-        column: &Column,
-        long_value: u64,
-        is_compressed: bool,
-    ) -> Result<LongValueScan, ReadError> {
+    pub async fn long_value(&self, column: &Column, long_value: u64) -> Result<LongValueScan, ReadError> {
         let outside = RecordFault::Outside { column: column.id };
         let place = self.long_values.ok_or_else(|| self.fault(outside))?;
-        LongValueScan::open(self.scan.reader(), place, long_value, is_compressed).await
+        LongValueScan::open(self.scan.reader(), place, long_value).await
     }
 
     /// Every column's value, in the order of the table, long ones included; of several values the first.

@@ -52,15 +52,15 @@ impl From<ReadError> for End {
 /// Writes a table to `sink`, and says what was written; `None` when the sink wanted no more.
 ///
 /// # Errors
-/// When a page or a record is damaged; the sink has then been given everything before it. A table that inherits columns is refused at once: its
-/// own would be looked for in the wrong place.
+/// When a page or a record is damaged; the sink has then been given everything before it. A table that inherits columns from a template
+/// that is not there is refused at once: its own would be looked for in the wrong place.
 pub async fn write_table(
     reader: &DatabaseReader,
     placed: &PlacedTable,
     format: TextFormat,
     sink: Sink<'_>,
 ) -> Result<Option<TextCounts>, ReadError> {
-    if let Some(template) = &placed.template {
+    if let Some(template) = placed.template.as_ref().filter(|_| placed.lacks_template()) {
         return Err(ReadError::Inherits {
             path: reader.shared.file.path().to_owned(),
             table: placed.table.name.clone(),
@@ -101,11 +101,11 @@ impl Writer<'_> {
     }
 
     async fn table(&mut self, reader: &DatabaseReader, placed: &PlacedTable) -> Result<(), End> {
-        self.spelling.heading(&placed.table);
+        self.spelling.heading(placed.row_columns());
         let mut rows = reader.rows(placed);
         while let Some(row) = rows.next().await? {
             self.spelling.begin_row();
-            for (number, column) in placed.table.columns.iter().enumerate() {
+            for (number, column) in placed.row_columns().enumerate() {
                 self.spelling.begin_value(number, &column.name);
                 self.value(&row, column).await?;
             }
@@ -139,11 +139,8 @@ impl Writer<'_> {
         stored: StoredValue<'r>,
     ) -> Result<(), End> {
         match stored {
-            StoredValue::Separated {
-                long_value,
-                is_compressed,
-            } => {
-                let mut scan = row.long_value(column, long_value, is_compressed).await?;
+            StoredValue::Separated { long_value } => {
+                let mut scan = row.long_value(column, long_value).await?;
                 let mut decoder = Decoder::of(column, scan.size_bytes());
                 self.spelling.begin_text();
                 while let Some(chunk) = scan.next_chunk().await? {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::schema::{CODE_PAGE_UNICODE, CODE_PAGE_WESTERN};
+use crate::schema::{CODE_PAGE_UNICODE, CODE_PAGE_WESTERN, ColumnStorage};
 use crate::{Column, ColumnType};
 
 /// A value of a row. In JSON it is plain: a number, a string, true, false or null; bytes are hexadecimal strings.
@@ -56,12 +56,21 @@ impl Value {
             ColumnType::Single => Value::Float(f64::from(f32::from_bits(unsigned as u32))),
             ColumnType::Double | ColumnType::DateTime => Value::Float(f64::from_bits(unsigned)),
             ColumnType::Text | ColumnType::LongText => {
-                text(column.code_page, bytes).map_or_else(hexadecimal, Value::Text)
+                text(column.code_page, without_filler(column, bytes)).map_or_else(hexadecimal, Value::Text)
             }
             ColumnType::Binary | ColumnType::LongBinary | ColumnType::Guid | ColumnType::Other(_) => {
                 hexadecimal()
             }
         }
+    }
+}
+
+/// The whole characters of Unicode text in a fixed column of odd size, whose last byte belongs to none.
+fn without_filler<'b>(column: &Column, bytes: &'b [u8]) -> &'b [u8] {
+    let is_odd = column.code_page == CODE_PAGE_UNICODE && bytes.len() % 2 == 1;
+    match bytes.split_last() {
+        Some((0 | b' ', whole)) if is_odd && column.storage() == ColumnStorage::Fixed => whole,
+        _ => bytes,
     }
 }
 

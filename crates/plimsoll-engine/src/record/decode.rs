@@ -2,10 +2,11 @@
 //! allocated.
 
 use super::{
-    HEADER_BYTES, NO_VARIABLE, NULL_END, RecordLayout, SMALL_HAS_BITS, SMALL_NULL, TAG_BYTES, value_bits,
+    HEADER_BYTES, INHERITED_VALUE, NO_VARIABLE, NULL_END, RecordLayout, SMALL_HAS_BITS, SMALL_NULL,
+    TAG_BYTES, value_bits,
 };
 use crate::schema::{ColumnStorage, VARIABLE_COLUMN_MIN};
-use crate::{ColumnId, PageSize};
+use crate::{Column, ColumnId, PageSize, column_flags};
 
 /// What is wrong inside a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,8 +50,6 @@ pub enum StoredValue<'a> {
     Separated {
         /// Its number there.
         long_value: u64,
-        /// Whether it is compressed.
-        is_compressed: bool,
     },
     /// Several values.
     Multi(MultiValue<'a>),
@@ -138,6 +137,35 @@ impl<'a> Record<'a> {
             ColumnStorage::Variable => self.variable(column),
             ColumnStorage::Tagged => self.tagged(column),
         }
+    }
+
+    /// The value of a column of a table that may inherit columns.
+    ///
+    /// # Errors
+    /// When its place is outside the record.
+    pub fn value_of(&self, column: &Column) -> Result<StoredValue<'a>, RecordFault> {
+        if !self.layout.has_inherited || column.storage() != ColumnStorage::Tagged {
+            return self.value(column.id);
+        }
+        let is_inherited = column.flags & column_flags::INHERITED != 0;
+        let count = self.tag_count()?;
+        for number in 0..count {
+            let outside = RecordFault::Outside { column: column.id };
+            let (found, place) = self.tag(number).ok_or(outside)?;
+            if found == column.id && (place & INHERITED_VALUE != 0) == is_inherited {
+                return self.tagged_value(found, number, place, count);
+            }
+        }
+        Ok(StoredValue::Absent)
+    }
+
+    /// Every tagged value that the record lists, of whatever column.
+    pub fn tagged_values(&self) -> impl Iterator<Item = Result<StoredValue<'a>, RecordFault>> + '_ {
+        let count = self.tag_count().unwrap_or(0);
+        (0..count).filter_map(move |number| {
+            let (column, place) = self.tag(number)?;
+            Some(self.tagged_value(column, number, place, count))
+        })
     }
 
     fn fixed(&self, column: ColumnId) -> Result<StoredValue<'a>, RecordFault> {
@@ -296,7 +324,7 @@ fn interpret(column: ColumnId, bits: u8, value: &[u8]) -> Result<StoredValue<'_>
         }));
     }
     if bits & value_bits::SEPARATED != 0 {
-        return separated(column, bits & value_bits::COMPRESSED != 0, value);
+        return separated(column, value);
     }
     Ok(if bits & value_bits::ENCRYPTED != 0 {
         StoredValue::Encrypted(value)
@@ -308,16 +336,13 @@ fn interpret(column: ColumnId, bits: u8, value: &[u8]) -> Result<StoredValue<'_>
 }
 
 /// Long values are numbered with four bytes, in newer formats than ours with eight.
-fn separated(column: ColumnId, is_compressed: bool, value: &[u8]) -> Result<StoredValue<'_>, RecordFault> {
+fn separated(column: ColumnId, value: &[u8]) -> Result<StoredValue<'_>, RecordFault> {
     let long_value = match *value {
         [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
         [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
         _ => return Err(RecordFault::Outside { column }),
     };
-    Ok(StoredValue::Separated {
-        long_value,
-        is_compressed,
-    })
+    Ok(StoredValue::Separated { long_value })
 }
 
 impl<'a> MultiValue<'a> {
@@ -364,7 +389,7 @@ impl<'a> MultiValue<'a> {
             .ok_or(outside)?;
         // The top bit, which means null elsewhere, marks a separated value here.
         if start & NULL_END != 0 {
-            return separated(self.column, false, value);
+            return separated(self.column, value);
         }
         Ok(self.plain(number, value))
     }

@@ -76,7 +76,9 @@ fn edit_misfit(page: &PageView<'_>, edit: &Edit) -> Option<&'static str> {
         Edit::SetExternal { external } => {
             growth_misfit(page, page.external().map_or(0, <[u8]>::len), external.len())
         }
-        Edit::Truncate { .. } | Edit::SetSiblings { .. } => None,
+        Edit::Truncate { .. } | Edit::SetSiblings { .. } | Edit::MadeBy { .. } | Edit::DroppedBy { .. } => {
+            None
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    CODE_PAGE_UNICODE, Column, ColumnStorage, ColumnType, Index, KEY_BYTES_MAX_DEFAULT, KeyColumn, KeyOrder,
-    Table, column_flags, index_flags,
+    CODE_PAGE_UNICODE, Column, ColumnStorage, ColumnType, Index, KEY_BYTES_MAX_DEFAULT,
+    KEY_BYTES_MAX_LARGEST, KeyColumn, KeyOrder, Table, column_flags, index_flags,
 };
 
 /// What is wrong with a declared table.
@@ -48,6 +48,28 @@ pub enum SchemaError {
         /// Column.
         column: String,
     },
+    /// An index cannot have keys of this length.
+    #[error(
+        "index {index} of table {table} cannot have keys of {bytes} bytes: at least {KEY_BYTES_MAX_DEFAULT}, at most {KEY_BYTES_MAX_LARGEST}, and half of that with pages of 4 KiB"
+    )]
+    KeyLength {
+        /// Table.
+        table: String,
+        /// Index.
+        index: String,
+        /// Asked-for length.
+        bytes: u16,
+    },
+    /// A column that cannot be filled from a counter.
+    #[error(
+        "column {column} of table {table} cannot be filled from a counter: a table has at most one such column, a long, unsigned long, long long or currency"
+    )]
+    AutoIncrement {
+        /// Table.
+        table: String,
+        /// Column.
+        column: String,
+    },
     /// A table needs exactly one primary index, with a key.
     #[error("table {table} needs one primary index and at least one column in every key")]
     NoPrimary {
@@ -56,6 +78,7 @@ pub enum SchemaError {
     },
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Declared {
     Primary,
     Unique,
@@ -63,11 +86,66 @@ enum Declared {
     Duplicates,
 }
 
+/// An index to be made. Key columns are named as in `"id"`, `"+id"` or, for descending order, `"-id"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewIndex {
+    name: String,
+    declared: Declared,
+    key: Vec<String>,
+    key_bytes_max: u16,
+    flags: u32,
+}
+
+impl NewIndex {
+    fn new(name: &str, declared: Declared, key: &[&str]) -> Self {
+        Self {
+            name: name.to_owned(),
+            declared,
+            key: key.iter().map(|column| (*column).to_owned()).collect(),
+            key_bytes_max: KEY_BYTES_MAX_DEFAULT,
+            flags: 0,
+        }
+    }
+
+    /// Keys may have up to so many bytes: from 255, which is also what they have otherwise, to 2,000; with pages of 4 KiB to 1,000.
+    pub fn key_bytes_max(mut self, bytes: u16) -> Self {
+        self.key_bytes_max = bytes;
+        self
+    }
+
+    /// Refuses rows whose key is longer than that. Otherwise it is cut, as ESE does, and rows whose keys differ only behind the cut share a key. An
+    /// index with the whole primary key in it refuses them anyway: its keys tell rows apart by that.
+    pub fn refuse_truncation(mut self) -> Self {
+        self.flags |= index_flags::REFUSE_TRUNCATION;
+        self
+    }
+
+    /// The primary index: the table is its tree.
+    pub fn primary(name: &str, key: &[&str]) -> Self {
+        Self::new(name, Declared::Primary, key)
+    }
+
+    /// An index in which no two rows share a key.
+    pub fn unique(name: &str, key: &[&str]) -> Self {
+        Self::new(name, Declared::Unique, key)
+    }
+
+    /// An index in which no two rows share a key, and which leaves out rows where a key column is null: any number of rows may have none.
+    pub fn unique_unless_null(name: &str, key: &[&str]) -> Self {
+        Self::new(name, Declared::UniqueUnlessNull, key)
+    }
+
+    /// An index in which rows may share a key; the primary key is appended to it.
+    pub fn duplicates(name: &str, key: &[&str]) -> Self {
+        Self::new(name, Declared::Duplicates, key)
+    }
+}
+
 /// Declares a table; see [`Table::builder`]. Columns are numbered in the order they are added.
 pub struct TableBuilder {
     name: String,
     columns: Vec<Column>,
-    indexes: Vec<(String, Declared, Vec<String>)>,
+    indexes: Vec<NewIndex>,
 }
 
 impl TableBuilder {
@@ -87,27 +165,27 @@ impl TableBuilder {
 
     /// Declares the primary index. Key columns are named as in `"id"`, `"+id"` or, for descending order, `"-id"`.
     pub fn primary(self, name: &str, key: &[&str]) -> Self {
-        self.index(name, Declared::Primary, key)
+        self.index(NewIndex::primary(name, key))
     }
 
     /// Declares an index in which no two rows share a key.
     pub fn unique(self, name: &str, key: &[&str]) -> Self {
-        self.index(name, Declared::Unique, key)
+        self.index(NewIndex::unique(name, key))
     }
 
     /// Declares an index in which no two rows share a key, and which leaves out rows where a key column is null: any number of rows may have none.
     pub fn unique_unless_null(self, name: &str, key: &[&str]) -> Self {
-        self.index(name, Declared::UniqueUnlessNull, key)
+        self.index(NewIndex::unique_unless_null(name, key))
     }
 
     /// Declares an index in which rows may share a key; the primary key is appended to it.
     pub fn duplicates(self, name: &str, key: &[&str]) -> Self {
-        self.index(name, Declared::Duplicates, key)
+        self.index(NewIndex::duplicates(name, key))
     }
 
-    fn index(mut self, name: &str, declared: Declared, key: &[&str]) -> Self {
-        let key = key.iter().map(|column| (*column).to_owned()).collect();
-        self.indexes.push((name.to_owned(), declared, key));
+    /// Adds an index.
+    pub fn index(mut self, index: NewIndex) -> Self {
+        self.indexes.push(index);
         self
     }
 
@@ -117,16 +195,17 @@ impl TableBuilder {
     /// The first [`SchemaError`] found.
     pub fn build(mut self) -> Result<Table, SchemaError> {
         self.check_names()?;
+        check_auto_increment(&self.name, &self.columns)?;
         self.number_columns()?;
         self.indexes
-            .sort_by_key(|(_, declared, _)| !matches!(declared, Declared::Primary));
+            .sort_by_key(|index| index.declared != Declared::Primary);
         let mut table = Table {
             name: self.name,
             columns: self.columns,
             indexes: Vec::new(),
         };
-        for (name, declared, key) in self.indexes {
-            let index = declare_index(&table, name, declared, &key)?;
+        for index in self.indexes {
+            let index = declare_index(&table, index)?;
             table.indexes.push(index);
         }
         let primaries = table.indexes.iter().filter(|index| index.is_primary()).count();
@@ -138,18 +217,9 @@ impl TableBuilder {
 
     fn check_names(&self) -> Result<(), SchemaError> {
         let columns: Vec<&String> = self.columns.iter().map(|column| &column.name).collect();
-        let indexes: Vec<&String> = self.indexes.iter().map(|(name, ..)| name).collect();
+        let indexes: Vec<&String> = self.indexes.iter().map(|index| &index.name).collect();
         for names in [vec![&self.name], columns, indexes] {
-            let mut seen = BTreeSet::new();
-            for name in names {
-                let is_plain = name.is_ascii() && (1..=64).contains(&name.len());
-                if !is_plain || !seen.insert(name) {
-                    return Err(SchemaError::Name {
-                        table: self.name.clone(),
-                        name: name.clone(),
-                    });
-                }
-            }
+            check_names(&self.name, &names)?;
         }
         Ok(())
     }
@@ -175,12 +245,95 @@ impl TableBuilder {
     }
 }
 
-fn declare_index(
-    table: &Table,
-    name: String,
-    declared: Declared,
-    key: &[String],
-) -> Result<Index, SchemaError> {
+impl Table {
+    /// The table with one more secondary index.
+    ///
+    /// # Errors
+    /// See [`SchemaError`].
+    pub fn with_index(&self, index: NewIndex) -> Result<Table, SchemaError> {
+        let known = self.indexes.iter().map(|index| &index.name);
+        check_names(&self.name, &known.chain([&index.name]).collect::<Vec<_>>())?;
+        if index.declared == Declared::Primary || index.key.is_empty() {
+            let table = self.name.clone();
+            return Err(SchemaError::NoPrimary { table });
+        }
+        let mut table = self.clone();
+        table.indexes.push(declare_index(self, index)?);
+        Ok(table)
+    }
+
+    /// The table with one more column, numbered after all that it has or had.
+    ///
+    /// # Errors
+    /// See [`SchemaError`].
+    pub fn with_column(&self, mut column: Column) -> Result<Table, SchemaError> {
+        let known = self.columns.iter().map(|column| &column.name);
+        check_names(&self.name, &known.chain([&column.name]).collect::<Vec<_>>())?;
+        let storage = column.natural_storage();
+        let mut ids = storage.ids();
+        let of_storage = self.columns.iter().filter(|column| column.storage() == storage);
+        let id = match of_storage.map(|column| column.id).max() {
+            Some(last) => Some(last + 1).filter(|id| ids.contains(id)),
+            None => ids.next(),
+        };
+        column.id = id.ok_or_else(|| SchemaError::TooManyColumns {
+            table: self.name.clone(),
+            storage,
+        })?;
+        let mut table = self.clone();
+        table.columns.push(column);
+        table.columns.sort_by_key(|column| column.id);
+        Ok(table)
+    }
+}
+
+fn check_auto_increment(table: &str, columns: &[Column]) -> Result<(), SchemaError> {
+    let is_numbered = |column: &&Column| column.flags & column_flags::AUTO_INCREMENT != 0;
+    for (before, column) in columns.iter().filter(is_numbered).enumerate() {
+        let can_count = matches!(
+            column.column_type,
+            ColumnType::Long | ColumnType::UnsignedLong | ColumnType::LongLong | ColumnType::Currency
+        );
+        if before > 0 || !can_count {
+            return Err(SchemaError::AutoIncrement {
+                table: table.to_owned(),
+                column: column.name.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses names that are no names, and the same one twice.
+fn check_names(table: &str, names: &[&String]) -> Result<(), SchemaError> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        let is_plain = name.is_ascii() && (1..=64).contains(&name.len());
+        if !is_plain || !seen.insert(name) {
+            return Err(SchemaError::Name {
+                table: table.to_owned(),
+                name: (*name).clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn declare_index(table: &Table, index: NewIndex) -> Result<Index, SchemaError> {
+    let NewIndex {
+        name,
+        declared,
+        key,
+        key_bytes_max,
+        flags,
+    } = index;
+    if !(KEY_BYTES_MAX_DEFAULT..=KEY_BYTES_MAX_LARGEST).contains(&key_bytes_max) {
+        return Err(SchemaError::KeyLength {
+            table: table.name.clone(),
+            index: name,
+            bytes: key_bytes_max,
+        });
+    }
     let mut columns = key
         .iter()
         .map(|column| key_column(table, &name, column))
@@ -201,9 +354,9 @@ fn declare_index(
     };
     Ok(Index {
         name,
-        flags: index_flags::UNIQUE | index_flags::EXTENDED_COLUMN_IDS | kind,
+        flags: index_flags::UNIQUE | index_flags::EXTENDED_COLUMN_IDS | kind | flags,
         columns,
-        key_bytes_max: KEY_BYTES_MAX_DEFAULT,
+        key_bytes_max,
     })
 }
 

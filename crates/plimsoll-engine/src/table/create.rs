@@ -1,9 +1,11 @@
 //! Making tables and finding them again: the catalog as rows of ordinary trees.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use super::OpenTable;
+use super::change::{SchemaChange, system_tree};
+use super::usage::TableUse;
+use crate::Table;
 use crate::btree::Tree;
 use crate::catalog::{
     CatalogDecoder, Place, PlacedTable, catalog_rows, object_rows, root_key, rows_of_same_table, system,
@@ -12,22 +14,13 @@ use crate::cursor::{Cursor, Direction, KeyRange};
 use crate::error::{EngineError, Result};
 use crate::instance::Instance;
 use crate::page::page_flags;
-use crate::transaction::{Commit, Transaction};
-use crate::{ColumnType, Table};
+use crate::schema::KEY_BYTES_MAX_LARGEST;
+use crate::transaction::Transaction;
 
 /// Pages a new table's tree starts with.
 const TABLE_PAGES: u32 = 16;
 /// Pages a new index or long-value tree starts with.
-const INDEX_PAGES: u32 = 8;
-
-fn system_tree(database: u8, object: u32, root: u32, kind: u32) -> Tree {
-    Tree {
-        database,
-        root,
-        object,
-        kind,
-    }
-}
+pub(super) const INDEX_PAGES: u32 = 8;
 
 async fn last_long_value(transaction: &Transaction, tree: Tree) -> Result<u32> {
     let mut cursor = Cursor::new(transaction, tree, KeyRange::all(), Direction::Backward);
@@ -65,7 +58,23 @@ impl Instance {
     }
 
     /// Opens a table.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchObject`], and [`EngineError::TableInUse`] while its schema changes.
     pub async fn open_table(&self, database: u8, name: &str) -> Result<OpenTable> {
+        loop {
+            let version = self.schema.version();
+            let placed = self.find_table(database, name).await?;
+            let entered = self.schema.enter(database, &placed, version)?;
+            // Otherwise the catalog was changed while it was read.
+            if let Some(in_use) = entered {
+                return self.open_placed(&self.begin(), database, placed, in_use).await;
+            }
+        }
+    }
+
+    /// A table by its name.
+    pub(super) async fn find_table(&self, database: u8, name: &str) -> Result<PlacedTable> {
         let placed = match self.look_up_table(database, name).await? {
             Some(placed) => Some(placed),
             // A name that the index does not hold as it is written here, or a table that takes columns from another.
@@ -74,11 +83,10 @@ impl Instance {
                 tables.find(|placed| placed.table.name == name)
             }
         };
-        let placed = placed.ok_or(EngineError::NoSuchObject {
+        placed.ok_or(EngineError::NoSuchObject {
             what: "table",
             name: name.to_owned(),
-        })?;
-        self.open_placed(&self.begin(), database, placed).await
+        })
     }
 
     /// A table by the catalog's index of names: of the catalog only its own rows are read.
@@ -98,91 +106,105 @@ impl Instance {
         Ok(tables.into_iter().find(is_it))
     }
 
-    async fn open_placed(
+    pub(super) async fn open_placed(
         &self,
         transaction: &Transaction,
         database: u8,
         placed: PlacedTable,
+        in_use: Rc<TableUse>,
     ) -> Result<OpenTable> {
         let target = self.database(database)?;
         // Handles of one table share the counter, or two of them would give out one number twice.
-        let known = self.long_value_counter(database, placed.place.object);
-        let counter = match (known, placed.long_values) {
-            (Some(counter), _) => counter,
-            (None, None) => Rc::new(Cell::new(1)),
-            (None, Some(place)) => {
-                let tree = system_tree(database, place.object, place.root, page_flags::LONG_VALUE);
-                let counter = Rc::new(Cell::new(
-                    last_long_value(transaction, tree).await?.saturating_add(1),
-                ));
-                self.keep_long_value_counter(database, placed.place.object, counter.clone())
+        if let (None, Some(place)) = (in_use.next_long_value(), placed.long_values) {
+            let tree = system_tree(database, place.object, place.root, page_flags::LONG_VALUE);
+            let last = last_long_value(transaction, tree).await?;
+            // Whoever looked first is right: it may have given out numbers meanwhile.
+            if in_use.next_long_value().is_none() {
+                in_use.set_next_long_value(last.saturating_add(1));
             }
-        };
-        OpenTable::new(placed, target.size(), database, counter)
+        }
+        OpenTable::new(placed, target.size(), database, in_use)
     }
 
-    /// Makes a table with its indexes, and a long-value tree if it has long columns. Durable when this returns.
+    /// Makes a table with its indexes, and a long-value tree if it has long columns. Durable when this returns; if it fails, nothing is left of it.
     ///
     /// # Errors
     /// When a table of this name exists, or a tree cannot be made.
     pub async fn create_table(self: &Rc<Self>, database: u8, table: Table) -> Result<OpenTable> {
-        // A task of its own: a caller that stops waiting must not leave trees that belong to no table.
-        let this = self.clone();
-        let task = self.store().handle.spawn(async move {
-            // One change of schema at a time: object numbers are taken from what the catalog holds.
-            let _alone = this.schema_changes().acquire().await;
-            this.create_table_alone(database, table).await
-        });
-        task.await
+        self.change_schema(database, async move |change| change.create_table(table).await)
+            .await
     }
+}
 
-    async fn create_table_alone(&self, database: u8, table: Table) -> Result<OpenTable> {
-        // A close that is begun meanwhile waits until all is done.
-        let _entered = self.store().enter()?;
-        let target = self.database(database)?;
-        let transaction = Transaction::begin_entered(self.store());
-        let tables = self.tables(database).await?;
+impl SchemaChange {
+    async fn create_table(&mut self, table: Table) -> Result<OpenTable> {
+        let database = self.database;
+        let tables = self.instance.tables(database).await?;
         if tables.iter().any(|placed| placed.table.name == table.name) {
             return Err(EngineError::BadRow(format!(
                 "a table named {} exists already",
                 table.name
             )));
         }
-        let highest = tables.iter().map(PlacedTable::object_max).max().unwrap_or(0);
-        let object = highest
-            .max(target.header().object_max)
-            .max(system::USER_OBJECT_MIN - 1)
-            + 1;
-        let placed = self.place_table(database, table, object).await?;
-        let object_max = placed.object_max();
-        target
-            .update_header(move |header| header.object_max = header.object_max.max(object_max))
-            .await?;
-        self.write_catalog(&transaction, database, &placed).await?;
-        transaction.commit(Commit::Durable).await?;
-        let transaction = Transaction::begin_entered(self.store());
-        self.open_placed(&transaction, database, placed).await
+        self.check_key_lengths(&table)?;
+        let object = self.next_object(&tables)?;
+        let placed = self.place_table(table, object).await?;
+        self.raise_object_max(placed.object_max()).await?;
+        self.rewrite(None, Some(&placed)).await?;
+        self.commit().await?;
+        let instance = &self.instance;
+        let in_use = instance.schema.used_alone(database, &placed);
+        let transaction = Transaction::begin_entered(instance.store());
+        instance.open_placed(&transaction, database, placed, in_use).await
     }
 
-    async fn place_table(&self, database: u8, table: Table, object: u32) -> Result<PlacedTable> {
-        let root = self.make_tree(database, 1, object, 0, TABLE_PAGES).await?.root;
+    /// Refuses keys that are longer than pages of this size are meant to have.
+    pub(super) fn check_key_lengths(&self, table: &Table) -> Result<()> {
+        let size = self.instance.database(self.database)?.size();
+        let bytes_max = match size.bytes() {
+            ..=4096 => KEY_BYTES_MAX_LARGEST / 2,
+            _ => KEY_BYTES_MAX_LARGEST,
+        };
+        match table.indexes.iter().find(|index| index.key_bytes_max > bytes_max) {
+            None => Ok(()),
+            Some(index) => Err(EngineError::BadChange {
+                table: table.name.clone(),
+                why: format!(
+                    "keys of index {} may have {} bytes, and pages of {size} allow {bytes_max}",
+                    index.name, index.key_bytes_max
+                ),
+            }),
+        }
+    }
+
+    /// The first object number that was never used.
+    pub(super) fn next_object(&self, tables: &[PlacedTable]) -> Result<u32> {
+        let target = self.instance.database(self.database)?;
+        let highest = tables.iter().map(PlacedTable::object_max).max().unwrap_or(0);
+        let pending = self.instance.store().pending.borrow().object_max(self.database);
+        let taken = [
+            highest,
+            target.header().object_max,
+            system::USER_OBJECT_MIN - 1,
+            pending,
+        ];
+        Ok(taken.into_iter().max().unwrap_or(0) + 1)
+    }
+
+    async fn place_table(&mut self, table: Table, object: u32) -> Result<PlacedTable> {
+        let root = self.make_tree(1, object, 0, TABLE_PAGES).await?.root;
         let mut next = object + 1;
         let mut secondary_roots = Vec::new();
         for _ in 1..table.indexes.len() {
-            secondary_roots.push(
-                self.make_tree(database, root, next, page_flags::INDEX, INDEX_PAGES)
-                    .await?
-                    .root,
-            );
+            let tree = self.make_tree(root, next, page_flags::INDEX, INDEX_PAGES).await?;
+            secondary_roots.push(tree.root);
             next += 1;
         }
-        let is_long = |column_type| matches!(column_type, ColumnType::LongBinary | ColumnType::LongText);
-        let long_value_root = if table.columns.iter().any(|column| is_long(column.column_type)) {
-            Some(
-                self.make_tree(database, root, next, page_flags::LONG_VALUE, INDEX_PAGES)
-                    .await?
-                    .root,
-            )
+        let long_value_root = if table.columns.iter().any(|column| column.column_type.is_long()) {
+            let tree = self
+                .make_tree(root, next, page_flags::LONG_VALUE, INDEX_PAGES)
+                .await?;
+            Some(tree.root)
         } else {
             None
         };
@@ -196,39 +218,41 @@ impl Instance {
         ))
     }
 
-    async fn write_catalog(
-        &self,
-        transaction: &Transaction,
-        database: u8,
-        placed: &PlacedTable,
+    /// Makes the catalog say what a table is, where it said what it was.
+    pub(super) async fn rewrite(
+        &mut self,
+        old: Option<&PlacedTable>,
+        new: Option<&PlacedTable>,
     ) -> Result<()> {
-        let size = self.database(database)?.size();
-        let catalog = system_tree(database, system::CATALOG_OBJECT, system::CATALOG_ROOT, 0);
-        let shadow = system_tree(database, system::SHADOW_OBJECT, system::SHADOW_ROOT, 0);
-        let names = system_tree(
-            database,
-            system::NAME_INDEX_OBJECT,
-            system::NAME_INDEX_ROOT,
-            page_flags::INDEX,
-        );
-        let roots = system_tree(
-            database,
-            system::ROOT_INDEX_OBJECT,
-            system::ROOT_INDEX_ROOT,
-            page_flags::INDEX,
-        );
-        for row in catalog_rows(placed, size) {
-            transaction.insert(catalog, &row.key, &row.record).await?;
-            transaction.insert(shadow, &row.key, &row.record).await?;
-            transaction.insert(names, &row.name_key, &row.key).await?;
-            if let Some(root_key) = &row.root_key {
-                transaction.insert(roots, root_key, &row.key).await?;
+        let size = self.instance.database(self.database)?.size();
+        let rows =
+            |placed: Option<&PlacedTable>| placed.map_or(Vec::new(), |placed| catalog_rows(placed, size));
+        let objects = |placed: Option<&PlacedTable>| {
+            placed.map_or(Vec::new(), |placed| {
+                object_rows(std::slice::from_ref(placed), size)
+            })
+        };
+        let (old_rows, mut added) = (rows(old), rows(new));
+        let mut removed = Vec::new();
+        for row in old_rows {
+            match added.iter().position(|new| new.key == row.key) {
+                None => removed.push(row),
+                Some(at) => {
+                    let new = added.remove(at);
+                    if new != row {
+                        self.replace_in_catalog(&row, &new).await?;
+                    }
+                }
             }
         }
-        let objects = system_tree(database, system::OBJECT_IDS_OBJECT, system::OBJECT_IDS_ROOT, 0);
-        for (key, record) in object_rows(std::slice::from_ref(placed), size) {
-            transaction.insert(objects, &key, &record).await?;
-        }
-        Ok(())
+        let (old_objects, new_objects) = (objects(old), objects(new));
+        let without = |objects: &[(Vec<u8>, Vec<u8>)], others: &[(Vec<u8>, Vec<u8>)]| {
+            let rest = objects.iter().filter(|row| !others.contains(row));
+            rest.cloned().collect::<Vec<_>>()
+        };
+        self.remove_from_catalog(&removed, &without(&old_objects, &new_objects))
+            .await?;
+        self.add_to_catalog(&added, &without(&new_objects, &old_objects))
+            .await
     }
 }

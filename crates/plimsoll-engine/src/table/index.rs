@@ -71,13 +71,23 @@ impl OpenTable {
         }
         let key = shape.key(value);
         let key = key.map_err(|error| EngineError::BadRow(error.to_string()))?;
-        if key.is_truncated {
+        if key.is_truncated && self.refuses_truncation(index) {
             return Err(EngineError::BadRow(format!(
                 "its key in index {} is longer than the {} bytes the index allows",
                 index.name, index.key_bytes_max
             )));
         }
         Ok(Some(key.bytes))
+    }
+
+    /// Whether a key that is too long for the index is refused, and not cut.
+    fn refuses_truncation(&self, index: &Index) -> bool {
+        let primary = &self.placed.table.indexes[0];
+        let has = |column: ColumnId| index.columns.iter().any(|key_column| key_column.column == column);
+        // Cut short of the primary key, the keys of two rows could be one although neither is a duplicate of the other.
+        let is_told_apart =
+            !index.is_primary() && primary.columns.iter().all(|key_column| has(key_column.column));
+        is_told_apart || index.flags & index_flags::REFUSE_TRUNCATION != 0
     }
 
     /// The keys of a row. Of an indexed column whose value lies apart, as much is read as a key can tell.

@@ -1,9 +1,15 @@
 //! Long values: a head with the size, then chunks of fixed length, each a node of the table's long-value tree. Written and read in pieces, so a value
 //! may be larger than memory.
+//!
+//! A long value is never changed once it is written, so several columns may refer to one. Its head counts the references; the value goes with the
+//! last of them. The count is replaced, not added to: of two transactions that change it the second meets a conflict, so each knows
+//! whether its reference is the last.
 
 use std::ops::{Bound, Range};
+use std::rc::Rc;
 
 use super::OpenTable;
+use super::usage::TableUse;
 use crate::PageSize;
 use crate::btree::Tree;
 use crate::cursor::{Direction, KeyRange, Walk};
@@ -50,17 +56,18 @@ pub struct LongValueWriter<'a> {
     written_bytes: u32,
     /// A write was begun and not finished: nobody knows how much of it is there.
     is_broken: bool,
+    _in_use: Rc<TableUse>,
 }
 
 impl<'a> LongValueWriter<'a> {
     pub(super) async fn start(table: &OpenTable, work: &'a Work) -> Result<LongValueWriter<'a>> {
         let tree = table.long_value_tree()?;
-        let number = table.next_long_value.get();
+        let number = table.in_use.next_long_value().unwrap_or(1);
         // Numbers are given out once: a handle that still knows an old value must not read a new one.
         let next = number.checked_add(1).ok_or_else(|| {
             EngineError::BadRow("its table has given out every number there is for a long value".into())
         })?;
-        table.next_long_value.set(next);
+        table.in_use.set_next_long_value(next);
         let steps = work.begin_steps();
         if let Err(error) = work.insert(tree, &head_key(number), &head(0)).await {
             // One step, so nothing has happened.
@@ -77,6 +84,7 @@ impl<'a> LongValueWriter<'a> {
             pending: Vec::new(),
             written_bytes: 0,
             is_broken: false,
+            _in_use: table.in_use.clone(),
         })
     }
 
@@ -159,6 +167,7 @@ pub struct LongValueReader<'a> {
     walk: Walk,
     size_bytes: u32,
     read_bytes: u32,
+    _in_use: Rc<TableUse>,
 }
 
 impl<'a> LongValueReader<'a> {
@@ -177,6 +186,7 @@ impl<'a> LongValueReader<'a> {
             walk,
             size_bytes,
             read_bytes: 0,
+            _in_use: table.in_use.clone(),
         })
     }
 
@@ -269,12 +279,39 @@ pub(super) async fn read_long_value_range(
     Ok(value)
 }
 
-/// Deletes a long value.
-pub(super) async fn delete_long_value(table: &OpenTable, work: &Work, number: u32) -> Result<()> {
+/// How many columns refer to the long value with this head.
+fn references(head: &[u8]) -> Option<u32> {
+    head.first_chunk().map(|count| u32::from_le_bytes(*count))
+}
+
+/// The head with another number of references.
+fn with_references(head: &[u8], count: u32) -> Vec<u8> {
+    [&count.to_le_bytes(), &head[4..]].concat()
+}
+
+/// Notes that one more column refers to a long value.
+pub(super) async fn share_long_value(table: &OpenTable, work: &Work, number: u32) -> Result<()> {
+    let (tree, key) = (table.long_value_tree()?, head_key(number));
+    let head = work.get(tree, &key).await?.ok_or(EngineError::RowNotFound)?;
+    let count = references(&head).and_then(|count| count.checked_add(1));
+    let count = count.ok_or_else(|| {
+        EngineError::BadRow("a long value has as many references as its head can count".into())
+    })?;
+    work.replace(tree, &key, &with_references(&head, count)).await
+}
+
+/// Takes a reference to a long value away, and deletes it with the last.
+pub(super) async fn release_long_value(table: &OpenTable, work: &Work, number: u32) -> Result<()> {
     let tree = table.long_value_tree()?;
     let range = KeyRange::prefix(&head_key(number));
     let mut walk = Walk::new(work, tree, range, Direction::Forward);
-    while let Some((key, _)) = walk.next(work).await? {
+    let mut is_head = true;
+    while let Some((key, data)) = walk.next(work).await? {
+        let others = references(&data).filter(|count| is_head && *count > 1);
+        if let Some(count) = others {
+            return work.replace(tree, &key, &with_references(&data, count - 1)).await;
+        }
+        is_head = false;
         work.delete(tree, &key).await?;
     }
     Ok(())

@@ -4,12 +4,23 @@ use std::ops::Range;
 
 use super::held::{Held, HeldRow};
 use super::index::RowKeys;
-use super::long_value::{LongValueReader, LongValueWriter, delete_long_value, read_long_value_range};
+use super::long_value::{
+    LongValueReader, LongValueWriter, read_long_value_range, release_long_value, share_long_value,
+};
 use super::{ColumnValue, OpenTable};
 use crate::cursor::{Direction, KeyRange, Walk};
 use crate::error::{EngineError, Result};
 use crate::transaction::{Transaction, Work};
 use crate::{ColumnId, ColumnType, NewValue, StoredValue, encode_record};
+
+/// What came of inserting a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inserted {
+    /// Its primary key.
+    pub key: Vec<u8>,
+    /// The number of its auto-increment column, if the table has one.
+    pub number: Option<u64>,
+}
 
 /// A row as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,11 +37,32 @@ impl OpenTable {
     /// # Errors
     /// [`EngineError::KeyDuplicate`] for the primary key or a unique index, [`EngineError::BadRow`] for values that do not fit; the transaction is then as before.
     pub async fn insert(&self, transaction: &Transaction, values: &[ColumnValue<'_>]) -> Result<Vec<u8>> {
+        Ok(self.insert_numbered(transaction, values).await?.key)
+    }
+
+    /// Inserts a row, and tells the number that its auto-increment column was given.
+    ///
+    /// # Errors
+    /// As [`OpenTable::insert`]; [`EngineError::BadRow`] for a value of the auto-increment column, or when there are no numbers left.
+    pub async fn insert_numbered(
+        &self,
+        transaction: &Transaction,
+        values: &[ColumnValue<'_>],
+    ) -> Result<Inserted> {
         let work = transaction.work();
         let _changing = work.begin_change()?;
+        self.check_columns(values)?;
+        self.check_numbered(values)?;
         let mut row = HeldRow::new();
         apply_values(&mut row, values);
-        whole_or_nothing(work, self.insert_row(work, row)).await
+        let mut number = None;
+        if let Some(column) = self.numbered_column() {
+            let (next, bytes) = self.next_number(work, column).await?;
+            row.insert(column.id, Held::Bytes(bytes));
+            number = Some(next);
+        }
+        let key = whole_or_nothing(work, self.insert_row(work, row)).await?;
+        Ok(Inserted { key, number })
     }
 
     /// The row with this primary key.
@@ -57,6 +89,8 @@ impl OpenTable {
     ) -> Result<()> {
         let work = transaction.work();
         let _changing = work.begin_change()?;
+        self.check_columns(values)?;
+        self.check_numbered(values)?;
         whole_or_nothing(work, self.update_row(work, key, values)).await
     }
 
@@ -195,6 +229,65 @@ impl OpenTable {
         Ok(())
     }
 
+    /// Gives a column of a row the value that a column of another row has. A long value is not copied: both refer to it, and it goes with the last
+    /// of them. `of` must be as it is in the transaction now.
+    ///
+    /// # Errors
+    /// [`EngineError::RowNotFound`] for either row, [`EngineError::WriteConflict`] where another transaction shares or releases the value,
+    /// [`EngineError::BadRow`] for a column that can hold no long value, ...
+    pub async fn share_value(
+        &self,
+        transaction: &Transaction,
+        of: (&StoredRow, ColumnId),
+        key: &[u8],
+        column: ColumnId,
+    ) -> Result<()> {
+        let work = transaction.work();
+        let _changing = work.begin_change()?;
+        let shared = match self.stored(of.0, of.1)? {
+            StoredValue::Separated { long_value, .. } => Some(long_value as u32),
+            StoredValue::Bytes(bytes) => {
+                let values = [(column, Some(bytes))];
+                self.check_columns(&values)?;
+                self.check_numbered(&values)?;
+                return whole_or_nothing(work, self.update_row(work, key, &values)).await;
+            }
+            _ => None,
+        };
+        if !self.is_long(column) {
+            let why = format!("column {column} can hold no long value");
+            return Err(EngineError::BadRow(why));
+        }
+        whole_or_nothing(work, self.refer(work, key, column, shared)).await
+    }
+
+    /// Makes a column refer to a long value that is there, or null.
+    async fn refer(&self, work: &Work, key: &[u8], column: ColumnId, number: Option<u32>) -> Result<()> {
+        let stored = self.stored_row(work, key).await?;
+        let old_row = self.hold(&stored.ok_or(EngineError::RowNotFound)?)?;
+        let mut row = old_row.clone();
+        match number {
+            Some(number) => {
+                share_long_value(self, work, number).await?;
+                row.insert(column, Held::Separated(number));
+            }
+            None => {
+                row.remove(&column);
+            }
+        }
+        self.change_row(work, key, &old_row, row, &[column]).await
+    }
+
+    /// Refuses values for columns that nobody gives a value.
+    fn check_columns(&self, values: &[ColumnValue<'_>]) -> Result<()> {
+        let column_of = |id: &ColumnId| self.placed.table.column(*id);
+        let mut columns = values.iter().filter_map(|(id, _)| column_of(id));
+        match columns.find(|column| column.is_dropped()) {
+            Some(column) => Err(EngineError::BadRow(format!("column {} was dropped", column.id))),
+            None => Ok(()),
+        }
+    }
+
     fn is_long(&self, id: ColumnId) -> bool {
         let column = self.placed.table.column(id);
         column
@@ -251,7 +344,7 @@ impl OpenTable {
     }
 
     /// Adds a row, or an entry of a secondary index.
-    async fn add_entry(&self, work: &Work, index: usize, key: &[u8], data: &[u8]) -> Result<()> {
+    pub(super) async fn add_entry(&self, work: &Work, index: usize, key: &[u8], data: &[u8]) -> Result<()> {
         let added = work.insert(self.index_tree(index), key, data).await;
         added.map_err(|error| self.in_index(index, error))
     }
@@ -285,7 +378,7 @@ impl OpenTable {
         };
         for column in columns {
             if let Some(Held::Separated(number)) = old_row.get(column) {
-                delete_long_value(self, work, *number).await?;
+                release_long_value(self, work, *number).await?;
             }
         }
         self.separate(work, &mut row).await?;
@@ -330,7 +423,7 @@ impl OpenTable {
         let keys = self.keys_of(work, &row).await?;
         for held in row.values() {
             if let Held::Separated(number) = held {
-                delete_long_value(self, work, *number).await?;
+                release_long_value(self, work, *number).await?;
             }
         }
         for (index, key) in keys.entries() {
@@ -340,7 +433,7 @@ impl OpenTable {
     }
 
     /// The values of a stored row.
-    fn hold(&self, row: &StoredRow) -> Result<HeldRow> {
+    pub(super) fn hold(&self, row: &StoredRow) -> Result<HeldRow> {
         let record = self.parse(&row.record)?;
         let mut held = HeldRow::new();
         for column in &self.placed.table.columns {

@@ -29,8 +29,19 @@ impl Transaction {
 
     /// Begins a transaction as a part of work that a close waits for.
     pub(crate) fn begin_entered(store: &Rc<Store>) -> Transaction {
+        let id = Self::take_number(store);
+        Self::begin_numbered(store, id)
+    }
+
+    /// The next number, for a transaction that is begun later.
+    pub(crate) fn take_number(store: &Store) -> u64 {
         let id = store.next_transaction.get();
         store.next_transaction.set(id + 1);
+        id
+    }
+
+    /// Begins a transaction whose number was taken before.
+    pub(crate) fn begin_numbered(store: &Rc<Store>, id: u64) -> Transaction {
         store.active.set(store.active.get() + 1);
         let snapshot = store.versions.borrow_mut().open_snapshot();
         let status = Rc::new(TransactionStatus::new(id));

@@ -62,6 +62,50 @@ impl Work {
             .await
     }
 
+    /// What `take` makes of the row with this key, as this transaction sees it; the row is not copied for that.
+    pub(crate) async fn get_with<R>(
+        &self,
+        tree: Tree,
+        key: &[u8],
+        take: impl Fn(&[u8]) -> R,
+    ) -> Result<Option<R>> {
+        let database = self.store.database(tree.database)?;
+        self.store
+            .look(&database, |batch| {
+                let (path, line) = find(batch, &tree, key)?;
+                let Ok(line) = line else {
+                    let key = key.to_vec();
+                    let row = self.visible(&RowKey { tree, key }, None);
+                    return Ok(row.map(|row| take(&row)));
+                };
+                batch.with(path.leaf, |view| {
+                    Ok(self.with_visible(&tree, &view.node(line)?, &take))
+                })
+            })
+            .await
+    }
+
+    /// What `take` makes of the row that this transaction sees where this node lies.
+    pub(crate) fn with_visible<R>(
+        &self,
+        tree: &Tree,
+        node: &Node<'_>,
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> Option<R> {
+        let current = (!node.is_deleted()).then_some(node.data);
+        if self.store.versions.borrow().rows() == 0 {
+            return current.map(take);
+        }
+        let (tree, key) = (*tree, node.key());
+        let row = RowKey { tree, key };
+        let has_versions = self.store.versions.borrow().has_versions(&row);
+        if has_versions {
+            self.visible(&row, current).map(|row| take(&row))
+        } else {
+            current.map(take)
+        }
+    }
+
     /// The first of these keys, which rise, under which this transaction sees no row. Keys on one leaf cost one descent.
     pub(crate) async fn first_absent(&self, tree: Tree, keys: &[impl AsRef<[u8]>]) -> Result<Option<usize>> {
         let database = self.store.database(tree.database)?;

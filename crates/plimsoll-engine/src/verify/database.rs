@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use plimsoll_io::{DiskError, File, Handle};
+use plimsoll_io::{DiskError, File, Handle, is_zero};
 
 use super::misplaced::settle_doubts;
 use super::report::{FileReport, Finding, FindingClass, HeaderCheck, Unreadable};
 use super::scan::{Checker, ScanPlan, scan};
 use super::used::{Reach, reach};
 use super::{Depth, Progress, ProgressSink, VerifyOptions};
+use crate::checksum::header_checksum;
 use crate::deep::PageRange;
 use crate::page::PageView;
 use crate::reader::ReadError;
@@ -34,6 +35,8 @@ struct PageChecker {
     size: PageSize,
     /// Pages from this one on are past the end of the whole pages.
     page_end: u64,
+    /// The last page that the database owns, where that is known.
+    owned_max: Option<PageNumber>,
     findings_max: usize,
     bytes_done: u64,
     bytes_reported: u64,
@@ -79,9 +82,14 @@ impl PageChecker {
     fn check_page(&mut self, page_number: PageNumber, page: &[u8]) {
         let class = self.classify_page(page_number, page);
         let is_last = u64::from(page_number) + 2 == self.page_end;
-        if is_last && matches!(class, PageClass::Bad { .. }) && DatabaseHeader::decode(page).is_ok() {
-            // Patch files end in a third copy of the header.
-            self.report.headers.push(HeaderCheck::Ok);
+        let is_behind = self.owned_max.is_none_or(|last| page_number > last);
+        if is_last && is_behind && class != PageClass::Ok && is_trailer(page) {
+            // Backups end in a page with the checksum of a header: our patch files in a third copy of it, those of Windows in what recovery needs.
+            let is_whole = u32::from_le_bytes([page[0], page[1], page[2], page[3]]) == header_checksum(page);
+            self.report.headers.push(match is_whole {
+                true => HeaderCheck::Ok,
+                false => HeaderCheck::Bad,
+            });
             return;
         }
         self.report.pages_seen += 1;
@@ -240,6 +248,10 @@ pub(super) async fn verify_database(
         report,
         size,
         page_end: file_bytes / page_bytes,
+        owned_max: match reach {
+            Reach::To(last) => Some(last),
+            Reach::Blank(_) | Reach::Unknown => None,
+        },
         findings_max: options.findings_max,
         bytes_done: 0,
         bytes_reported: 0,
@@ -265,6 +277,15 @@ pub(super) async fn verify_database(
     report.bytes_read = counts.bytes_read;
     settle_doubts(file, size, &mut report).await;
     Ok((report, blank))
+}
+
+/// Whether the last page is the trailer of a backup and no page of a tree: it has neither database time nor object, and what would be a
+/// page's number is 0 or the mark of a header.
+fn is_trailer(page: &[u8]) -> bool {
+    const DBTIME: std::ops::Range<usize> = 8..16;
+    const OBJECT: std::ops::Range<usize> = 24..28;
+    let is_copy = DatabaseHeader::decode(page).is_ok();
+    is_copy || (!is_zero(page) && is_zero(&page[4..8]) && is_zero(&page[DBTIME]) && is_zero(&page[OBJECT]))
 }
 
 fn check_header(start: &[u8], copy: usize, size: PageSize) -> HeaderCheck {

@@ -11,7 +11,7 @@ use plimsoll_io::{Context, File, Files, Handle, Purpose, is_zero};
 use super::report::{FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, VerifyReport};
 use crate::checkpoint::decode_checkpoint;
 use crate::error::EngineError;
-use crate::flushmap::{MAP_PAGE_BYTES, decode_map_header, map_page_is_whole};
+use crate::flushmap::{MAP_PAGE_BYTES, decode_map_header, is_our_map, map_page_is_whole};
 use crate::log::header::GenerationHeader;
 use crate::log::names::LogNames;
 use crate::log::reader::{Generation, LogReader};
@@ -87,6 +87,8 @@ fn note_log_error(report: &mut FileReport, error: EngineError) {
         report.bad += 1;
         report.pages_seen += 1;
         report.findings.push(damaged_unit(0, *offset));
+    } else if let EngineError::ForeignLog { .. } = &error {
+        report.verdict = FileVerdict::NotJudged;
     } else {
         report.verdict = FileVerdict::Unusable;
     }
@@ -154,14 +156,31 @@ pub(super) fn check_chains(report: &mut VerifyReport, mut links: Vec<ChainLink>)
 
 /// Whether a file without a header may be a log that is prepared or held in reserve: by its name, and empty as far as we saw.
 pub(super) fn may_be_prepared(path: &Path, start: &[u8]) -> bool {
+    is_spare(path) && is_zero(start)
+}
+
+/// Whether a file is by its name a log that is prepared or held in reserve.
+pub(super) fn is_spare(path: &Path) -> bool {
     let name = name_of(path);
-    let is_reserve = name.ends_with(".jrs") || matches!(&*name, "res1.log" | "res2.log");
-    (name.ends_with("tmp.log") || is_reserve) && is_zero(start)
+    let is_prepared = name.ends_with("tmp.log") || name.ends_with("tmp.jtx");
+    is_prepared || name.ends_with(".jrs") || matches!(&*name, "res1.log" | "res2.log")
+}
+
+/// What is said of a spare log that is not empty: ours are, and other versions fill theirs with a pattern or a header.
+pub(super) fn foreign_spare(file: &File) -> FileReport {
+    let reason = "it is by its name a log made ready or held in reserve, and it is not empty as ours are: another program wrote it";
+    FileReport::not_judged(
+        file.path(),
+        "log_prepared",
+        file.opened().length_bytes,
+        reason.to_owned(),
+    )
 }
 
 /// Whether an empty file is by its name a generation: one that was ever in use has a header, so its log is lost.
 pub(super) fn is_lost(path: &Path, start: &[u8]) -> bool {
-    name_of(path).ends_with(".log") && is_zero(start)
+    let name = name_of(path);
+    (name.ends_with(".log") || name.ends_with(".jtx")) && is_zero(start)
 }
 
 pub(super) fn lost_log(file: &File) -> FileReport {
@@ -232,7 +251,7 @@ pub(super) async fn verify_checkpoint(file: &File) -> Result<FileReport, ReadErr
     Ok(report)
 }
 
-/// Checks a flush map: its header and every page.
+/// Checks a flush map: its header and every page. That of another program has the file type, but not our mark: it is not judged.
 pub(super) async fn verify_flush_map(
     file: &File,
     handle: &Handle,
@@ -248,6 +267,15 @@ pub(super) async fn verify_flush_map(
         buffer = file.read(offset, buffer, context()).await?;
         (report.reads, report.bytes_read) = (report.reads + 1, report.bytes_read + page_bytes);
         if number == 0 {
+            if !is_our_map(&buffer) {
+                let reason = "it is the flush map of another program, whose pages are not known here";
+                return Ok(FileReport::not_judged(
+                    file.path(),
+                    "flush_map",
+                    length_bytes,
+                    reason.to_owned(),
+                ));
+            }
             let is_sound = decode_map_header(&buffer).is_ok();
             report.headers = vec![if is_sound {
                 HeaderCheck::Ok

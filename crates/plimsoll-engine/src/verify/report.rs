@@ -34,6 +34,8 @@ pub enum FileVerdict {
     Damaged,
     /// The file could not be opened or recognised.
     Unusable,
+    /// Another program or version wrote it; what it should look like is not known here.
+    NotJudged,
 }
 
 /// One copy of the header.
@@ -235,6 +237,15 @@ impl FileReport {
         }
     }
 
+    /// The report on a file of another program or version.
+    pub(super) fn not_judged(path: &Path, kind: &'static str, file_bytes: u64, reason: String) -> Self {
+        Self {
+            verdict: FileVerdict::NotJudged,
+            error: Some(reason),
+            ..Self::new(path, kind, file_bytes, 0)
+        }
+    }
+
     /// Pages that are not as they should be, correctable ones included.
     pub fn damaged(&self) -> u64 {
         self.bad + self.correctable + self.wrong_page_number + self.unreadable
@@ -261,7 +272,7 @@ impl FileReport {
         }
         self.findings.sort_by_key(|finding| finding.offset);
         self.unreadable_ranges.sort_by_key(|range| range.offset);
-        if self.verdict == FileVerdict::Unusable {
+        if matches!(self.verdict, FileVerdict::Unusable | FileVerdict::NotJudged) {
             return;
         }
         self.reasons.extend(self.reasons_beside_pages());
@@ -286,11 +297,12 @@ impl FileReport {
     fn reasons_beside_pages(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         let names = match self.headers.len() {
-            2 => [
+            2 | 3 => [
                 "the first copy of its header is damaged",
                 "the second copy of its header is damaged",
+                "the page that a backup ends in is damaged",
             ],
-            _ => ["its header is damaged"; 2],
+            _ => ["its header is damaged"; 3],
         };
         let headers = self.headers.iter().zip(names);
         let damaged = headers.filter(|(check, _)| **check == HeaderCheck::Bad);

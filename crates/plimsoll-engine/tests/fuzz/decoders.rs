@@ -231,6 +231,14 @@ fn log_records() -> Vec<Vec<u8>> {
         },
         Edit::Insert { line: 1, node },
         Edit::SetSiblings { previous: 3, next: 4 },
+        Edit::MadeBy {
+            transaction: 7,
+            object: 9,
+        },
+        Edit::DroppedBy {
+            transaction: 700,
+            object: 900,
+        },
         Edit::SetExternal {
             external: vec![2; 16],
         },

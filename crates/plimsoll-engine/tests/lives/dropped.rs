@@ -3,7 +3,6 @@
 
 use std::rc::Rc;
 
-use plimsoll_engine::DatabaseHeader;
 use plimsoll_engine::cursor::{Direction, KeyRange};
 use plimsoll_engine::deep::{DeepOptions, Finding, verify_deep};
 use plimsoll_engine::error::Result;
@@ -11,18 +10,26 @@ use plimsoll_engine::instance::Instance;
 use plimsoll_engine::jobs::backup::Backup;
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::Commit;
+use plimsoll_engine::{Column, ColumnType, DatabaseHeader, NewIndex};
 use plimsoll_io::{Handle, MemoryOptions, NANOS_PER_SECOND, either};
 
 use crate::life::*;
 use crate::support::*;
 
 const ROWS: i32 = 60;
+/// A table that no session uses.
+const SECOND: &str = "Second";
 const SESSION_ROWS: i32 = 40;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Public {
     CreateTree,
     CreateTable,
+    DropTable,
+    AddIndex,
+    DropIndex,
+    AddColumn,
+    DropColumn,
     OpenTable,
     Insert,
     Update,
@@ -34,9 +41,14 @@ enum Public {
     Rollback,
 }
 
-const ALL: [Public; 11] = [
+const ALL: [Public; 16] = [
     Public::CreateTree,
     Public::CreateTable,
+    Public::DropTable,
+    Public::AddIndex,
+    Public::DropIndex,
+    Public::AddColumn,
+    Public::DropColumn,
     Public::OpenTable,
     Public::Insert,
     Public::Update,
@@ -79,6 +91,17 @@ async fn carry_out(instance: Rc<Instance>, table: Rc<OpenTable>, public: Public)
     match public {
         Public::CreateTree => instance.create_tree(1, 1, 900, 0, 16).await.map(drop),
         Public::CreateTable => instance.create_table(1, message_table("Other")).await.map(drop),
+        Public::DropTable => instance.drop_table(1, SECOND).await,
+        Public::AddIndex => {
+            let index = NewIndex::unique("by folder, falling", &["-folder", "id"]);
+            instance.add_index(1, SECOND, index).await
+        }
+        Public::DropIndex => instance.drop_index(1, SECOND, "by folder").await,
+        Public::AddColumn => {
+            let column = Column::new("flags", ColumnType::Long);
+            instance.add_column(1, SECOND, column).await
+        }
+        Public::DropColumn => instance.drop_column(1, SECOND, "body").await,
         Public::OpenTable => instance.open_table(1, "Messages").await.map(drop),
         Public::Insert => insert(&instance, &table, 10_000).await,
         Public::Update | Public::Delete | Public::CommitDurable | Public::Rollback => {
@@ -135,6 +158,11 @@ fn every_public_operation_may_be_dropped_at_each_of_its_waits() {
                 for id in 0..ROWS {
                     insert(&instance, &table, id).await.unwrap();
                 }
+                let second = instance.create_table(1, message_table(SECOND)).await.unwrap();
+                for id in 0..ROWS {
+                    insert(&instance, &second, id).await.unwrap();
+                }
+                drop(second);
                 let was_done = drop_beside_a_session(&instance, &handle, public, polls).await;
                 let mut closed = None;
                 let late = handle.sleep(60 * NANOS_PER_SECOND);
@@ -143,7 +171,10 @@ fn every_public_operation_may_be_dropped_at_each_of_its_waits() {
                     .unwrap_or_else(|| panic!("{label}: the instance cannot be closed"))
                     .unwrap();
                 let deep = verify_deep(&files, &handle, database_path(1), DeepOptions::default()).await;
-                let sound = |finding: &Finding| matches!(finding, Finding::Leaked { .. });
+                // A tree that is in no catalog belongs to whoever made it.
+                let sound = |finding: &Finding| {
+                    public == Public::CreateTree && matches!(finding, Finding::Leaked { .. })
+                };
                 let others: Vec<_> = deep.unwrap().findings.into_iter().filter(|f| !sound(f)).collect();
                 assert!(others.is_empty(), "{label}: {others:?}");
                 let instance = open_with(&files, &handle, options(&setup)).await;

@@ -1,5 +1,7 @@
 //! One life after the other on one disk.
 
+#![allow(dead_code, reason = "each test program uses its own part of the lives")]
+
 use std::future::Future;
 use std::rc::Rc;
 

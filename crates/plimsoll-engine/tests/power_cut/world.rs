@@ -194,7 +194,9 @@ impl World {
     /// The tree of the serial numbers, where nothing can be left of another attempt to make it.
     pub fn only_serials(&self, ground: Option<&Ground>) -> Option<Tree> {
         ground
-            .filter(|_| self.beginnings.get() == 1 && !self.is_careless.get())
+            .filter(|_| self.beginnings.get() == 1)
+            // Trees that are in no catalog stay where they are when their makers stop waiting; tables do not.
+            .filter(|_| !self.is_careless.get() || self.kind == Kind::Tables)
             .map(|ground| ground.field.serials)
     }
 

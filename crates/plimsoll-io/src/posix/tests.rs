@@ -1,6 +1,6 @@
 //! What is read out of the texts and numbers of the kernel.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::mounts::{Mount, parse_line};
 use super::{Geometry, OpenFile, OpenRules};
@@ -78,11 +78,21 @@ fn sizes_follow_from_what_is_known() {
 /// is a disk that nobody has named.
 #[test]
 fn a_device_that_is_not_the_one_checked_is_refused() {
-    let (checked, opened) = (Path::new("/dev/loop1"), Path::new("/dev/loop0"));
-    let Some(identity) = Identity::at(checked) else {
-        println!("skipped: this machine has no loop devices");
+    // Others may be using loop devices: those without a size hold nothing.
+    let free: Vec<PathBuf> = (0..64)
+        .rev()
+        .filter(|number| {
+            std::fs::read_to_string(format!("/sys/block/loop{number}/size"))
+                .is_ok_and(|size| size.trim() == "0")
+        })
+        .map(|number| PathBuf::from(format!("/dev/loop{number}")))
+        .filter(|path| path.exists())
+        .collect();
+    let [checked, opened, ..] = free.as_slice() else {
+        println!("skipped: this machine has no two free loop devices");
         return;
     };
+    let identity = Identity::at(checked).expect("the device is there");
     if std::fs::File::open(opened).is_err() {
         println!("skipped: this user may not open loop devices");
         return;

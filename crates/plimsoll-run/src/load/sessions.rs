@@ -30,7 +30,7 @@ pub fn demands<P: Pair>(pair: &P, count: u32, one_pool: bool, random: &Random) -
         for session in 0..count {
             let name = format!("group {group} session {session}");
             let places = random.child(&format!("{name} place"));
-            demands.push(pair.session(random.child(&name), places, positions));
+            demands.push(pair.session(session, random.child(&name), places, positions));
         }
     }
     demands

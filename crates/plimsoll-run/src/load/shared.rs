@@ -25,12 +25,20 @@ pub struct Label {
 #[derive(Debug, Default)]
 pub struct Book {
     steps: Vec<(&'static str, Nanos)>,
+    counts: Vec<(&'static str, u64)>,
 }
 
 impl Book {
     /// Notes a step by its metric and how long it took.
     pub fn note(&mut self, metric: &'static str, took_ns: Nanos) {
         self.steps.push((metric, took_ns));
+    }
+
+    /// Counts so many events of a metric.
+    pub fn count(&mut self, metric: &'static str, count: u64) {
+        if count > 0 {
+            self.counts.push((metric, count));
+        }
     }
 }
 
@@ -141,6 +149,9 @@ impl<S: Service> Shared<S> {
         }
         for (metric, took_ns) in &book.steps {
             recorder.record(key(metric), *took_ns);
+        }
+        for (metric, count) in &book.counts {
+            recorder.count(key(metric), *count);
         }
         self.service
             .count(task, done, &mut |metric| recorder.count(key(metric), 1));

@@ -28,7 +28,8 @@ pub async fn act(
                 let family = families.of_instance(&instance).map_err(RunError::Spec)?;
                 let report = family.checksum(&run, number, position, &instance, reads).await?;
                 let seconds = (run.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
-                let mib = report.pages_seen as f64 * f64::from(instance.page_bytes) / f64::from(1 << 20);
+                let mib = report.pages_seen as f64 * f64::from(family.checksum_unit_bytes(&instance))
+                    / f64::from(1 << 20);
                 run.report(
                     Level::Info,
                     "checksummed",

@@ -5,7 +5,6 @@ use crate::RunError;
 use crate::backend::unable;
 use crate::events::Level;
 use crate::outcome::PhaseResult;
-use crate::spec::InstanceSpec;
 use crate::state::RunState;
 
 pub async fn act(state: &mut RunState, name: &str) -> Result<PhaseResult, RunError> {
@@ -22,8 +21,9 @@ pub async fn act(state: &mut RunState, name: &str) -> Result<PhaseResult, RunErr
     state.run.report(Level::Info, "dropped", text.into());
     let mut tasks = Vec::new();
     for (number, instance) in state.spec.instances.iter().enumerate() {
-        let (run, crashed) = (state.run.clone(), as_crashed(instance));
         let families = state.families.clone();
+        let family = families.of_instance(instance).map_err(RunError::Spec)?;
+        let (run, crashed) = (state.run.clone(), family.as_crashed(instance));
         tasks.push(
             state
                 .run
@@ -48,15 +48,4 @@ pub async fn act(state: &mut RunState, name: &str) -> Result<PhaseResult, RunErr
         recoveries: state.recoveries(),
         ..PhaseResult::default()
     })
-}
-
-/// The instance as it is found without knowledge of what ran before. Its checkpoint moves again from here on.
-fn as_crashed(instance: &InstanceSpec) -> InstanceSpec {
-    let mut crashed = instance.clone();
-    crashed.unfinished = true;
-    crashed.hold_checkpoint = Some(false);
-    for database in &mut crashed.databases {
-        database.existing_records = None;
-    }
-    crashed
 }

@@ -30,6 +30,7 @@ use plimsoll_workload::records::{Commit as WantedCommit, Kind, Operation, Placem
 
 use super::existing::{self, Existing};
 use super::jobs::Jobs;
+use super::spec::{RecordsDatabase, RecordsInstance};
 use super::store::{Populations, RecordStore, shared};
 use crate::RunError;
 use crate::backend::{Backend, Backups, Crashes, InstanceLevels, Work, only};
@@ -41,7 +42,7 @@ use crate::spec::{DatabaseSpec, InstanceSpec};
 use crate::stalls::TransactionWatch;
 
 /// Base name of log and checkpoint files.
-const LOG_BASE: &str = "E00";
+pub(crate) const LOG_BASE: &str = "E00";
 /// Bytes of a record beside its long pad: fixed columns, short pad, lengths.
 const RECORD_BYTES_BESIDE_LONG_PAD: u32 = 244;
 /// Versions of records that were put on vacant places begin here.
@@ -82,6 +83,7 @@ impl EngineInstance {
         number: u16,
         spec: &InstanceSpec,
     ) -> Result<EngineInstance, RunError> {
+        let settings = RecordsInstance::of(spec)?;
         let mut databases = Vec::new();
         for (position, database) in spec.databases.iter().enumerate() {
             databases.push(open_database(run, number, position, spec, database).await?);
@@ -91,7 +93,7 @@ impl EngineInstance {
         let opened = Instance::open(
             run.files.clone(),
             run.handle.clone(),
-            options_of(number, spec)?,
+            options_of(number, spec, &settings)?,
             &mut random,
         );
         let (instance, recovery) = opened.await?;
@@ -115,7 +117,7 @@ impl EngineInstance {
         }
         let limits = instance.store().cache.limits();
         let mebibytes =
-            |pages: usize| format!("{:.1}", pages as f64 * f64::from(spec.page_bytes) / 1048576.0);
+            |pages: usize| format!("{:.1}", pages as f64 * f64::from(settings.page_bytes) / 1048576.0);
         run.report(
             Level::Info,
             "cache_limits",
@@ -129,14 +131,14 @@ impl EngineInstance {
             ),
         );
         Ok(EngineInstance {
-            jobs: Jobs::start(run, &instance, spec),
+            jobs: Jobs::start(run, &instance, &settings),
             instance,
             populations: shared(populations_of(&databases)),
             databases,
             watch: TransactionWatch::new(&run.handle, &run.recorder, &run.stalls, number),
             recovery: recovered,
-            page_bytes: u64::from(spec.page_bytes),
-            cache_limit_bytes: limits.frames_max as u64 * u64::from(spec.page_bytes),
+            page_bytes: u64::from(settings.page_bytes),
+            cache_limit_bytes: limits.frames_max as u64 * u64::from(settings.page_bytes),
         })
     }
 
@@ -288,7 +290,8 @@ fn populations_of(databases: &[EngineDatabase]) -> impl Iterator<Item = Populati
     })
 }
 
-fn recovery_result(number: u16, report: &RecoveryReport, seconds: f64) -> Option<RecoveryResult> {
+/// What opening an instance had to replay, if anything.
+pub(crate) fn recovery_result(number: u16, report: &RecoveryReport, seconds: f64) -> Option<RecoveryResult> {
     let (first, last) = (report.started_at.generation, report.ended_at.generation);
     report.recovered.then(|| RecoveryResult {
         instance: u32::from(number),
@@ -371,9 +374,14 @@ impl EngineDatabase {
     }
 }
 
-fn plan_of(spec: &InstanceSpec, database: &DatabaseSpec, position: usize) -> Result<Plan, RunError> {
-    let page_size = spec.page_size()?;
-    let long_pad = database
+fn plan_of(instance: &InstanceSpec, position: usize) -> Result<Plan, RunError> {
+    let page_size = RecordsInstance::of(instance)?.page_size(&instance.name);
+    let page_size = page_size.map_err(RunError::Spec)?;
+    let (database, spec) = (
+        &instance.databases[position],
+        RecordsDatabase::of(instance, position)?,
+    );
+    let long_pad = spec
         .record_bytes
         .saturating_sub(RECORD_BYTES_BESIDE_LONG_PAD)
         .max(1);
@@ -383,12 +391,12 @@ fn plan_of(spec: &InstanceSpec, database: &DatabaseSpec, position: usize) -> Res
             short_pad_bytes: SHORT_PAD_BYTES,
             long_pad_bytes: long_pad.min(u32::from(u16::MAX)) as u16,
         },
-        compressible_percent: database.compressible_percent.min(100) as u8,
+        compressible_percent: spec.compressible_percent.min(100) as u8,
         // The published test reads one page for a delete or replacement and none for an insert: there is no second tree.
         secondary: Secondary::Absent,
         free_pages: FREE_PAGES,
-        vacancy_percent: database.vacancy_percent.unwrap_or(0).min(100) as u8,
-        sharing: database.sharing.map(|sharing| Sharing {
+        vacancy_percent: spec.vacancy_percent.unwrap_or(0).min(100) as u8,
+        sharing: spec.sharing.map(|sharing| Sharing {
             seed: sharing.seed,
             leaves_per_million: sharing.leaves_per_million,
         }),
@@ -401,7 +409,7 @@ fn plan_of(spec: &InstanceSpec, database: &DatabaseSpec, position: usize) -> Res
 /// # Errors
 /// When its plan is impossible.
 pub fn prepared_database(instance: &InstanceSpec, position: usize) -> Result<PreparedDatabase, RunError> {
-    let plan = plan_of(instance, &instance.databases[position], position)?;
+    let plan = plan_of(instance, position)?;
     PreparedDatabase::new(plan).map_err(|error| RunError::Spec(error.to_string()))
 }
 
@@ -481,7 +489,7 @@ async fn look_for_highest_records(
 }
 
 /// Waits for a long piece of work, or gives it up when the run should stop.
-async fn until_stop<T>(run: &RunContext, work: impl Future<Output = T>) -> Result<T, RunError> {
+pub(crate) async fn until_stop<T>(run: &RunContext, work: impl Future<Output = T>) -> Result<T, RunError> {
     let done = Cell::new(None);
     let working = async { done.set(Some(work.await)) };
     let watching = async {
@@ -505,8 +513,16 @@ async fn place_of_table(run: &RunContext, path: &std::path::Path) -> Result<Plac
     Ok(table.place)
 }
 
-fn options_of(number: u16, spec: &InstanceSpec) -> Result<InstanceOptions, RunError> {
-    let framing = match spec.log_framing.as_str() {
+/// How the engine is set up for an instance.
+///
+/// # Errors
+/// When a value is unknown.
+pub(crate) fn options_of(
+    number: u16,
+    spec: &InstanceSpec,
+    settings: &RecordsInstance,
+) -> Result<InstanceOptions, RunError> {
+    let framing = match settings.log_framing.as_str() {
         "sector_512" => Framing::Sectors512,
         "segment_4096" => Framing::Segments4096,
         other => {
@@ -526,17 +542,17 @@ fn options_of(number: u16, spec: &InstanceSpec) -> Result<InstanceOptions, RunEr
             .map(|position| spec.database_path(position))
             .collect(),
         framing,
-        circular: spec.circular_log,
-        log_buffer_bytes: spec.log_buffer_bytes,
-        cache_bytes_min: spec.cache_bytes_min,
-        cache_bytes_max: spec.cache_bytes_max,
-        checkpoint_depth_bytes: spec.checkpoint_depth_bytes,
-        hold_checkpoint: spec.hold_checkpoint.unwrap_or(false),
-        version_store_bytes_max: spec.version_store_bytes_max as usize,
-        page_images: spec.page_images,
-        extension_pages: spec.extension_pages,
-        waypoint_generations: spec.waypoint_generations,
-        writes_outstanding_max: spec.writes_outstanding_max as usize,
+        circular: settings.circular_log,
+        log_buffer_bytes: settings.log_buffer_bytes,
+        cache_bytes_min: settings.cache_bytes_min,
+        cache_bytes_max: settings.cache_bytes_max,
+        checkpoint_depth_bytes: settings.checkpoint_depth_bytes,
+        hold_checkpoint: settings.hold_checkpoint.unwrap_or(false),
+        version_store_bytes_max: settings.version_store_bytes_max as usize,
+        page_images: settings.page_images,
+        extension_pages: settings.extension_pages,
+        waypoint_generations: settings.waypoint_generations,
+        writes_outstanding_max: settings.writes_outstanding_max as usize,
     })
 }
 

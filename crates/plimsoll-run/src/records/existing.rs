@@ -79,7 +79,11 @@ pub async fn check(
     }
 }
 
-async fn begins_blank(run: &RunContext, path: &Path, context: Context) -> Result<bool, RunError> {
+/// Whether a file was begun and never got its first bytes.
+///
+/// # Errors
+/// What the disk reports.
+pub async fn begins_blank(run: &RunContext, path: &Path, context: Context) -> Result<bool, RunError> {
     const LOOKED_AT_BYTES: u64 = 8192;
     let file = run.files.open(path, OpenMode::Read, context).await?;
     let alignment = u64::from(file.opened().alignment_bytes.max(1));

@@ -9,9 +9,9 @@ use plimsoll_engine::jobs::maintenance::{MaintenanceOptions, MaintenanceProgress
 use plimsoll_engine::jobs::replication::{ReplicationProgress, replicate};
 use plimsoll_io::{JoinHandle, NANOS_PER_MILLISECOND};
 
+use super::spec::RecordsInstance;
 use crate::context::RunContext;
 use crate::events::Level;
-use crate::spec::InstanceSpec;
 
 /// The running jobs of one instance.
 pub struct Jobs {
@@ -23,26 +23,26 @@ pub struct Jobs {
 
 impl Jobs {
     /// Starts what the spec wants.
-    pub fn start(run: &RunContext, instance: &Rc<Instance>, spec: &InstanceSpec) -> Jobs {
+    pub fn start(run: &RunContext, instance: &Rc<Instance>, settings: &RecordsInstance) -> Jobs {
         let mut jobs = Jobs {
             run: run.clone(),
             maintenance: Vec::new(),
             replication: Vec::new(),
             tasks: Vec::new(),
         };
-        if let Some(maintenance) = spec.maintenance {
+        if let Some(maintenance) = settings.maintenance {
             let options = MaintenanceOptions {
                 read_bytes: maintenance.read_bytes as usize,
                 pause_ns: maintenance.throttle_ms * NANOS_PER_MILLISECOND,
             };
-            for database in 1..=spec.databases.len() as u8 {
+            for database in 1..=instance.options().databases.len() as u8 {
                 let progress = Rc::new(MaintenanceProgress::default());
                 jobs.maintenance.push(progress.clone());
                 let work = maintain(instance.clone(), database, options, progress);
                 jobs.tasks.push(run.handle.spawn(work));
             }
         }
-        for copy in 2..=spec.copies_count {
+        for copy in 2..=settings.copies_count {
             let progress = Rc::new(ReplicationProgress::default());
             jobs.replication.push(progress.clone());
             let work = replicate(instance.clone(), copy, progress);

@@ -11,7 +11,6 @@ mod store;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::PageSize;
 use plimsoll_io::{MemoryDisk, Random};
 use plimsoll_measure::Metric;
 use plimsoll_prepare::PreparedContent;
@@ -29,8 +28,12 @@ use crate::spec::{InstanceSpec, WorkloadSpec};
 
 use engine::EngineInstance;
 pub use engine::prepared_database;
+pub(crate) use engine::{LOG_BASE, checksum as engine_checksum, options_of, recovery_result, until_stop};
+pub(crate) use existing::begins_blank;
+pub(crate) use jobs::Jobs;
 use raw_files::RawFiles;
-use spec::RecordsSpec;
+pub(crate) use spec::RecordsInstance;
+use spec::{RecordsDatabase, RecordsSpec};
 use store::RecordStore;
 
 const ENGINE: &str = "engine";
@@ -65,13 +68,10 @@ impl Family for Records {
 
     fn check_instance(&self, instance: &InstanceSpec) -> Result<(), String> {
         let name = &instance.name;
-        let Some(page_size) = PageSize::from_bytes(instance.page_bytes) else {
-            return Err(format!(
-                "instance {name} has pages of {} bytes; take 4096, 8192, 16384 or 32768",
-                instance.page_bytes
-            ));
-        };
-        for database in &instance.databases {
+        let settings: RecordsInstance = instance.options_as()?;
+        let page_size = settings.page_size(name)?;
+        for (position, database) in instance.databases.iter().enumerate() {
+            instance.database_options_as::<RecordsDatabase>(position)?;
             let pages = database.size_bytes / page_size.bytes() as u64;
             if pages < 256 || pages > u64::from(u32::MAX) / 2 {
                 return Err(format!(
@@ -90,6 +90,25 @@ impl Family for Records {
 
     fn workload_schema(&self) -> Schema {
         schema_for!(RecordsSpec)
+    }
+
+    fn instance_schema(&self) -> Schema {
+        schema_for!(RecordsInstance)
+    }
+
+    fn database_schema(&self) -> Schema {
+        schema_for!(RecordsDatabase)
+    }
+
+    fn checksum_unit_bytes(&self, instance: &InstanceSpec) -> u32 {
+        RecordsInstance::of(instance).map_or(0, |settings| settings.page_bytes)
+    }
+
+    /// Its checkpoint moves again from here on.
+    fn as_crashed(&self, instance: &InstanceSpec) -> InstanceSpec {
+        let mut crashed = instance.as_crashed();
+        crashed.options.insert("hold_checkpoint".into(), false.into());
+        crashed
     }
 
     fn waits_for_writes(&self, instance: &InstanceSpec) -> bool {
@@ -237,7 +256,7 @@ impl Pair for RecordPair {
         )
     }
 
-    fn session(&self, operations: Random, places: Random, positions: &[usize]) -> RecordDemand {
+    fn session(&self, _: u32, operations: Random, places: Random, positions: &[usize]) -> RecordDemand {
         self.demand(operations, places, positions).skip_place()
     }
 

@@ -19,6 +19,7 @@ use plimsoll_io::{Buffer, Context, Durability, File, Files, InstanceId, OpenMode
 use plimsoll_workload::Done;
 use plimsoll_workload::records::{Commit, Kind, Operation, Population};
 
+use super::spec::{RecordsDatabase, RecordsInstance};
 use super::store::{Populations, RecordStore, shared};
 use crate::RunError;
 use crate::backend::{Backend, Work};
@@ -69,6 +70,7 @@ impl RawFiles {
     /// # Errors
     /// What the disk reports.
     pub async fn open(run: &RunContext, number: u16, spec: &InstanceSpec) -> Result<RawFiles, RunError> {
+        let page_bytes = RecordsInstance::of(spec)?.page_bytes;
         let mut databases = Vec::new();
         for (position, database) in spec.databases.iter().enumerate() {
             databases.push(RawDatabase::open(run, number, position, spec, database).await?);
@@ -86,7 +88,7 @@ impl RawFiles {
         let block = u64::from(log.opened().alignment_bytes.max(512));
         Ok(RawFiles {
             number,
-            page_bytes: spec.page_bytes as usize,
+            page_bytes: page_bytes as usize,
             populations: shared(
                 databases
                     .iter()
@@ -224,7 +226,8 @@ impl RawDatabase {
         spec: &DatabaseSpec,
     ) -> Result<RawDatabase, RunError> {
         let path = instance.database_path(position);
-        let page_bytes = u64::from(instance.page_bytes);
+        let page_bytes = u64::from(RecordsInstance::of(instance)?.page_bytes);
+        let record_bytes = RecordsDatabase::of(instance, position)?.record_bytes;
         let pages_count = spec.size_bytes / page_bytes;
         let context = context(number, position as u8 + 1, Purpose::Prepare);
         if spec.existing_records.is_none() {
@@ -237,15 +240,7 @@ impl RawDatabase {
                 );
                 run.report(Level::Warning, "prepared_anew", text);
             }
-            prepare(
-                run,
-                &path,
-                instance.page_bytes as usize,
-                pages_count,
-                spec.seed,
-                context,
-            )
-            .await?;
+            prepare(run, &path, page_bytes as usize, pages_count, spec.seed, context).await?;
         }
         let file = run.files.open(&path, OpenMode::Write, context).await?;
         if file.opened().length_bytes < pages_count * page_bytes {
@@ -261,7 +256,7 @@ impl RawDatabase {
             pages_count,
             records_ever: spec
                 .existing_records
-                .unwrap_or(spec.size_bytes / u64::from(spec.record_bytes.max(1))),
+                .unwrap_or(spec.size_bytes / u64::from(record_bytes.max(1))),
             inserts: Cell::new(0),
             busy: RefCell::default(),
             readers: RefCell::default(),
@@ -430,7 +425,7 @@ pub async fn checksum(
     let path = instance.database_path(position);
     let context = context(number, position as u8 + 1, Purpose::Checksum);
     let file = run.files.open(&path, OpenMode::Read, context).await?;
-    let page_bytes = instance.page_bytes as usize;
+    let page_bytes = RecordsInstance::of(instance)?.page_bytes as usize;
     let step = (reads.read_bytes as usize / page_bytes).max(1) * page_bytes;
     let length = file.opened().length_bytes / page_bytes as u64 * page_bytes as u64;
     let mut report = ChecksumReport {

@@ -1,12 +1,13 @@
-//! What a plan says of a workload on records.
+//! What a plan says of a workload on records, and of the instances and databases that hold them.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
+use plimsoll_engine::PageSize;
 use plimsoll_workload::records::{Habits, Locality, Mix};
 
-use crate::spec::WorkloadSpec;
+use crate::RunError;
+use crate::spec::{InstanceSpec, WorkloadSpec};
 
 /// What only this family knows of a workload.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -70,8 +71,7 @@ impl RecordsSpec {
     /// # Errors
     /// A key that is missing, unknown or of a wrong kind.
     pub fn of(workload: &WorkloadSpec) -> Result<RecordsSpec, String> {
-        let options = Value::Object(workload.options.clone());
-        RecordsSpec::deserialize(options).map_err(|error| format!("workload {}: {error}", workload.name))
+        workload.options_as()
     }
 
     /// Whether the values are possible.
@@ -96,5 +96,109 @@ impl RecordsSpec {
                 hot_access_percent: spec.hot_access_percent.unwrap_or_default(),
             }),
         }
+    }
+}
+
+/// What only this family knows of an instance: one log stream, one cache. Raw files heed the page size alone.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordsInstance {
+    /// Page size.
+    pub page_bytes: u32,
+    /// The cache never shrinks below this.
+    pub cache_bytes_min: u64,
+    /// The cache never grows above this.
+    pub cache_bytes_max: u64,
+    /// Log that may be needed for recovery before pages are flushed for the checkpoint's sake.
+    pub checkpoint_depth_bytes: u64,
+    /// Whether the checkpoint stays where it was when the instance was opened, so that a crash leaves the whole log to be
+    /// redone; absent: it moves.
+    pub hold_checkpoint: Option<bool>,
+    /// Whether logs before the checkpoint are deleted.
+    pub circular_log: bool,
+    /// "sector_512" or "segment_4096".
+    pub log_framing: String,
+    /// Whether the first change of a page after a checkpoint is logged as a whole page.
+    pub page_images: bool,
+    /// Copies of each database in the site; for each beyond the first the log is read back.
+    pub copies_count: u32,
+    /// Background maintenance, if it runs.
+    pub maintenance: Option<MaintenanceSpec>,
+    /// Log bytes that may wait to be written before changes have to wait.
+    pub log_buffer_bytes: u64,
+    /// Bytes of old row versions kept at most.
+    pub version_store_bytes_max: u64,
+    /// Pages a database grows by.
+    pub extension_pages: u32,
+    /// Pages changed in this many newest log generations are not written.
+    pub waypoint_generations: u32,
+    /// Page writes under way at once.
+    pub writes_outstanding_max: u32,
+}
+
+/// Background database maintenance.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MaintenanceSpec {
+    /// Pause before each read.
+    pub throttle_ms: u64,
+    /// Length of a read.
+    pub read_bytes: u32,
+}
+
+/// What only this family knows of a database.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordsDatabase {
+    /// Bytes of a record.
+    pub record_bytes: u32,
+    /// Share of the content that a compressor could remove.
+    pub compressible_percent: u32,
+    /// Share of leaves with room for a further record, as after a long life; absent: all are full.
+    pub vacancy_percent: Option<u32>,
+    /// Leaves that it has in common with the other databases that say the same; absent: none.
+    pub sharing: Option<SharingSpec>,
+}
+
+/// Content that several databases have in common, for storage that deduplicates.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SharingSpec {
+    /// Decides which leaves are shared and what they hold.
+    pub seed: u64,
+    /// How many of a million leaves.
+    pub leaves_per_million: u32,
+}
+
+impl RecordsInstance {
+    /// What an instance says.
+    ///
+    /// # Errors
+    /// [`RunError::Spec`] with what is wrong.
+    pub fn of(instance: &InstanceSpec) -> Result<RecordsInstance, RunError> {
+        instance.options_as().map_err(RunError::Spec)
+    }
+
+    /// The page size, checked.
+    ///
+    /// # Errors
+    /// When the format knows no such page size.
+    pub fn page_size(&self, instance: &str) -> Result<PageSize, String> {
+        PageSize::from_bytes(self.page_bytes).ok_or_else(|| {
+            format!(
+                "instance {instance} has pages of {} bytes; take 4096, 8192, 16384 or 32768",
+                self.page_bytes
+            )
+        })
+    }
+}
+
+impl RecordsDatabase {
+    /// What a database of an instance says.
+    ///
+    /// # Errors
+    /// [`RunError::Spec`] with what is wrong.
+    pub fn of(instance: &InstanceSpec, position: usize) -> Result<RecordsDatabase, RunError> {
+        instance.database_options_as(position).map_err(RunError::Spec)
     }
 }

@@ -386,9 +386,13 @@ pub fn recover(case: &Case, cut_s: f64) -> Redo {
         .retain(|phase| ["prepare", "stop"].contains(&phase.name.as_str()));
     open.phases.iter_mut().for_each(|phase| phase.workloads.clear());
     for instance in &mut open.instances {
-        instance.hold_checkpoint = Some(false);
-        instance.maintenance = None;
-        instance.copies_count = 1;
+        for (key, value) in [
+            ("hold_checkpoint", json!(false)),
+            ("maintenance", json!(null)),
+            ("copies_count", json!(1)),
+        ] {
+            instance.options.insert(key.into(), value);
+        }
     }
     let outcome = run_on(image.clock(), recorded.clone(), open);
     assert_eq!(outcome.ending, Ending::Complete, "{:?}", outcome.error);

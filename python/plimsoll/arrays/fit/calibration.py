@@ -21,6 +21,7 @@ from typing import Any
 from plimsoll import _native
 from plimsoll.arrays.description import GB, KIB, array_description
 from plimsoll.arrays.fit.devices import kinds
+from plimsoll.documents.array_spec import ArraySpec
 
 #: Every so many points one is held out: 30 % of them.
 HELD_OUT = (2, 5, 8)
@@ -173,7 +174,7 @@ def modelled_rates(array: dict[str, Any], points: Sequence[SweepPoint], size_byt
         return list(pool.map(lambda point: _modelled_rate(description, point, size_bytes), points))
 
 
-def _modelled_rate(description: dict[str, Any], point: SweepPoint, size_bytes: int) -> float:
+def _modelled_rate(description: ArraySpec, point: SweepPoint, size_bytes: int) -> float:
     block = point.block_kib * KIB
     span = max(int(size_bytes * point.span_share) // block * block, block)
     stream = {
@@ -194,7 +195,7 @@ def _modelled_rate(description: dict[str, Any], point: SweepPoint, size_bytes: i
     # As many transfers as tell a rate, whatever it is.
     seconds = min(max(2000 / max(point.per_second, 1.0), 0.05), 20.0)
     spec = {
-        "array": description,
+        "array": description.plain(),
         "streams": [{"closed": stream}],
         "seed": 1,
         "warm_up_ns": int(seconds * WARM_UP_S * 1e9),

@@ -16,10 +16,11 @@ from typing import Any
 
 from plimsoll import _native
 from plimsoll.arrays import streams as work
-from plimsoll.arrays.description import KIB, array_description
+from plimsoll.arrays.description import KIB, array_description, with_logs_on
 from plimsoll.arrays.papers.points import Figure, Point, Run, layouts, mixes, read_points
 from plimsoll.arrays.presets import array_preset
 from plimsoll.arrays.streams import Place
+from plimsoll.documents.array_spec import ArraySpec
 
 Metrics = dict[str, float]
 #: Middle of the latency band the EqualLogic tests state.
@@ -41,11 +42,12 @@ class Result:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a run changes beside its point: figures of the preset, the interval of page writes, the seconds measured."""
+    """What a run changes beside its point: figures of the preset, the interval of page writes, the seconds measured, the loads of a curve."""
 
     changes: Mapping[str, Any]
     burst_ms: float | None = None
     measure_s: int | None = None
+    widens_curve: bool = False
 
 
 NO_TRIAL = Trial({})
@@ -74,10 +76,10 @@ def run_point(point: Point, trial: Trial = NO_TRIAL) -> Metrics:
     }
 
 
-def simulate(array: dict[str, Any], streams: Sequence[dict[str, Any]], warm_up_s: int, measure_s: int) -> Metrics:
+def simulate(array: ArraySpec, streams: Sequence[work.Stream], warm_up_s: int, measure_s: int) -> Metrics:
     """Run streams on an array; rates and latencies by class, in the words of the papers."""
     spec = {
-        "array": array,
+        "array": array.plain(),
         "streams": list(streams),
         "seed": 1,
         "warm_up_ns": warm_up_s * 10**9,
@@ -106,7 +108,11 @@ def _result(point: Point, figure: Figure, found: Metrics) -> Result:
 def _iops_in_band(point: Point, run: Run, trial: Trial) -> float:
     """IOPS at the middle of the band: the load is raised until its latency is reached."""
     curve = []
-    for count in run.session_counts:
+    counts = list(run.session_counts)
+    if trial.widens_curve:
+        # Another constant moves the band along the curve.
+        counts = [counts[0] // 2, *counts, counts[-1] * 8 // 5]
+    for count in counts:
         metrics = _simulate_run(point, run, trial, count)
         curve.append((metrics["database_read_latency"], metrics["iops"]))
     for (low_ms, low), (high_ms, high) in pairwise(curve):
@@ -127,25 +133,17 @@ def _simulate_run(point: Point, run: Run, trial: Trial, session_count: int | Non
     return simulate(_array(array, layout, scale), streams, point.warm_up_s, trial.measure_s or point.measure_s)
 
 
-def _array(array: dict[str, Any], layout: dict[str, Any], scale: int) -> dict[str, Any]:
-    volumes = [(row["name"], row["gb"] * scale) for row in layout["volumes"]]
-    description = array_description(array, volumes)
+def _array(array: Mapping[str, Any], layout: Mapping[str, Any], scale: int) -> ArraySpec:
+    description = array_description(array, [(row["name"], row["gb"] * scale) for row in layout["volumes"]])
     if layout["log_array"] is None:
         return description
-    log = array_description(array_preset(layout["log_array"]) | {"sets": layout["log_sets"]}, [])
-    log["drives"][0]["name"] = log["groups"][0]["drive"] = "log drive"
-    description["drives"] += log["drives"]
-    description["groups"] += log["groups"]
-    description["pools"].append(log["pools"][0] | {"name": "log", "groups": [1]})
-    for index, row in enumerate(layout["volumes"]):
-        if row["on_log_array"]:
-            description["volumes"][index]["pool"] = 1
-    return description
+    logs = {row["name"] for row in layout["volumes"] if row["on_log_array"]}
+    return with_logs_on(description, array_preset(layout["log_array"]) | {"sets": layout["log_sets"]}, logs)
 
 
 def _streams(
-    row: dict[str, Any], places: Sequence[Place], session_count: int | None, trial: Trial
-) -> list[dict[str, Any]]:
+    row: Mapping[str, Any], places: Sequence[Place], session_count: int | None, trial: Trial
+) -> list[work.Stream]:
     """One kind of stream on every database."""
     match row["kind"]:
         case "sessions":

@@ -53,7 +53,6 @@ REASONS = {
     "UseEseCounters": "latency is measured where a request leaves, never by counters",
     "BinaryPerfLog": "samples are always written as columns",
     "LockOps": "the mix is never changed by a search here",
-    "MarginIops": "the margin of required IOPS stands in the limits",
     "LogFileSize": "logs have 1 MiB here",
     "MaxVerPages": "the version store has its size here",
     "LongPadLength": "the edition's records were fitted on published runs",
@@ -70,6 +69,7 @@ REASONS = {
     "LogPath": "the target of the plan was made of it",
     "MailboxCount": "the required IOPS and the size of databases were made of it",
     "MailboxIops": "the required IOPS were made of it",
+    "MarginIops": "the margin of the required IOPS was made of it",
     "MailboxQuota": "the size of databases was made of it",
     **dict.fromkeys(("Name", "TestRunTypes", *THRESHOLDS), "the limits of the plan were made of it"),
     "TransPerSec": "its unit was never published; write `transactions_per_s` by hand",
@@ -202,6 +202,9 @@ def _head(reading: _Reading) -> dict[str, Any]:
     count, rate = (reading.number(f"{PROFILE}/{name}", 0, 1e7) for name in ("MailboxCount", "MailboxIops"))
     if count and rate:
         head["required_iops"] = round(count * rate, 6)
+        margin = reading.number(f"{PROFILE}/MarginIops", 0, 0.5)
+        if margin:
+            head["margin_percent"] = round(100 * margin, 6)
     return head
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import settings
+from plimsoll.documents import run_spec as spec
+from plimsoll.documents.plan import Plan
 from plimsoll.imports.jetstress.config_fields import Fields, parse_field_lines, to_xml
 from plimsoll.imports.jetstress.config_read import DESIGN, JET, LOADED, MIX, PROFILE
 from plimsoll.inputs.mistakes import InputError, Mistake
@@ -25,7 +27,7 @@ USUAL: Fields = {
     f"{DESIGN}/LogFilesToReplay": "500", f"{DESIGN}/LogFilesToChecksum": "500", f"{DESIGN}/LogInterval": "15000",
     f"{DESIGN}/LogInterval2": "5000", f"{DESIGN}/OperationMix/@LockOps": "true", f"{DESIGN}/OutputPath": ".",
     f"{DESIGN}/MaximumLatencyErrors": "6", f"{PROFILE}/TransPerSec": "0", f"{PROFILE}/ThroughputPercentage": "100",
-    f"{PROFILE}/CapacityPercentage": "100", f"{PROFILE}/DatabaseSource": "New", f"{PROFILE}/MarginIops": "0.05",
+    f"{PROFILE}/CapacityPercentage": "100", f"{PROFILE}/DatabaseSource": "New",
     f"{PROFILE}/LongPadLength": "2000", f"{PROFILE}/ShortPadLength": "200", f"{PROFILE}/DatabaseSpaceReserved": "25",
     f"{JET}/LogFileSize": "1024", f"{JET}/MaxVerPages": "8192",
 }  # fmt: skip
@@ -51,48 +53,52 @@ def export_config(path: Path) -> tuple[str, list[str]]:
     document = read_located(path)
     require_kind(document, ("plan",), READERS)
     plan = complete_plan(document)
-    run = plan["run"]
+    run = plan.run
     _refuse_several(document, run)
     kept = parse_field_lines(
         document.data.get("jetstress_fields", []), document.name, document.line_of(("jetstress_fields",))
     )
     remarks: list[str] = []
-    fields: Fields = {} if kept else dict(USUAL)
+    margin = {f"{PROFILE}/MarginIops": f"{plan.judgement.margin_percent / 100:g}"}
+    fields: Fields = {} if kept else {**USUAL, **margin}
     fields |= kept
-    fields |= _where_it_means_something(_design(plan, run, kept), kept, plan)
+    fields |= _where_it_means_something(_design(plan, kept), kept, plan)
     stated: dict[str, Any] = next(iter(document.data.get("workload", [{}]))).get("load", {})
-    fields |= _where_it_means_something(_load(run["workloads"][0]["load"], stated, fields, remarks), kept, plan)
+    fields |= _where_it_means_something(_load(run.record_workloads[0].load, stated, fields, remarks), kept, plan)
     fields |= _profile(run, fields, remarks)
-    fields |= _jet(run["instances"][0], kept)
+    fields |= _jet(run.record_instances[0], kept)
     return to_xml(fields), remarks
 
 
-def _where_it_means_something(found: Fields, kept: Fields, plan: dict[str, Any]) -> Fields:
+def _where_it_means_something(found: Fields, kept: Fields, plan: Plan) -> Fields:
     """Fields of a load that is measured for a time; a test that runs until it is done has them as the file had them."""
-    if plan["judgement"]["test"] in LOADED:
+    if plan.judgement.test in LOADED:
         return found
     return {path: value for path, value in found.items() if not (path in kept and path.rpartition("/")[2] in OF_LOADS)}
 
 
-def _refuse_several(document: LocatedFile, run: dict[str, Any]) -> None:
+def _refuse_several(document: LocatedFile, run: spec.RunSpec) -> None:
     mistakes = []
-    if len(run["workloads"]) != 1:
+    if len(run.record_instances) != len(run.instances):
+        text, hint = "holds files", "the tool knows databases; export a plan of these"
+        raise InputError(document.name, [Mistake(document.line_of(("instance",)), "backend", text, hint)])
+    if len(run.workloads) != 1:
         mistakes.append(
             Mistake(
                 document.line_of(("workload",)),
                 "workload",
-                f"stands {len(run['workloads'])} times",
+                f"stands {len(run.workloads)} times",
                 "the tool knows one load; export a plan with one",
             )
         )
     for key in ("page_bytes", "copies_count", "circular_log"):
-        if len({instance[key] for instance in run["instances"]}) > 1:
+        if len({getattr(instance, key) for instance in run.instances}) > 1:
             mistakes.append(
                 Mistake(
                     document.line_of(("instance",)), key, "differs between instances", "the tool has one value for all"
                 )
             )
-    if "transactions_per_s" in run["workloads"][0]["load"]:
+    if isinstance(run.record_workloads[0].load, spec.RateLoad):
         mistakes.append(
             Mistake(
                 document.line_of(("workload",)),
@@ -105,26 +111,31 @@ def _refuse_several(document: LocatedFile, run: dict[str, Any]) -> None:
         raise InputError(document.name, mistakes)
 
 
-def _design(plan: dict[str, Any], run: dict[str, Any], kept: Fields) -> Fields:
-    phases = {phase["action"]["kind"]: phase["action"] for phase in run["phases"]}
-    mix = run["workloads"][0]["mix"]
-    found: Fields = {
-        f"{DESIGN}/Duration": duration_text(phases.get("measure", {}).get("duration_s", settings.QUALIFYING_DURATION_S))
-    }
-    found[f"{DESIGN}/Description"] = plan["description"] or ""
-    found[f"{DESIGN}/VerifyChecksum"] = _flag("checksum" in phases)
-    found[f"{DESIGN}/RunDatabaseMaintenancePerformance"] = _flag(any(item["maintenance"] for item in run["instances"]))
-    found[f"{DESIGN}/PreloadJetCache"] = (
-        f"{phases.get('warm_up', {}).get('cache_percent', settings.CACHE_WARM_PERCENT) / 100:g}"
-    )
-    found[f"{DESIGN}/SluggishSessions"] = f"{run['workloads'][0]['sluggish']:g}"
-    found[f"{DESIGN}/BatchUpdates"] = f"{run['workloads'][0]['locality']['batch_operations']}"
+def _design(plan: Plan, kept: Fields) -> Fields:
+    run, workload = plan.run, plan.run.record_workloads[0]
+    duration_s: float = settings.QUALIFYING_DURATION_S
+    cache_percent = settings.CACHE_WARM_PERCENT
+    found: Fields = {}
+    for phase in run.phases:
+        match phase.action:
+            case spec.Measure():
+                duration_s = phase.action.duration_s
+            case spec.WarmUp():
+                cache_percent = phase.action.cache_percent
+            case spec.GenerateLogs():
+                found[f"{DESIGN}/LogFilesToReplay"] = str(phase.action.logs_count)
+    found[f"{DESIGN}/Duration"] = duration_text(duration_s)
+    found[f"{DESIGN}/Description"] = plan.description or ""
+    found[f"{DESIGN}/VerifyChecksum"] = _flag(any(phase.action.kind == "checksum" for phase in run.phases))
+    found[f"{DESIGN}/RunDatabaseMaintenancePerformance"] = _flag(any(item.maintenance for item in run.record_instances))
+    found[f"{DESIGN}/PreloadJetCache"] = f"{cache_percent / 100:g}"
+    found[f"{DESIGN}/SluggishSessions"] = f"{workload.sluggish:g}"
+    if workload.locality:
+        found[f"{DESIGN}/BatchUpdates"] = f"{workload.locality.batch_operations}"
     if f"{DESIGN}/Type" not in kept:
         # A kind of test that was kept, because there is none of it here, stays what it was.
-        found[f"{DESIGN}/Type"] = TYPES[plan["judgement"]["test"]]
-    if "generate_logs" in phases:
-        found[f"{DESIGN}/LogFilesToReplay"] = str(phases["generate_logs"]["logs_count"])
-    return found | {f"{DESIGN}/OperationMix/{name}": f"{mix[key]:g}" for key, name in MIX.items()}
+        found[f"{DESIGN}/Type"] = TYPES[plan.judgement.test]
+    return found | {f"{DESIGN}/OperationMix/{name}": f"{getattr(workload.mix, key):g}" for key, name in MIX.items()}
 
 
 def duration_text(seconds: float) -> str:
@@ -137,29 +148,28 @@ def duration_text(seconds: float) -> str:
     return f"P0Y0M{days}DT{rest // 3600}H{rest // 60 % 60}M{rest % 60}S"
 
 
-def _load(load: dict[str, Any], stated: dict[str, Any], fields: Fields, remarks: list[str]) -> Fields:
+def _load(load: spec.LoadSpec, stated: dict[str, Any], fields: Fields, remarks: list[str]) -> Fields:
     """How hard it presses; what the plan leaves to the edition stays as the file had it."""
     found: Fields = {}
-    found[f"{DESIGN}/SuppressTuning"] = _flag("sessions" in load and "search" not in load)
-    if "sessions" in load:
+    found[f"{DESIGN}/SuppressTuning"] = _flag(isinstance(load, spec.SessionsLoad))
+    if isinstance(load, (spec.SessionsLoad, spec.SearchLoad)):
         if "sessions" in stated or f"{PROFILE}/ThreadCount" not in fields:
-            found[f"{PROFILE}/ThreadCount"] = str(load["sessions"])
+            found[f"{PROFILE}/ThreadCount"] = str(load.sessions)
         return found
     users, rate = stated.get("users"), stated.get("iops_per_user")
     if users is None:
         users = 1
         remarks.append("the plan's rate is written as that of one mailbox, because the tool asks for mailboxes")
-    if rate is None:
-        rate = load["target_iops"] / users
+    if rate is None and isinstance(load, spec.TargetIopsLoad):
+        rate = load.target_iops / users
     found |= {f"{PROFILE}/MailboxCount": f"{users:g}", f"{PROFILE}/MailboxIops": f"{rate:g}"}
     found[f"{PROFILE}/ThroughputPercentage"] = f"{stated.get('throughput_percent', 100):g}"
     return found | {f"{PROFILE}/DatabaseSizing": "Profile"}
 
 
-def _profile(run: dict[str, Any], fields: Fields, remarks: list[str]) -> Fields:
-    databases = sum(len(item["databases"]) for item in run["instances"])
-    size_mib = sum(database["size_bytes"] for item in run["instances"] for database in item["databases"]) / 2**20
-    found: Fields = {f"{PROFILE}/DatabaseCopyCount": str(run["instances"][0]["copies_count"])}
+def _profile(run: spec.RunSpec, fields: Fields, remarks: list[str]) -> Fields:
+    databases, size_mib = sum(len(item.databases) for item in run.instances), run.stored_bytes() / 2**20
+    found: Fields = {f"{PROFILE}/DatabaseCopyCount": str(run.record_instances[0].copies_count)}
     count, quota = (float(fields.get(f"{PROFILE}/{name}") or 0) for name in ("MailboxCount", "MailboxQuota"))
     # Sizes are rounded to whole MiB on the way in, so a quota that agrees within that is left as it was.
     if count and abs(quota * count - size_mib) > databases:
@@ -169,7 +179,7 @@ def _profile(run: dict[str, Any], fields: Fields, remarks: list[str]) -> Fields:
             "the file does not say how large the databases are: the tool sizes them by mailboxes or by a percentage"
         )
     base = f"{PROFILE}/EseInstances/EseInstance"
-    for number, item in enumerate(run["instances"], 1):
+    for number, item in enumerate(run.instances, 1):
         kept_bias = fields.get(f"{base}[{number}]/@IopsBias")
         is_number = (
             kept_bias is not None
@@ -177,32 +187,32 @@ def _profile(run: dict[str, Any], fields: Fields, remarks: list[str]) -> Fields:
             and kept_bias.replace(".", "", 1).isdigit()
         )
         # The file's own digits stay as long as they say the same.
-        if kept_bias is not None and not (is_number and float(kept_bias) == (item["weight"] or 1)):
-            found[f"{base}[{number}]/@IopsBias"] = f"{item['weight'] or 1:g}"
+        if kept_bias is not None and not (is_number and float(kept_bias) == (item.weight or 1)):
+            found[f"{base}[{number}]/@IopsBias"] = f"{item.weight or 1:g}"
     kept_count = len({path.split("]")[0] for path in fields if path.startswith(base)})
-    if kept_count != len(run["instances"]):
+    if kept_count != len(run.instances):
         if kept_count:
             remarks.append(
                 "the plan has another number of instances than the file it was made of; its own paths are written"
             )
             for path in [path for path in fields if path.startswith(base)]:
                 del fields[path]
-        for number, item in enumerate(run["instances"], 1):
-            found[f"{base}[{number}]/@IopsBias"] = f"{item['weight'] or 1:g}"
-            for index in range(1, len(item["databases"]) + 1):
-                found[f"{base}[{number}]/DatabasePaths/Path[{index}]"] = item["directory"]
-            found[f"{base}[{number}]/LogPath"] = item["log_directory"]
+        for number, item in enumerate(run.instances, 1):
+            found[f"{base}[{number}]/@IopsBias"] = f"{item.weight or 1:g}"
+            for index in range(1, len(item.databases) + 1):
+                found[f"{base}[{number}]/DatabasePaths/Path[{index}]"] = item.directory
+            found[f"{base}[{number}]/LogPath"] = item.log_directory
         remarks.append("paths are those of this machine; write the drive letters of the other one")
     return found
 
 
-def _jet(instance: dict[str, Any], kept: Fields) -> Fields:
+def _jet(instance: spec.RecordsInstance, kept: Fields) -> Fields:
     found = {
-        f"{JET}/DatabasePageSize": str(instance["page_bytes"]),
-        f"{JET}/CircularLog": str(int(instance["circular_log"])),
+        f"{JET}/DatabasePageSize": str(instance.page_bytes),
+        f"{JET}/CircularLog": str(int(instance.circular_log)),
     }
-    if instance["maintenance"] and not (kept.get("JetstressVersionGenerated") or "15").startswith("14"):
-        found[f"{JET}/DBMThrottling"] = f"{instance['maintenance']['throttle_ms']:g}"
+    if instance.maintenance and not (kept.get("JetstressVersionGenerated") or "15").startswith("14"):
+        found[f"{JET}/DBMThrottling"] = f"{instance.maintenance.throttle_ms:g}"
     return found
 
 

@@ -14,13 +14,14 @@ from typing import Any
 from plimsoll.imports.jetstress import report_labels
 from plimsoll.imports.jetstress.log_lines import TIME
 from plimsoll.imports.jetstress.report_labels import PART_NAMED, Part, bare
+from plimsoll.imports.papers.names import names_without_a_whole_one, whole_names, with_whole_names
 from plimsoll.imports.papers.row_repair import blocks_of, cells_of, was_cut, whole_name
 from plimsoll.imports.report_model import Row, Section, part_of, reported_of
 from plimsoll.inputs.mistakes import InputError, Mistake
 
 LINES_MAX = 400_000
 #: Printing sometimes puts a blank into the name of an instance.
-INSTANCE = re.compile(r"Instance ?\d+\.\d*|Instance ?\d+$|\((?:Sum|Avg)\)")
+INSTANCE = re.compile(r"Instance ?\d+\.\d*|Instance ?\d+(?=\s|$)|\((?:Sum|Avg)\)")
 DRIVE = re.compile(r"[A-Z]:(?=\s|$)")
 APPENDIX = re.compile(r"\s*Appendix\s+([A-Z])\b[\s:.–—-]*(.*)", re.I)
 #: Decimals of each table: the tool prints rates, sizes and latencies alike.
@@ -28,9 +29,16 @@ DECIMALS = 3
 _FILE = r"(?<!\S)(\S{1,300}\.edb|\(Sum\))"
 _CHECKSUM = re.compile(_FILE + r"\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s*MB(?:ytes)?\s*/\s*(\d+)\s*sec", re.I)
 _BACKUP = re.compile(
-    r"((?:Instance ?\d+\.\d+|\((?:Sum|Avg)\)))\s+(\d+(?:\.\d+)?)\s+(\d+:\d{2}:\d{2})\s+(\d+(?:\.\d+)?)"
+    r"((?:Instance ?\d+(?:\.\d+)?|\((?:Sum|Avg)\)))\s+(\d+(?:\.\d+)?)\s+(\d+:\d{2}:\d{2})\s+(\d+(?:\.\d+)?)"
 )
-_RECOVERY = re.compile(r"((?:Instance ?\d+\.\d+|\((?:Sum|Avg)\)))\s+(\d+)\s+(\d+\.\d+)")
+_RECOVERY = re.compile(r"((?:Instance ?\d+(?:\.\d+)?|\((?:Sum|Avg)\)))\s+(\d+)\s+(\d+\.\d+)")
+
+#: What each row of these tables has once, whatever printing did to the rest of it.
+_STARTS = {
+    "checksum": (_FILE, r"MB(?:ytes)?\s*/\s*\d+\s*sec"),
+    "backup": (r"Instance ?\d+", r"\d:\d{2}:\d{2}"),
+    "recovery": (r"Instance ?\d+",),
+}
 
 Lines = list[tuple[int, str]]
 
@@ -162,6 +170,7 @@ def _begins_another(part: Part, names: list[str]) -> bool:
 
 def _sections(name: str, parts: list[tuple[Part, Lines]]) -> tuple[list[Section], list[Mistake]]:
     """Sections with whole cells, and what is wrong with those that could not be put together."""
+    parts, repair = _with_whole_names(parts)
     known: list[str] = []
     for part, lines in parts:
         if part.name == "configuration":
@@ -172,7 +181,43 @@ def _sections(name: str, parts: list[tuple[Part, Lines]]) -> tuple[list[Section]
             sections.append(_section(name, part, lines, known))
         except InputError as error:
             mistakes += list(error.mistakes)
-    return _one_log(sections), mistakes
+    if repair and sections:
+        sections[0].repairs.append(repair)
+    return _one_log(sections), mistakes + _rows_that_are_missing(parts, sections)
+
+
+def _with_whole_names(parts: list[tuple[Part, Lines]]) -> tuple[list[tuple[Part, Lines]], str]:
+    """The parts with the names of instances as they were before the printing, and a sentence on how many were not."""
+    every = [line for _, lines in parts for line in lines]
+    known = whole_names(every) or names_without_a_whole_one(every)
+    found, mended = [], 0
+    for part, lines in parts:
+        whole, count = with_whole_names(lines, known) if part.shape != report_labels.LOG else (lines, 0)
+        mended += count
+        found.append((part, whole))
+    return found, f"the names of {mended} rows had lost or misplaced their point and were put right" if mended else ""
+
+
+def _rows_that_are_missing(parts: list[tuple[Part, Lines]], sections: list[Section]) -> list[Mistake]:
+    """A table without a row of an instance that the other tables have: its row is damaged beyond its name."""
+    titles = {part.title for part, _ in parts if part.shape in (report_labels.ROWS, report_labels.PLACES)}
+    named = {
+        section.title: {row.cells[0] for row in section.rows if row.cells[0].startswith("Instance")}
+        for section in sections
+        if section.title in titles
+    }
+    every = set().union(*named.values())
+    return [
+        Mistake(
+            section.line,
+            f"{section.title}, {place}",
+            "has no row",
+            "other tables of the report name this instance; its row is damaged here",
+        )
+        for section in sections
+        if named.get(section.title)
+        for place in sorted(every - named[section.title])
+    ]
 
 
 def _one_log(sections: list[Section]) -> list[Section]:
@@ -232,7 +277,7 @@ def _pairs(part: Part, lines: Lines) -> Section:
 def _places(part: Part, lines: Lines) -> Section:
     section = Section(part.title, lines[0][0])
     text = "\n".join(line for _, line in lines)
-    for match in re.finditer(r"(Instance ?\d+\.\d+)\s+Log path:\s*(\S+)((?:\s+Database:\s*\S+)+)", text):
+    for match in re.finditer(r"(Instance ?\d+(?:\.\d+)?)\s+Log path:\s*(\S+)((?:\s+Database:\s*\S+)+)", text):
         databases = re.findall(r"Database:\s*(\S+)", match.group(3))
         number = lines[0][0] + text.count("\n", 0, match.start())
         cells = [f"Log path: {match.group(2)}", *(f"Database: {path}" for path in databases)]
@@ -292,7 +337,7 @@ def _by_pattern(name: str, part: Part, lines: Lines) -> Section:
         if part.name == "checksum":
             cells = [*cells[:5], f"{cells[5]} MBytes/{cells[6]} sec"]
         section.rows.append(Row(lines[0][0] + text.count("\n", 0, match.start()), cells))
-    starts = len(re.findall(_FILE if part.name == "checksum" else r"Instance ?\d+\.\d+", text))
+    starts = max(len(re.findall(row, text, re.I)) for row in _STARTS[part.name])
     if starts > len(section.rows):
         columns = ", ".join(label.label for label in part.labels)
         raise InputError(name, [_broken(lines[0][0], part.title, f"{starts} rows of {columns}")])

@@ -5,10 +5,10 @@
 use std::io::Write;
 
 use super::TextFormat;
+use crate::Column;
 use crate::reader::Value;
 use crate::reader::value::western;
 use crate::schema::{CODE_PAGE_UNICODE, CODE_PAGE_WESTERN};
-use crate::{Column, Table};
 
 /// Text under way.
 pub(super) struct Spelling {
@@ -35,11 +35,11 @@ impl Spelling {
     }
 
     /// The names of the columns, in CSV.
-    pub(super) fn heading(&mut self, table: &Table) {
+    pub(super) fn heading<'c>(&mut self, columns: impl Iterator<Item = &'c Column>) {
         if self.is_json() {
             return;
         }
-        for (number, column) in table.columns.iter().enumerate() {
+        for (number, column) in columns.enumerate() {
             self.raw(if number > 0 { "," } else { "" });
             self.text_of(&column.name);
         }

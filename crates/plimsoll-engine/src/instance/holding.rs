@@ -1,0 +1,116 @@
+//! Taking, changing and releasing holds on the log. See [`holds`](super::holds).
+
+use std::rc::Rc;
+
+use super::Instance;
+use super::holds::Hold;
+use crate::error::{EngineError, Result};
+use crate::log::holds::{NamedHolds, encode_holds, write_holds};
+
+impl Instance {
+    /// Keeps generations from `generation` on until the hold is changed or released, or the process ends; used by backups and by who reads along.
+    pub fn hold_log(&self, holder: &str, generation: u32) {
+        let mut holds = self.holds.of_process.borrow_mut();
+        holds.insert(holder.to_owned(), generation);
+    }
+
+    /// Ends a hold of this process.
+    pub fn release_log(&self, holder: &str) {
+        self.holds.of_process.borrow_mut().remove(holder);
+    }
+
+    /// Keeps generations from `generation` on for a client, across restarts and crashes, until the hold is changed or released under its name. It goes on to
+    /// the end when nobody waits for it any longer.
+    ///
+    /// # Errors
+    /// [`EngineError::LogMissing`] when that generation was purged, [`EngineError::BadOption`] when there is no room for the hold, and whatever writing meets:
+    /// then the hold may be there or not, and no log is purged that it would need.
+    pub async fn hold_log_durably(self: &Rc<Self>, name: &str, generation: u32) -> Result<()> {
+        // Before anything is waited for: from now on nobody deletes it.
+        let ticket = self.holds.expect(generation);
+        let oldest = self.store.log.oldest_generation().max(self.holds.unbroken_from);
+        if generation < oldest {
+            self.holds.coming.borrow_mut().remove(&ticket);
+            return Err(EngineError::LogMissing {
+                generation,
+                path: self.options.log.directory().to_owned(),
+            });
+        }
+        let name = name.to_owned();
+        let change = move |holds: &mut NamedHolds| {
+            holds.insert(name, generation);
+        };
+        self.change_holds(ticket, change).await
+    }
+
+    /// Ends a durable hold; one that is not there has been released before. It goes on to the end when nobody waits for it any longer.
+    ///
+    /// # Errors
+    /// Whatever writing meets: then the hold stays.
+    pub async fn release_durably(self: &Rc<Self>, name: &str) -> Result<()> {
+        let (name, ticket) = (name.to_owned(), self.holds.expect(u32::MAX));
+        let change = move |holds: &mut NamedHolds| {
+            holds.remove(&name);
+        };
+        self.change_holds(ticket, change).await
+    }
+
+    /// All holds, durable ones first, by name.
+    pub fn holds(&self) -> Vec<Hold> {
+        let listed = |holds: &NamedHolds, is_durable| -> Vec<Hold> {
+            let hold = |(name, generation): (&String, &u32)| Hold {
+                name: name.clone(),
+                generation: *generation,
+                is_durable,
+            };
+            holds.iter().map(hold).collect()
+        };
+        let mut holds = listed(&self.holds.durable.borrow(), true);
+        holds.extend(listed(&self.holds.of_process.borrow(), false));
+        holds
+    }
+
+    /// Changes the file, in a task of its own: who stops waiting must not leave it half written.
+    async fn change_holds(
+        self: &Rc<Self>,
+        ticket: u64,
+        change: impl FnOnce(&mut NamedHolds) + 'static,
+    ) -> Result<()> {
+        let this = self.clone();
+        let changed = self
+            .store
+            .handle
+            .spawn(async move { this.change_holds_alone(ticket, change).await });
+        changed.await
+    }
+
+    async fn change_holds_alone(&self, ticket: u64, change: impl FnOnce(&mut NamedHolds)) -> Result<()> {
+        let (store, holds) = (&self.store, &self.holds);
+        let prepared = async {
+            let entered = store.enter()?;
+            let turn = holds.turn.acquire().await;
+            let mut wanted = holds.durable.borrow().clone();
+            change(&mut wanted);
+            encode_holds(&wanted, store.log.signature())?;
+            Ok((entered, turn, wanted))
+        };
+        let (_entered, _turn, wanted) = match prepared.await {
+            Ok(prepared) => prepared,
+            Err(refusal) => {
+                holds.coming.borrow_mut().remove(&ticket);
+                return Err(refusal);
+            }
+        };
+        let (signature, names) = (store.log.signature(), &self.options.log);
+        match write_holds(&store.files, names, &wanted, signature, store.context).await {
+            Ok(()) => {
+                holds.note_written(ticket, wanted);
+                Ok(())
+            }
+            Err(error) => {
+                holds.in_doubt.borrow_mut().push(ticket);
+                Err(error)
+            }
+        }
+    }
+}

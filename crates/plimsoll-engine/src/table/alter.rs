@@ -1,0 +1,209 @@
+//! Changes of tables that are there: indexes and columns added and dropped, tables dropped.
+//!
+//! A change has its table alone: it is refused while somebody has the table open or a transaction has changed rows of it, and the table cannot
+//! be opened while it is changed. Whatever happens, the table is afterwards what it was or what it was to become.
+//!
+//! A dropped column keeps its number and its place in the record, as in ESE: its row of the catalog stays, with type 0 and a name that says so. What
+//! rows hold of it stays with them. An added column is null in the rows that are there; default values are not supported.
+
+use std::rc::Rc;
+
+use super::OpenTable;
+use super::build::build_index;
+use super::change::SchemaChange;
+use super::create::INDEX_PAGES;
+use crate::catalog::{Place, PlacedTable, system};
+use crate::error::{EngineError, Result};
+use crate::instance::Instance;
+use crate::page::page_flags;
+use crate::schema::NewIndex;
+use crate::transaction::Transaction;
+use crate::{Column, ColumnType, Table, column_flags};
+
+/// How a change of one table turns out: what it is afterwards.
+type Changed = Result<Option<PlacedTable>>;
+
+impl Instance {
+    /// Drops a table with its indexes and long values. Durable when this returns; the space is free again.
+    ///
+    /// # Errors
+    /// [`EngineError::TableInUse`], [`EngineError::NoSuchObject`], [`EngineError::BadChange`] for a table of the system, ...
+    pub async fn drop_table(self: &Rc<Self>, database: u8, name: &str) -> Result<()> {
+        self.alter(database, name, async |change, placed| {
+            for place in placed.places() {
+                change.drop_tree(place).await?;
+            }
+            Ok(None)
+        })
+        .await
+    }
+
+    /// Adds an index to a table and fills it from the rows that are there. Durable when this returns; if it fails, nothing is left of it. It holds up a close
+    /// for a moment only: then it ends with [`EngineError::Closing`].
+    ///
+    /// # Errors
+    /// [`EngineError::KeyDuplicate`] where rows share a key of a unique index, [`EngineError::TableInUse`], [`EngineError::BadChange`], ...
+    pub async fn add_index(self: &Rc<Self>, database: u8, name: &str, index: NewIndex) -> Result<()> {
+        self.alter(database, name, async move |change, placed| {
+            change.add_index(placed, index).await.map(Some)
+        })
+        .await
+    }
+
+    /// Drops a secondary index. Durable when this returns; the space is free again.
+    ///
+    /// # Errors
+    /// [`EngineError::TableInUse`], [`EngineError::BadChange`] for the primary index, [`EngineError::NoSuchObject`], ...
+    pub async fn drop_index(self: &Rc<Self>, database: u8, name: &str, index: &str) -> Result<()> {
+        let index = index.to_owned();
+        self.alter(database, name, async move |change, mut placed| {
+            let at = placed.table.indexes.iter().position(|known| known.name == index);
+            let at = at.ok_or(EngineError::NoSuchObject {
+                what: "index",
+                name: index,
+            })?;
+            if placed.table.indexes[at].is_primary() {
+                return Err(refused(&placed, "the primary index is the table itself"));
+            }
+            placed.table.indexes.remove(at);
+            let place = placed.index_places.remove(at);
+            change.drop_tree(place).await?;
+            Ok(Some(placed))
+        })
+        .await
+    }
+
+    /// Adds a column, which is null in the rows that are there. Durable when this returns.
+    ///
+    /// # Errors
+    /// [`EngineError::BadChange`] for a name that is taken, a column that must not be null, or one with a default value; [`EngineError::TableInUse`], ...
+    pub async fn add_column(self: &Rc<Self>, database: u8, name: &str, column: Column) -> Result<()> {
+        self.alter(database, name, async move |change, placed| {
+            change.add_column(placed, column).await.map(Some)
+        })
+        .await
+    }
+
+    /// Drops a column that belongs to no index. Its name is free again, its number is not. Durable when this returns.
+    ///
+    /// # Errors
+    /// [`EngineError::BadChange`] for a column of an index, [`EngineError::NoSuchObject`], [`EngineError::TableInUse`], ...
+    pub async fn drop_column(self: &Rc<Self>, database: u8, name: &str, column: &str) -> Result<()> {
+        let column = column.to_owned();
+        self.alter(database, name, async move |_, mut placed| {
+            placed.table = without_column(&placed, &column)?;
+            Ok(Some(placed))
+        })
+        .await
+    }
+
+    async fn alter(
+        self: &Rc<Self>,
+        database: u8,
+        name: &str,
+        make: impl AsyncFnOnce(&mut SchemaChange, PlacedTable) -> Changed + 'static,
+    ) -> Result<()> {
+        let name = name.to_owned();
+        self.change_schema(database, async move |change| {
+            let instance = change.instance.clone();
+            let placed = instance.find_table(database, &name).await?;
+            check_ours(&placed)?;
+            let _alone = instance.schema.take(instance.store(), database, &placed).await?;
+            let changed = make(change, placed.clone()).await?;
+            change.rewrite(Some(&placed), changed.as_ref()).await?;
+            change.commit().await?;
+            if changed.is_none() {
+                instance.schema.forget(database, placed.place.object);
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn refused(placed: &PlacedTable, why: impl Into<String>) -> EngineError {
+    EngineError::BadChange {
+        table: placed.table.name.clone(),
+        why: why.into(),
+    }
+}
+
+/// Refuses tables that others made in ways we cannot keep up.
+fn check_ours(placed: &PlacedTable) -> Result<()> {
+    if placed.place.object < system::USER_OBJECT_MIN {
+        return Err(refused(placed, "it is a table of the system"));
+    }
+    if placed.template.is_some() || placed.table.primary().is_none() {
+        return Err(refused(
+            placed,
+            "it takes columns from another table or has no primary index",
+        ));
+    }
+    Ok(())
+}
+
+fn without_column(placed: &PlacedTable, name: &str) -> Result<Table> {
+    let mut table = placed.table.clone();
+    let Some(column) = table.columns.iter_mut().find(|column| column.name == name) else {
+        let (what, name) = ("column", name.to_owned());
+        return Err(EngineError::NoSuchObject { what, name });
+    };
+    if column.is_dropped() {
+        return Err(refused(placed, format!("column {name} was dropped before")));
+    }
+    let id = column.id;
+    column.column_type = ColumnType::Other(0);
+    column.name = format!("JetStub_{}_{id}", placed.place.object);
+    let mut key_columns = table.indexes.iter().flat_map(|index| &index.columns);
+    if key_columns.any(|key_column| key_column.column == id) {
+        return Err(refused(
+            placed,
+            format!("column {name} is part of an index; drop the index first"),
+        ));
+    }
+    Ok(table)
+}
+
+impl SchemaChange {
+    async fn add_index(&mut self, mut placed: PlacedTable, index: NewIndex) -> Result<PlacedTable> {
+        let declared = placed.table.with_index(index);
+        placed.table = declared.map_err(|error| refused(&placed, error.to_string()))?;
+        self.check_key_lengths(&placed.table)?;
+        let tree = self.make_child(placed.place.root, page_flags::INDEX).await?;
+        placed.index_places.push(tree);
+        let instance = self.instance.clone();
+        let in_use = instance.schema.used_alone(self.database, &placed);
+        let transaction = Transaction::begin_entered(instance.store());
+        let opened = instance.open_placed(&transaction, self.database, placed.clone(), in_use);
+        let table: OpenTable = opened.await?;
+        drop(transaction);
+        build_index(self, &table, placed.table.indexes.len() - 1).await?;
+        Ok(placed)
+    }
+
+    async fn add_column(&mut self, mut placed: PlacedTable, column: Column) -> Result<PlacedTable> {
+        let given = column_flags::NOT_NULL | column_flags::AUTO_INCREMENT;
+        if column.flags & given != 0 || column.default.is_some() {
+            let why =
+                "an added column is null in the rows that are there: it has no default value and no counter";
+            return Err(refused(&placed, why));
+        }
+        let is_long = column.column_type.is_long();
+        let declared = placed.table.with_column(column);
+        placed.table = declared.map_err(|error| refused(&placed, error.to_string()))?;
+        if is_long && placed.long_values.is_none() {
+            let tree = self.make_child(placed.place.root, page_flags::LONG_VALUE);
+            placed.long_values = Some(tree.await?);
+        }
+        Ok(placed)
+    }
+
+    /// Makes a tree below a table's.
+    async fn make_child(&mut self, parent: u32, kind: u32) -> Result<Place> {
+        let tables = self.instance.tables(self.database).await?;
+        let object = self.next_object(&tables)?;
+        let root = self.make_tree(parent, object, kind, INDEX_PAGES).await?.root;
+        self.raise_object_max(object).await?;
+        Ok(Place { object, root })
+    }
+}

@@ -1,0 +1,13 @@
+//! Changes of the schema of a table that is there: what they come to, and that nothing but the old or the new table is ever found, whatever happens.
+
+#[path = "../lives/life.rs"]
+mod life;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod changes;
+mod failing;
+mod interrupted;
+mod refused;
+mod released;
+mod world;

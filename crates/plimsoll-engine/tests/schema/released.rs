@@ -1,0 +1,205 @@
+//! A tree of many extents, whose space is given back in many steps.
+
+use std::rc::Rc;
+
+use plimsoll_engine::instance::Instance;
+use plimsoll_engine::transaction::Commit;
+use plimsoll_engine::{Column, ColumnType, Table};
+use plimsoll_io::{
+    DiskErrorKind, Effect, FaultRule, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Purpose, Random,
+};
+
+use crate::life::*;
+use crate::support::*;
+use crate::world::check_file;
+
+/// Each table grows by an extent in turn, so that no two extents of one lie side by side.
+const EXTENTS: usize = 150;
+
+fn setup() -> Setup {
+    Setup {
+        cache_frames: 256,
+        page_images: false,
+        ..Setup::default()
+    }
+}
+
+fn wide(name: &str) -> Table {
+    Table::builder(name)
+        .column(Column::new("id", ColumnType::Long))
+        .column(Column::new("text", ColumnType::LongBinary))
+        .primary("primary", &["id"])
+        .build()
+        .unwrap()
+}
+
+async fn fill(instance: &Rc<Instance>, names: [&str; 2]) {
+    let tables = [
+        instance.open_table(1, names[0]).await.unwrap(),
+        instance.open_table(1, names[1]).await.unwrap(),
+    ];
+    let text = [b'T'; 1_000];
+    for id in 0..(EXTENTS * 16 * 2) as i32 {
+        let transaction = instance.begin();
+        for table in &tables {
+            let columns = [table.column("id").unwrap(), table.column("text").unwrap()];
+            let key = id.to_le_bytes();
+            let values = [(columns[0], Some(&key[..])), (columns[1], Some(&text[..]))];
+            table.insert(&transaction, &values).await.unwrap();
+        }
+        transaction.commit(Commit::Lazy).await.unwrap();
+    }
+}
+
+fn base() -> Rc<MemoryDisk> {
+    let memory = MemoryOptions {
+        atomic_write_bytes: 4096,
+        ..MemoryOptions::default()
+    };
+    let disk = disk_with_databases(1, &setup(), memory);
+    live(&disk, |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup())).await;
+        for name in ["left", "right"] {
+            instance.create_table(1, wide(name)).await.map(drop).unwrap();
+        }
+        fill(&instance, ["left", "right"]).await;
+        instance.close().await.unwrap();
+        check_file(&files, &handle, "before").await;
+    });
+    disk
+}
+
+/// The power fails while the extents are given back: whoever comes next goes on where that ended.
+#[test]
+fn a_large_table_is_released_step_by_step_whatever_interrupts_it() {
+    let base = base();
+    let copy = |seed| base.crash_image(Loss::Nothing, &mut Random::from_seed(seed));
+    let drop_right = |disk: &Rc<MemoryDisk>| {
+        run_until_power_lost(disk, |files, handle| async move {
+            let Ok((instance, _)) = open(&files, &handle, &setup(), 3).await else {
+                return;
+            };
+            let _ = instance.drop_table(1, "right").await;
+        });
+    };
+    let whole = copy(0);
+    drop_right(&whole);
+    let events = whole.events();
+    let mut dropped = 0;
+    for step in 1..=24 {
+        let disk = copy(step);
+        disk.power_cut_at_event(events * step / 24);
+        drop_right(&disk);
+        disk.power_cut();
+        let loss = [Loss::Everything, Loss::Drawn][(step % 2) as usize];
+        let found = disk.crash_image(loss, &mut Random::from_seed(step));
+        dropped += live(&found, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&setup())).await;
+            let is_dropped = instance.open_table(1, "right").await.is_err();
+            let before = instance.database(1).unwrap().pages_owned();
+            if is_dropped {
+                instance.create_table(1, wide("right")).await.map(drop).unwrap();
+                instance.create_table(1, wide("other")).await.map(drop).unwrap();
+                fill(&instance, ["right", "other"]).await;
+                let after = instance.database(1).unwrap().pages_owned();
+                let grown = (after - before) as usize;
+                assert!(
+                    grown < (EXTENTS + 20) * 16,
+                    "{grown} pages more, and one table of two had room"
+                );
+            }
+            instance.close().await.unwrap();
+            check_file(&files, &handle, &format!("cut at step {step}")).await;
+            usize::from(is_dropped)
+        });
+    }
+    assert!(0 < dropped && dropped < 24, "{dropped} of 24 were dropped");
+}
+
+/// While the extents of one table are given back, others take them: what still tells of the rest must not be among them.
+#[test]
+fn sessions_take_space_while_a_table_is_released() {
+    let disk = base();
+    live(&disk, |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup())).await;
+        let mut sessions = Vec::new();
+        for session in 0..4i32 {
+            let (working, beside) = (instance.clone(), handle.clone());
+            sessions.push(handle.spawn(async move {
+                let table = working.open_table(1, "left").await.unwrap();
+                let (id_column, text) = (table.column("id").unwrap(), table.column("text").unwrap());
+                for number in 0..60i32 {
+                    let transaction = working.begin();
+                    let key = (1_000_000 * (session + 1) + number).to_le_bytes();
+                    let long = vec![b'S'; 20_000];
+                    let values = [(id_column, Some(&key[..])), (text, Some(&long[..]))];
+                    table.insert(&transaction, &values).await.unwrap();
+                    transaction.commit(Commit::Lazy).await.unwrap();
+                    beside.yield_now().await;
+                }
+            }));
+        }
+        instance.drop_table(1, "right").await.unwrap();
+        for session in sessions {
+            session.await;
+        }
+        instance.close().await.unwrap();
+        check_file(&files, &handle, "released beside sessions").await;
+    });
+}
+
+/// The first read of a page of the table's own list of extents fails, so that what was dropped cannot be released at once.
+fn no_read(times: u64) -> FaultRule {
+    let mut rule = FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_purpose(Purpose::DatabaseRead);
+    rule.limit = times;
+    rule
+}
+
+/// A tree that cannot be released for an error of the disk waits for that, and the log that tells of it waits, too.
+#[test]
+fn the_checkpoint_does_not_pass_a_tree_that_waits_for_its_release() {
+    let disk = base();
+    let failing = disk.clone();
+    live(&disk, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup())).await;
+        let table = instance.open_table(1, "left").await.unwrap();
+        // The catalog is in memory, and the pages that list the extents are not.
+        instance.open_table(1, "right").await.map(drop).unwrap();
+        instance.tables(1).await.unwrap();
+        let dropping = instance.clone();
+        let dropped = handle.spawn(async move { dropping.drop_table(1, "right").await });
+        while instance
+            .tables(1)
+            .await
+            .unwrap()
+            .iter()
+            .any(|placed| placed.table.name == "right")
+        {
+            handle.sleep(1_000).await;
+        }
+        failing.inject(no_read(u64::MAX));
+        dropped.await.unwrap();
+        failing.clear_faults();
+        // Work that fills several generations, with the checkpoint moving as far as it may.
+        let (id_column, text) = (table.column("id").unwrap(), table.column("text").unwrap());
+        for id in 0..900i32 {
+            let transaction = instance.begin();
+            let (key, long) = ((1_000_000 + id).to_le_bytes(), vec![b'N'; 5_000]);
+            let values = [(id_column, Some(&key[..])), (text, Some(&long[..]))];
+            table.insert(&transaction, &values).await.unwrap();
+            transaction.commit(Commit::Lazy).await.unwrap();
+            if id % 100 == 99 {
+                handle.sleep(2 * NANOS_PER_SECOND).await;
+                instance.checkpoint().await.unwrap();
+            }
+        }
+        make_durable(&instance).await;
+    });
+    let found = cut_power(&disk);
+    live(&found, |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup())).await;
+        assert!(instance.open_table(1, "right").await.is_err());
+        instance.close().await.unwrap();
+        check_file(&files, &handle, "after a release that failed").await;
+    });
+}

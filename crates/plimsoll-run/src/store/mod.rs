@@ -1,0 +1,180 @@
+//! An online store on the engine: sessions of customers that log in, look around and order.
+//!
+//! One order is one task: its steps are timed inside it, and an order that is rolled back for want of stock counts as one, as DVD Store
+//! counts it. Purchases that are begun again because another session was first stay one order; the attempts are counted.
+
+mod instance;
+mod service;
+mod spec;
+
+use std::rc::Rc;
+
+use plimsoll_io::MemoryDisk;
+use plimsoll_measure::{Metric, MetricKind};
+use plimsoll_workload::store::Step;
+use schemars::{Schema, schema_for};
+
+use crate::RunError;
+use crate::backend::{Backend, Work};
+use crate::context::RunContext;
+use crate::family::{ChecksumReads, Family};
+use crate::load::{LoadStart, RunningLoad};
+use crate::outcome::ChecksumReport;
+use crate::records::{RecordsInstance, engine_checksum};
+use crate::spec::{InstanceSpec, WorkloadSpec};
+
+use instance::StoreInstance;
+use service::{GIVEN_UP, ORDER, RETRIED, ROLLED_BACK, StorePair};
+use spec::{StoreDatabase, StoreSpec, catalogue_of};
+
+const BACKEND: &str = "store";
+
+const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meaning: &'static str) -> Metric {
+    Metric {
+        name,
+        kind,
+        unit,
+        meaning,
+    }
+}
+
+const fn step(step: Step, meaning: &'static str) -> Metric {
+    metric(step.name(), MetricKind::Timing, "ns", meaning)
+}
+
+const METRICS: [Metric; 9] = [
+    metric(
+        ORDER,
+        MetricKind::Timing,
+        "ns",
+        "orders, from the intended start of the visit to the end of the purchase; rolled back ones included",
+    ),
+    step(
+        Step::Login,
+        "logins of known customers with what they bought before",
+    ),
+    step(Step::SignUp, "sign-ups of new customers"),
+    step(Step::Search, "searches by category, actor or title"),
+    step(Step::Price, "questions for the prices of what is ordered"),
+    step(Step::Purchase, "purchases with every attempt that they took"),
+    metric(
+        ROLLED_BACK,
+        MetricKind::Counter,
+        "count",
+        "orders that were rolled back because something was out of stock",
+    ),
+    metric(
+        RETRIED,
+        MetricKind::Counter,
+        "count",
+        "attempts at a purchase that came to nothing because another session was first",
+    ),
+    metric(
+        GIVEN_UP,
+        MetricKind::Counter,
+        "count",
+        "purchases that were given up because other sessions were first for too long; no orders",
+    ),
+];
+
+/// See the module text.
+pub struct Store;
+
+impl Family for Store {
+    fn name(&self) -> &'static str {
+        "store"
+    }
+
+    fn backends(&self) -> &'static [&'static str] {
+        &[BACKEND]
+    }
+
+    fn operations(&self) -> &'static [&'static str] {
+        &[ORDER]
+    }
+
+    fn metrics(&self) -> &'static [Metric] {
+        &METRICS
+    }
+
+    fn check_instance(&self, instance: &InstanceSpec) -> Result<(), String> {
+        let settings: RecordsInstance = instance.options_as()?;
+        settings.page_size(&instance.name)?;
+        match catalogue_of(instance) {
+            Ok(_) => Ok(()),
+            Err(RunError::Spec(text)) => Err(text),
+            Err(other) => Err(other.to_string()),
+        }
+    }
+
+    fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String> {
+        StoreSpec::of(workload).map(drop)
+    }
+
+    fn workload_schema(&self) -> Schema {
+        schema_for!(StoreSpec)
+    }
+
+    fn instance_schema(&self) -> Schema {
+        schema_for!(RecordsInstance)
+    }
+
+    fn database_schema(&self) -> Schema {
+        schema_for!(StoreDatabase)
+    }
+
+    fn checksum_unit_bytes(&self, instance: &InstanceSpec) -> u32 {
+        RecordsInstance::of(instance).map_or(0, |settings| settings.page_bytes)
+    }
+
+    /// Its checkpoint moves again from here on.
+    fn as_crashed(&self, instance: &InstanceSpec) -> InstanceSpec {
+        let mut crashed = instance.as_crashed();
+        crashed.options.insert("hold_checkpoint".into(), false.into());
+        crashed
+    }
+
+    /// Nothing is put in place: a modelled array gets the store by transactions, as any storage does.
+    fn load_sparse(&self, _: &MemoryDisk, _: &mut InstanceSpec) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    fn open<'a>(
+        &'a self,
+        run: &'a RunContext,
+        number: u16,
+        instance: &'a InstanceSpec,
+    ) -> Work<'a, Result<Rc<dyn Backend>, RunError>> {
+        Box::pin(async move {
+            let opened: Rc<dyn Backend> = Rc::new(StoreInstance::open(run, number, instance).await?);
+            Ok(opened)
+        })
+    }
+
+    fn checksum<'a>(
+        &'a self,
+        run: &'a RunContext,
+        _number: u16,
+        position: usize,
+        instance: &'a InstanceSpec,
+        reads: ChecksumReads,
+    ) -> Work<'a, Result<ChecksumReport, RunError>> {
+        Box::pin(engine_checksum(run, position, instance, reads))
+    }
+
+    fn start(&self, load: LoadStart<'_>) -> Result<Box<dyn RunningLoad>, RunError> {
+        let habits = StoreSpec::of(load.spec).map_err(RunError::Spec)?;
+        let mut stores = Vec::new();
+        for instance in &load.instances {
+            let store = instance.backend.clone().into_any().downcast::<StoreInstance>();
+            let store = store.map_err(|_| {
+                RunError::Spec(format!(
+                    "workload {} visits a store, which instance {} of the plan does not hold",
+                    load.spec.name, instance.number
+                ))
+            })?;
+            stores.push((instance.number, instance.weight, store));
+        }
+        Ok(load.start(StorePair { habits, stores }))
+    }
+}

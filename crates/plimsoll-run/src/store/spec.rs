@@ -1,0 +1,72 @@
+//! What a plan says of a store and of the customers that visit it.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use plimsoll_workload::store::{Catalogue, Scale, StoreHabits};
+
+use crate::RunError;
+use crate::spec::{InstanceSpec, WorkloadSpec};
+
+/// What only this family knows of a database.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StoreDatabase {
+    /// Nominal megabytes: 10 are 20,000 customers, 10,000 products and 12,000 orders.
+    pub store_mb: u64,
+}
+
+/// What only this family knows of a workload.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StoreSpec {
+    /// Mean think time between two orders of a session; uniform from nothing to twice as much.
+    pub think_s: f64,
+    /// Share of the customers that sign up; the others log in.
+    pub new_customers_percent: f64,
+    /// Mean number of searches before an order.
+    pub searches_mean: u32,
+    /// Mean number of rows that a search wants.
+    pub search_rows_mean: u32,
+    /// Mean number of lines of an order; never more than ten.
+    pub lines_mean: u32,
+}
+
+impl StoreSpec {
+    /// What a workload says.
+    ///
+    /// # Errors
+    /// A key that is missing, unknown, or of a wrong kind or value.
+    pub fn of(workload: &WorkloadSpec) -> Result<StoreHabits, String> {
+        let spec: StoreSpec = workload.options_as()?;
+        let habits = StoreHabits {
+            think_s: spec.think_s,
+            new_customers_percent: spec.new_customers_percent,
+            searches_mean: spec.searches_mean,
+            search_rows_mean: spec.search_rows_mean,
+            lines_mean: spec.lines_mean,
+        };
+        habits
+            .check()
+            .map_err(|error| format!("workload {}: {error}", workload.name))?;
+        Ok(habits)
+    }
+}
+
+/// The rows of the store that an instance holds.
+///
+/// # Errors
+/// When it holds none, or more than one.
+pub fn catalogue_of(instance: &InstanceSpec) -> Result<Catalogue, RunError> {
+    let [database] = &instance.databases[..] else {
+        return Err(RunError::Spec(format!(
+            "instance {} has {} databases; a store is exactly one",
+            instance.name,
+            instance.databases.len()
+        )));
+    };
+    let options: StoreDatabase = instance.database_options_as(0).map_err(RunError::Spec)?;
+    let scale = Scale::of_megabytes(options.store_mb)
+        .map_err(|error| RunError::Spec(format!("instance {}: {error}", instance.name)))?;
+    Ok(Catalogue::new(database.seed, scale))
+}

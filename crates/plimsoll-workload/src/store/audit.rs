@@ -1,0 +1,93 @@
+//! What must hold of a store whatever was done to it: every unit sold stands in exactly one line of an order.
+//!
+//! The purchase takes from stock and adds to sales in one step with the lines of the order. If two purchases read the same stock and both
+//! write what they made of it, one of them is lost: sales then lag behind the lines. That difference is exact and stays for ever.
+
+/// What a store was found to hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreAudit {
+    /// Rows of customers.
+    pub customers: u64,
+    /// Rows of orders.
+    pub orders: u64,
+    /// Lines of orders.
+    pub order_lines: u64,
+    /// Entries of customers' histories.
+    pub history: u64,
+    /// Units sold, by the inventory.
+    pub sold_units: u64,
+    /// Units ordered, by the lines of orders.
+    pub ordered_units: u64,
+    /// Products of which these differ.
+    pub products_differing: u64,
+    /// Products whose stock is below zero.
+    pub stocks_negative: u64,
+    /// Orders that have no line, or more than ten.
+    pub orders_of_wrong_size: u64,
+    /// Lines whose order is not there.
+    pub lines_without_order: u64,
+}
+
+/// What a store held and what was added since, as those know who added it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreCounts {
+    /// Customers.
+    pub customers: u64,
+    /// Orders that were not rolled back.
+    pub orders: u64,
+    /// Orders whose end nobody knows, because the connection was lost before it was told.
+    pub orders_unknown: u64,
+    /// Customers of whom the same is true.
+    pub customers_unknown: u64,
+}
+
+impl StoreAudit {
+    /// Everything that does not hold, in sentences; nothing of a sound store.
+    pub fn findings(&self, expected: &StoreCounts) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.products_differing > 0 || self.sold_units != self.ordered_units {
+            found.push(format!(
+                "lost updates: the inventory says that {} units were sold, the lines of orders say {}; {} products differ",
+                self.sold_units, self.ordered_units, self.products_differing
+            ));
+        }
+        let within = |rows: u64, known: u64, unknown: u64| (known..=known + unknown).contains(&rows);
+        if !within(self.orders, expected.orders, expected.orders_unknown) {
+            found.push(format!(
+                "orders: {} rows, but {} were acknowledged{}",
+                self.orders,
+                expected.orders,
+                also_unknown(expected.orders_unknown)
+            ));
+        }
+        if !within(self.customers, expected.customers, expected.customers_unknown) {
+            found.push(format!(
+                "customers: {} rows, but {} were acknowledged{}",
+                self.customers,
+                expected.customers,
+                also_unknown(expected.customers_unknown)
+            ));
+        }
+        if self.history != self.order_lines {
+            found.push(format!(
+                "histories: {} entries, but orders have {} lines",
+                self.history, self.order_lines
+            ));
+        }
+        let counts = [
+            (self.stocks_negative, "products have a stock below zero"),
+            (self.orders_of_wrong_size, "orders have no line or more than ten"),
+            (self.lines_without_order, "lines belong to no order"),
+        ];
+        let wrong = counts.iter().filter(|(count, _)| *count > 0);
+        found.extend(wrong.map(|(count, what)| format!("{count} {what}")));
+        found
+    }
+}
+
+fn also_unknown(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        count => format!(" and the end of {count} is unknown"),
+    }
+}

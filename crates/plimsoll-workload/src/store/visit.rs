@@ -1,0 +1,64 @@
+//! How a customer's visit went: what every backend of a store answers, whatever stands behind it.
+
+use plimsoll_io::Nanos;
+
+/// The steps of a visit, each timed by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// A known customer was looked up, and what that customer bought before.
+    Login,
+    /// A new customer was added.
+    SignUp,
+    /// Products were looked for.
+    Search,
+    /// Prices of what is to be ordered were asked for.
+    Price,
+    /// The order was placed, with every attempt that it took.
+    Purchase,
+}
+
+impl Step {
+    /// All of them.
+    pub const ALL: [Step; 5] = [
+        Step::Login,
+        Step::SignUp,
+        Step::Search,
+        Step::Price,
+        Step::Purchase,
+    ];
+
+    /// The name of its metric.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Step::Login => "store_login",
+            Step::SignUp => "store_new_customer",
+            Step::Search => "store_search",
+            Step::Price => "store_price",
+            Step::Purchase => "store_purchase",
+        }
+    }
+}
+
+/// How a visit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VisitEnd {
+    /// What was ordered was sold.
+    Sold,
+    /// Something was out of stock and the whole order was rolled back. DVD Store counts it as an order.
+    OutOfStock,
+    /// Other sessions were first for as long as the order was tried. It counts as no order.
+    GivenUp,
+}
+
+/// A visit from the door to the till.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visit {
+    /// The steps in order, and how long each took.
+    pub steps: Vec<(Step, Nanos)>,
+    /// Rows that the searches found.
+    pub rows_found: u32,
+    /// How often the purchase was begun again because another session was first.
+    pub retries: u32,
+    /// How it ended.
+    pub end: VisitEnd,
+}

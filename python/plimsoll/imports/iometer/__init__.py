@@ -1,0 +1,1 @@
+"""Files of Iometer: its configurations, as plans and back, and its tables of results."""

@@ -1,0 +1,159 @@
+"""The phases of a plan: what a person may write of each kind, and what the run is given."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from plimsoll import settings
+from plimsoll.documents import run_spec as spec
+from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number, Text
+
+#: Keys that a phase of each kind may have, beside its name and the interval of its counters.
+KEYS: dict[str, tuple[str, ...]] = {
+    "prepare": (),
+    "warm_up": ("timeout_s", "cache_percent", "workloads"),
+    "precondition": (*settings.PRECONDITION, "workloads"),
+    "soak": ("duration_s", "workloads"),
+    "search": ("duration_s", "workloads"),
+    "measure": ("duration_s", "workloads"),
+    "backup": ("read_kib", "reads_in_flight", "workloads"),
+    "generate_logs": ("logs", "timeout_s", "workloads"),
+    "recover": (),
+    "audit": (),
+    "stop": (),
+    "checksum": ("read_kib", "reads_in_flight"),
+}
+#: Phases that need the engine: raw files have neither a log nor a backup of their own.
+_ENGINE_KINDS = ("backup", "generate_logs", "recover")
+#: Phases that workloads run in when nothing is said of them, and those they may run in.
+_LOADED_KINDS = ("warm_up", "precondition", "soak", "search", *settings.MEASURED_KINDS)
+
+PHASE_FIELDS = {
+    "name": Field(Text(), meaning="what to call the phase; its kind if left out"),
+    "kind": Field(Text(tuple(KEYS)), required=True, meaning="what it does"),
+    "workloads": Field(
+        ListOf(Text()), meaning="loads that run in it; all of them in warm_up, search and measure if left out"
+    ),
+    "duration_s": Field(Number(1, 30 * 86400), meaning="how long to measure or to soak, or to search at most"),
+    "round_s": Field(Number(1, 86400), meaning="length of a round of preconditioning; 60 if left out"),
+    "rounds_max": Field(Number(2, 10_000, whole=True), meaning="rounds at most; 25 if left out"),
+    "window_rounds": Field(Number(2, 100, whole=True), meaning="rounds that must keep steady together; 5 if left out"),
+    "range_percent": Field(Number(0.1, 1000), meaning="how far these may lie apart, of their mean; 20 if left out"),
+    "slope_percent": Field(Number(0.1, 1000), meaning="how much the line through them may slope; 10 if left out"),
+    "logs": Field(Number(1, 100_000, whole=True), meaning="logs of 1 MiB that every instance has to write"),
+    "timeout_s": Field(Number(1, 30 * 86400), meaning="how long to wait for a warm cache or for the logs"),
+    "cache_percent": Field(Number(0, 100, whole=True), meaning="how full a warm cache is"),
+    "counter_interval_s": Field(
+        Number(1, 3600, whole=True),
+        meaning="interval of the table of counters; as published if left out: 15, checksum and backup 30, recovery 2",
+    ),
+    "read_kib": Field(Number(4, 4096, whole=True), meaning="length of backup or checksum reads"),
+    "reads_in_flight": Field(Number(1, 4096, whole=True), meaning="backup or checksum reads of each database at once"),
+}
+
+
+def completed(plan: Given, collector: Collector) -> list[spec.PhaseSpec]:
+    """The phases of a checked plan, or the usual ones where it names none."""
+    names = [workload["name"] for workload in plan["workload"]] or ["mix"]
+    usual = _usual(any((workload["load"] or {}).get("search") for workload in plan["workload"]))
+    found = []
+    for index, given in enumerate(plan["phase"] or usual):
+        kind = given["kind"]
+        if kind is None:
+            continue
+        for key, value in given.items():
+            if value is not None and key not in ("name", "kind", "counter_interval_s", *KEYS[kind]):
+                collector.add(("phase", index, key), f"means nothing in a phase of kind {kind}", "remove it")
+        known = any(mistake.where == f"phase[{index + 1}].duration_s" for mistake in collector.mistakes)
+        if kind in ("measure", "search", "soak") and given["duration_s"] is None and not known:
+            collector.add(("phase", index, "duration_s"), "is missing", f"say how long to {kind}")
+        if kind == "precondition":
+            window, rounds = (given[key] or settings.PRECONDITION[key] for key in ("window_rounds", "rounds_max"))
+            if window > rounds:
+                key = "window_rounds" if given["window_rounds"] is not None else "rounds_max"
+                collector.add(("phase", index, key), "leaves no window of rounds", "let rounds_max be the larger one")
+        for name in given["workloads"] or []:
+            collector.named(name, names, ("phase", index, "workloads"))
+        if kind in _ENGINE_KINDS and any(item["backend"] == "raw_files" for item in plan["instance"] or []):
+            collector.add(("phase", index, "kind"), f"{kind} needs the engine, but an instance is raw files")
+        if kind in _ENGINE_KINDS and any(item["backend"] == "files" for item in plan["instance"] or []):
+            collector.add(("phase", index, "kind"), f"{kind} needs the engine, but an instance is files")
+        if kind == "audit" and not any(item["backend"] == "store" for item in plan["instance"] or []):
+            collector.add(("phase", index, "kind"), "is audit, but no instance is a store", "leave the phase out")
+        usual_loads = names if kind in _LOADED_KINDS else []
+        workloads = given["workloads"] if given["workloads"] is not None else usual_loads
+        found.append(spec.PhaseSpec(name=given["name"] or kind, action=_action(kind, given), workloads=workloads))
+    return found
+
+
+def counter_intervals(plan: Given, collector: Collector) -> dict[str, int]:
+    """The stated intervals of the table of counters, by phase; none can be shorter than a sample."""
+    found = {}
+    for index, given in enumerate(plan["phase"] or []):
+        interval_s, sample_ms = given.get("counter_interval_s"), plan["sample_interval_ms"]
+        if interval_s is None or given["kind"] is None:
+            continue
+        if sample_ms and interval_s * 1000 < sample_ms:
+            hint = f"write at least {math.ceil(sample_ms / 1000)}, or lower sample_interval_ms"
+            collector.add(("phase", index, "counter_interval_s"), "is shorter than a sample", hint)
+        found[given["name"] or given["kind"]] = int(interval_s)
+    return found
+
+
+def _usual(searches: bool) -> list[Given]:
+    """The phases of a plan that names none: a qualification, after a search where one is asked for."""
+    kinds = ("prepare", "warm_up", *(("search",) if searches else ()), "measure", "stop", "checksum")
+    durations = {"search": settings.SEARCH["duration_s"], "measure": settings.QUALIFYING_DURATION_S}
+    return [dict.fromkeys(PHASE_FIELDS) | {"kind": kind, "duration_s": durations.get(kind)} for kind in kinds]
+
+
+def _action(kind: str, given: Given) -> spec.PhaseAction:
+    def value(key: str, default: Any) -> Any:
+        return default if given[key] is None else given[key]
+
+    duration_s = float(value("duration_s", 0.0))
+    match kind:
+        case "warm_up":
+            percent = value("cache_percent", settings.CACHE_WARM_PERCENT)
+            return spec.WarmUp(
+                kind=kind, cache_percent=percent, timeout_s=float(value("timeout_s", settings.WARM_UP_TIMEOUT_S))
+            )
+        case "precondition":
+            wanted = {key: value(key, default) for key, default in settings.PRECONDITION.items()}
+            return spec.Precondition(
+                kind=kind,
+                range_percent=float(wanted["range_percent"]),
+                slope_percent=float(wanted["slope_percent"]),
+                round_s=float(wanted["round_s"]),
+                rounds_max=int(wanted["rounds_max"]),
+                window_rounds=int(wanted["window_rounds"]),
+            )
+        case "measure":
+            return spec.Measure(kind=kind, duration_s=duration_s)
+        case "search":
+            return spec.Search(kind=kind, duration_s=duration_s)
+        case "soak":
+            return spec.Soak(kind=kind, duration_s=duration_s)
+        case "generate_logs":
+            timeout_s = float(value("timeout_s", settings.GENERATE_TIMEOUT_S))
+            return spec.GenerateLogs(kind=kind, logs_count=value("logs", settings.RECOVERY_LOGS), timeout_s=timeout_s)
+        case "checksum":
+            return spec.Checksum(
+                kind=kind,
+                read_bytes=value("read_kib", settings.CHECKSUM_READ_KIB) * 1024,
+                reads_in_flight=value("reads_in_flight", settings.CHECKSUM_READS_IN_FLIGHT),
+            )
+        case "backup":
+            return spec.Backup(
+                kind=kind,
+                read_bytes=value("read_kib", settings.BACKUP_READ_KIB) * 1024,
+                reads_in_flight=value("reads_in_flight", settings.BACKUP_READS_IN_FLIGHT),
+            )
+        case "recover":
+            return spec.Recover(kind=kind)
+        case "audit":
+            return spec.Audit(kind=kind)
+        case "stop":
+            return spec.Stop(kind=kind)
+    return spec.Prepare(kind="prepare")

@@ -1,0 +1,172 @@
+"""Figures of workloads on files: rates per user and window, depth asked and kept, latency by size.
+
+Transfers are counted as the workload asked for them (`file_io_...`); what lengthening and changing in place made of them stands in the
+figures of the disk. The windows are those in which a load of users must keep its band.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from plimsoll import settings
+from plimsoll.documents.plan import FilesAsked, Plan
+from plimsoll.documents.run_spec import FilesWorkload
+from plimsoll.documents.summary import FilesFigures, SizeClass, UserWindows
+from plimsoll.files.parquet import Row
+
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+#: Metrics of transfers by size, and how they are called; `crates/plimsoll-run/src/files` counts them.
+SIZES = {
+    "file_io_512": "512 bytes",
+    "file_io_1k": "1 KiB",
+    "file_io_2k": "2 KiB",
+    "file_io_4k": "4 KiB",
+    "file_io_8k": "8 KiB",
+    "file_io_16k": "16 KiB",
+    "file_io_32k": "32 KiB",
+    "file_io_64k": "64 KiB",
+    "file_io_128k": "128 KiB",
+    "file_io_256k": "256 KiB",
+    "file_io_1m": "1 MiB",
+    "file_io_larger": "larger",
+}
+#: A last window this much shorter than the others is none.
+WINDOW_SHARE_MIN = 0.98
+
+#: Answers the rows of a question to the samples and distributions.
+Ask = Callable[[str, Any], list[Row]]
+
+
+def files_figures(plan: Plan, ask: Ask, seconds: float, phases: Sequence[str]) -> list[FilesFigures]:
+    """The figures of every workload on files.
+
+    Args:
+        plan: the completed plan.
+        ask: asks the tables `measured` (samples of the measured phases) and `bucket` (distributions).
+        seconds: how long was measured.
+        phases: the measured phases.
+    """
+    loads = [item for item in plan.run.workloads if isinstance(item, FilesWorkload)]
+    return [_figures(load, plan.judgement.files[load.name], ask, seconds, phases) for load in loads if seconds]
+
+
+def _figures(load: FilesWorkload, asked: FilesAsked, ask: Ask, seconds: float, phases: Sequence[str]) -> FilesFigures:
+    counted = {row["metric"]: row for row in ask(_COUNTS, {"workload": load.name})}
+    sizes = [_size(name, counted[name], load.name, ask, phases) for name in SIZES if name in counted]
+    total = sum(size.count for size in sizes)
+    transfers = _transfers(load, ask)
+    operations = [counted[name] for name in ("file_read", "file_write") if name in counted]
+    done = sum(row["count"] for row in operations)
+    under_way_ns = sum(counted[name]["total_ns"] for name in SIZES if name in counted)
+    iops = total / seconds
+    return FilesFigures(
+        workload=load.name,
+        iops=iops,
+        transactions_per_s=done / seconds,
+        mib_per_s=transfers["bytes"] / seconds / 2**20,
+        read_percent=100 * counted["file_read"]["count"] / done if done and "file_read" in counted else None,
+        bytes_mean=transfers["bytes"] / transfers["count"] if transfers["count"] else None,
+        outstanding_asked=asked.outstanding,
+        outstanding_mean=under_way_ns / NS_PER_S / seconds,
+        waited_for_slot_count=counted["pool_wait"]["count"] if "pool_wait" in counted else 0,
+        below_block_count=counted["file_below_block"]["count"] if "file_below_block" in counted else 0,
+        target_iops=asked.target_iops,
+        users=asked.users,
+        iops_per_user=iops / asked.users if asked.users else None,
+        windows=_windows(load.name, asked, ask),
+        sizes=[size.replace(share=size.count / total) for size in sizes],
+    )
+
+
+_COUNTS = (
+    "SELECT metric, sum(count)::BIGINT AS count, sum(latency_ns_sum)::DOUBLE AS total_ns,"
+    " max(latency_ns_max)::BIGINT AS max_ns FROM measured WHERE workload = $workload GROUP BY metric HAVING sum(count) > 0"
+)
+
+
+def _transfers(load: FilesWorkload, ask: Ask) -> Row:
+    """What the disk carried for the instances of a workload; shared with others that work on the same ones."""
+    rows = ask(
+        "SELECT coalesce(sum(bytes), 0)::BIGINT AS bytes, coalesce(sum(count), 0)::BIGINT AS count FROM measured"
+        " WHERE metric IN ('database_read', 'database_write') AND list_contains($instances, instance)",
+        {"instances": list(load.instances)},
+    )
+    return rows[0]
+
+
+def _size(metric: str, row: Row, workload: str, ask: Ask, phases: Sequence[str]) -> SizeClass:
+    buckets = ask(
+        "SELECT upper_ns, sum(count)::BIGINT AS count FROM bucket WHERE workload = $workload AND metric = $metric"
+        " AND list_contains($phases, phase) AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
+        {"workload": workload, "metric": metric, "phases": list(phases)},
+    )
+    return SizeClass(
+        size=SIZES[metric],
+        count=row["count"],
+        share=0.0,
+        ms_mean=row["total_ns"] / row["count"] / NS_PER_MS,
+        **{f"ms_{name}": _quantile_ms(buckets, share) for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))},
+        ms_max=row["max_ns"] / NS_PER_MS,
+    )
+
+
+def _quantile_ms(buckets: Sequence[Row], share: float) -> float | None:
+    total, reached = sum(row["count"] for row in buckets), 0
+    for row in buckets:
+        reached += row["count"]
+        if reached >= share * total:
+            return float(row["upper_ns"]) / NS_PER_MS
+    return None
+
+
+def _windows(workload: str, asked: FilesAsked, ask: Ask) -> UserWindows | None:
+    """I/O per second of a user in every whole window; None where there is no user or no whole window."""
+    if not asked.users or not asked.window_iops_per_user:
+        return None
+    width_ns = settings.FILES["window_s"] * NS_PER_S
+    rows = ask(
+        "WITH each AS (SELECT phase, end_ns, max(interval_ns)::BIGINT AS interval_ns,"
+        " (sum(count) FILTER (WHERE workload = $workload AND list_contains($sizes, metric)))::BIGINT AS count"
+        " FROM measured GROUP BY phase, end_ns),"
+        " numbered AS (SELECT phase, count, interval_ns,"
+        " (sum(interval_ns) OVER (PARTITION BY phase ORDER BY end_ns) - 1) // $width AS window_number FROM each)"
+        " SELECT coalesce(sum(count), 0)::BIGINT AS count, sum(interval_ns)::BIGINT AS ns FROM numbered"
+        " GROUP BY phase, window_number ORDER BY phase, window_number",
+        {"workload": workload, "sizes": list(SIZES), "width": width_ns},
+    )
+    whole = [
+        row["count"] / (row["ns"] / NS_PER_S) / asked.users for row in rows if row["ns"] >= WINDOW_SHARE_MIN * width_ns
+    ]
+    if not whole:
+        return None
+    low, high = asked.window_iops_per_user
+    return UserWindows(
+        count=len(whole),
+        outside_count=sum(not low <= value <= high for value in whole),
+        min=min(whole),
+        mean=sum(whole) / len(whole),
+        max=max(whole),
+    )
+
+
+def in_words(figures: Sequence[FilesFigures]) -> list[str]:
+    """Lines for the printed result."""
+    lines = []
+    for item in figures:
+        per_user = (
+            f", {item.iops_per_user:.3f} for each of {item.users} users" if item.users and item.iops_per_user else ""
+        )
+        lines.append(
+            f"{item.workload}: {item.iops:,.1f} I/O per second{per_user}, {item.mib_per_s:,.1f} MiB/s; "
+            f"{item.outstanding_mean:.2f} under way of {item.outstanding_asked} asked for"
+        )
+        if item.waited_for_slot_count:
+            lines.append(
+                f"{item.workload}: {item.waited_for_slot_count:,} transactions waited for a slot, because {item.outstanding_asked} "
+                "were under way; ask for more with `outstanding`"
+            )
+        if item.below_block_count:
+            lines.append(f"{item.workload}: {item.below_block_count:,} transfers were no whole logical blocks")
+    return lines

@@ -1,0 +1,165 @@
+"""Figures of workloads on a store: orders per minute, their ceiling, steps, rollbacks, and the audits.
+
+Orders per minute are those of the whole measured time, as DVD Store prints them, rolled back orders included; beside them stands the rate without
+these, and the rate of each whole window. Percentiles come from the distributions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from plimsoll import settings
+from plimsoll.documents.outcome import Outcome
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.run_spec import SessionsLoad, StoreWorkload
+from plimsoll.documents.summary import StoreAudit, StoreFigures, StoreStep, StoreWindows
+from plimsoll.files.parquet import Row
+from plimsoll.workloads.store.fields import STEPS
+from plimsoll.workloads.store.rate import HIDDEN_SHARE, ceiling, opm
+
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+#: A last window this much shorter than the others is none.
+WINDOW_SHARE_MIN = 0.98
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
+#: Answers the rows of a question to the samples and distributions.
+Ask = Callable[[str, Any], list[Row]]
+
+_COUNTS = (
+    "SELECT metric, sum(count)::BIGINT AS count, sum(latency_ns_sum)::DOUBLE AS total_ns,"
+    " max(latency_ns_max)::BIGINT AS max_ns FROM measured WHERE workload = $workload GROUP BY metric HAVING sum(count) > 0"
+)
+_WINDOWS = (
+    "WITH each AS (SELECT phase, end_ns, max(interval_ns)::BIGINT AS interval_ns,"
+    " (sum(count) FILTER (WHERE workload = $workload AND metric = 'order'))::BIGINT AS count"
+    " FROM measured GROUP BY phase, end_ns),"
+    " numbered AS (SELECT phase, count, interval_ns,"
+    " (sum(interval_ns) OVER (PARTITION BY phase ORDER BY end_ns) - 1) // $width AS window_number FROM each)"
+    " SELECT coalesce(sum(count), 0)::BIGINT AS count, sum(interval_ns)::BIGINT AS ns FROM numbered"
+    " GROUP BY phase, window_number ORDER BY phase, window_number"
+)
+
+
+def store_figures(plan: Plan, ask: Ask, seconds: float, phases: Sequence[str]) -> list[StoreFigures]:
+    """The figures of every workload on a store.
+
+    Args:
+        plan: the completed plan.
+        ask: asks the tables `measured` (samples of the measured phases) and `bucket` (distributions).
+        seconds: how long was measured.
+        phases: the measured phases.
+    """
+    loads = [item for item in plan.run.workloads if isinstance(item, StoreWorkload)]
+    return [_figures(load, ask, seconds, phases) for load in loads if seconds]
+
+
+def _figures(load: StoreWorkload, ask: Ask, seconds: float, phases: Sequence[str]) -> StoreFigures:
+    counted = {row["metric"]: row for row in ask(_COUNTS, {"workload": load.name})}
+
+    def count(metric: str) -> int:
+        return int(counted[metric]["count"]) if metric in counted else 0
+
+    orders, rolled_back = count("order"), count("store_rolled_back")
+    response_s = counted["order"]["total_ns"] / orders / NS_PER_S if orders else None
+    sessions = load.load.sessions if isinstance(load.load, SessionsLoad) else None
+    most = ceiling(sessions, load.think_s, response_s) if sessions and response_s is not None else None
+    without_storage = ceiling(sessions, load.think_s, 0.0) if sessions else None
+    rate = 60 * orders / seconds
+    names = {"order": "order", **STEPS}
+    return StoreFigures(
+        workload=load.name,
+        orders_count=orders,
+        rolled_back_count=rolled_back,
+        retries_count=count("store_retry"),
+        given_up_count=count("store_given_up"),
+        opm=opm(orders, seconds),
+        opm_clean=60 * (orders - rolled_back) / seconds,
+        rollback_percent=100 * rolled_back / orders if orders else None,
+        sessions=sessions,
+        think_s=load.think_s,
+        ceiling_opm=most,
+        think_bound_opm=without_storage,
+        is_think_bound=rate > HIDDEN_SHARE * without_storage if without_storage else False,
+        windows=_windows(load.name, ask),
+        steps=[
+            _step(name, title, counted[name], load.name, ask, phases)
+            for name, title in names.items()
+            if name in counted
+        ],
+    )
+
+
+def _step(metric: str, title: str, row: Row, workload: str, ask: Ask, phases: Sequence[str]) -> StoreStep:
+    buckets = ask(
+        "SELECT upper_ns, sum(count)::BIGINT AS count FROM bucket WHERE workload = $workload AND metric = $metric"
+        " AND list_contains($phases, phase) AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
+        {"workload": workload, "metric": metric, "phases": list(phases)},
+    )
+    return StoreStep(
+        step=title,
+        count=row["count"],
+        ms_mean=row["total_ns"] / row["count"] / NS_PER_MS,
+        **{f"ms_{name}": _quantile_ms(buckets, share) for name, share in QUANTILES.items()},
+        ms_max=row["max_ns"] / NS_PER_MS,
+    )
+
+
+def _quantile_ms(buckets: Sequence[Row], share: float) -> float | None:
+    total, reached = sum(row["count"] for row in buckets), 0
+    for row in buckets:
+        reached += row["count"]
+        if reached >= share * total:
+            return float(row["upper_ns"]) / NS_PER_MS
+    return None
+
+
+def _windows(workload: str, ask: Ask) -> StoreWindows | None:
+    """Orders per minute in every whole window; None where there is no whole window."""
+    width_ns = settings.STORE["window_s"] * NS_PER_S
+    rows = ask(_WINDOWS, {"workload": workload, "width": width_ns})
+    whole = [60 * row["count"] / (row["ns"] / NS_PER_S) for row in rows if row["ns"] >= WINDOW_SHARE_MIN * width_ns]
+    if not whole:
+        return None
+    return StoreWindows(
+        count=len(whole), opm_min=min(whole), opm_mean=sum(whole) / len(whole), opm_max=max(whole), opm_last=whole[-1]
+    )
+
+
+def store_audits(plan: Plan, outcome: Outcome) -> list[StoreAudit]:
+    """What the audits of a run found, under the names of the instances."""
+    return [
+        StoreAudit(
+            instance=plan.run.instances[audit.instance].name,
+            seconds=audit.seconds,
+            counts=audit.counts,
+            findings=audit.findings,
+        )
+        for phase in outcome.phases
+        for audit in phase.audits
+    ]
+
+
+def in_words(figures: Sequence[StoreFigures], audits: Sequence[StoreAudit]) -> list[str]:
+    """Lines for the printed result."""
+    lines = []
+    for item in figures:
+        order = next((step for step in item.steps if step.step == "order"), None)
+        took = f"; an order took {order.ms_mean:.2f} ms, p95 {order.ms_p95:.2f} ms" if order and order.ms_p95 else ""
+        back = f", {item.rollback_percent:.1f} % rolled back" if item.rollback_percent is not None else ""
+        lines.append(f"{item.workload}: {item.opm:,} orders per minute{back}{took}")
+        if item.ceiling_opm and item.sessions and item.think_s:
+            lines.append(
+                f"{item.workload}: {100 * item.opm / item.ceiling_opm:.1f} % of the {item.ceiling_opm:,.0f} that "
+                f"{item.sessions} sessions can make which think {item.think_s:g} s"
+                + ("; think time is the bound, it hides the storage" if item.is_think_bound else "")
+            )
+    for audit in audits:
+        orders, units = audit.counts.get("orders", 0), audit.counts.get("units_sold", 0)
+        lines.append(
+            f"audit of {audit.instance}: {'; '.join(audit.findings)}"
+            if audit.findings
+            else f"audit of {audit.instance}: {orders:,} orders and {units:,} units sold, as they must be"
+        )
+    return lines

@@ -1,0 +1,68 @@
+"""The checks that only a store has: whether it holds what was done to it, and whether its load was the one of the published tests.
+
+An audit that does not add up is a fault of whoever keeps the data: engine or storage. A share of rolled back orders outside of its band is a
+load that was not as planned: nothing is concluded from it.
+"""
+
+from __future__ import annotations
+
+from plimsoll import settings
+from plimsoll.documents.summary import StoreAudit, StoreFigures, Summary
+from plimsoll.documents.verdict import Check, Status
+
+AUDIT, ROLLBACKS = "store_audit", "store_rollbacks"
+#: So few orders say nothing of a share of two in a hundred.
+ORDERS_MIN = 1000
+
+
+def store_checks(summary: Summary) -> list[Check]:
+    """One check for each audit, one for each workload."""
+    return [*(_audit(item) for item in summary.store_audits), *(_rollbacks(item) for item in summary.store)]
+
+
+def _audit(audit: StoreAudit) -> Check:
+    rule = settings.limits()[AUDIT]
+    found = len(audit.findings)
+    status: Status = "fail" if found else "pass"
+    counted = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in audit.counts.items())
+    return Check(
+        name=AUDIT,
+        title=rule["title"],
+        scope=audit.instance,
+        metric="store",
+        statistic="audit",
+        measured=found,
+        limit=0,
+        unit="findings",
+        status=status,
+        reason="; ".join(audit.findings) or f"everything adds up: {counted}",
+        source=rule["source"],
+    )
+
+
+def _rollbacks(figures: StoreFigures) -> Check:
+    rule = settings.limits()[ROLLBACKS]
+    low, high = rule["percent"]
+    share = figures.rollback_percent
+    status: Status = "not_evaluated"
+    if share is None or figures.orders_count < ORDERS_MIN:
+        status = "pass"
+        reason = f"{figures.orders_count} orders are too few to judge their share of rollbacks"
+    elif low <= share <= high:
+        status = "pass"
+        reason = f"{share:.2f} % lies within {low:g} to {high:g} %"
+    else:
+        reason = f"{share:.2f} % is outside of {low:g} to {high:g} %: the load was not as planned"
+    return Check(
+        name=ROLLBACKS,
+        title=rule["title"],
+        scope=figures.workload,
+        metric="store_rolled_back",
+        statistic="window",
+        measured=share,
+        limit=high,
+        unit="%",
+        status=status,
+        reason=reason,
+        source=rule["source"],
+    )

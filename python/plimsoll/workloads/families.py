@@ -1,0 +1,45 @@
+"""The families that this version knows. A further one is a room or a module here, and a line in each of these."""
+
+from __future__ import annotations
+
+from plimsoll.inputs.schema import Collector, Given
+from plimsoll.workloads import records
+from plimsoll.workloads.files import fields as files
+from plimsoll.workloads.store import fields as store
+
+BACKENDS = (*records.BACKENDS, *files.BACKENDS, *store.BACKENDS)
+OPERATIONS = (*records.OPERATIONS, *files.OPERATIONS, *store.OPERATIONS)
+_WORKLOAD_KEYS = {"records": records.WORKLOAD_FIELDS, "files": files.WORKLOAD_FIELDS, "store": store.WORKLOAD_FIELDS}
+
+
+def family_of(backend: str | None) -> str:
+    """The name of the family that opens instances of a backend.
+
+    >>> family_of("files"), family_of("store"), family_of("engine"), family_of(None)
+    ('files', 'store', 'records', 'records')
+    """
+    return backend if backend in (*files.BACKENDS, *store.BACKENDS) else "records"
+
+
+def identity_keys(backend: str) -> tuple[str, ...]:
+    """The keys of an instance that must agree before its databases are used again, besides those that all have.
+
+    >>> identity_keys("files"), identity_keys("engine")
+    (('verify',), ('page_bytes', 'log_framing'))
+    """
+    return ("verify",) if family_of(backend) == "files" else ("page_bytes", "log_framing")
+
+
+def foreign_keys(
+    given: Given, family: str, own: tuple[str, ...], path: tuple[str | int, ...], collector: Collector
+) -> None:
+    """Report stated keys that mean nothing in a family."""
+    for key, value in given.items():
+        if value is not None and key not in own:
+            collector.add((*path, key), f"means nothing for {family}", "remove it")
+
+
+def check_workload_keys(given: Given, family: str, index: int, collector: Collector) -> None:
+    """Report stated keys of a workload that belong to another family."""
+    own = ("name", "instances", "load", *_WORKLOAD_KEYS[family])
+    foreign_keys(given, family, own, ("workload", index), collector)

@@ -1,0 +1,1 @@
+"""Files and block devices under access specifications, as Iometer loads them."""

@@ -1,0 +1,115 @@
+"""What a plan says of an online store: `backend = "store"` of an instance, and the keys of a workload that visits it.
+
+    [[instance]]
+    name = "shop"
+    backend = "store"
+    store_size = "1GB"
+
+    [[workload]]
+    name = "orders"
+    think_s = 1.5
+    load = { users = 200 }
+
+Sessions are customers one after the other. Ten users are one session, as in the published tests. Without a load one session orders
+as fast as it can.
+"""
+
+from __future__ import annotations
+
+from plimsoll import settings
+from plimsoll.documents import run_spec as spec
+from plimsoll.inputs.schema import Collector, Field, Given, Number, Text
+from plimsoll.workloads.store.rate import sessions_of
+from plimsoll.workloads.store.sizes import HINT, bytes_of, megabytes_of
+
+BACKENDS = ("store",)
+OPERATIONS = ("order",)
+#: Metrics of the steps of an order and how they are called; `crates/plimsoll-run/src/store` counts them.
+STEPS = {
+    "store_login": "login",
+    "store_new_customer": "new customer",
+    "store_search": "search",
+    "store_price": "prices",
+    "store_purchase": "purchase",
+}
+
+INSTANCE_FIELDS = {
+    "store_size": Field(
+        Text(), meaning="with backend store: nominal size, S, M, L or such as 500MB or 2GB; S if left out"
+    ),
+}
+
+WORKLOAD_FIELDS = {
+    "think_s": Field(
+        Number(0, 86400), meaning="mean think time between the orders of a session of a store; none if left out"
+    ),
+    "new_customers_percent": Field(
+        Number(0, 100), meaning="share of the customers of a store that sign up; 20 if left out"
+    ),
+    "searches_mean": Field(Number(1, 1000, whole=True), meaning="mean searches before an order; 3 if left out"),
+    "search_rows_mean": Field(Number(1, 1000, whole=True), meaning="mean rows that a search wants; 5 if left out"),
+    "lines_mean": Field(
+        Number(1, 1000, whole=True), meaning="mean lines of an order, of which ten at most; 5 if left out"
+    ),
+}
+
+#: What may be said of a load on a store.
+LOAD_KEYS = ("sessions", "shared", "users", "transactions_per_s", "spacing")
+
+
+def megabytes(given: Given, index: int, collector: Collector) -> int:
+    """The nominal megabytes of an instance, 10 where its size cannot be read."""
+    text = given["store_size"]
+    found = megabytes_of(text) if text else settings.STORE["megabytes"]
+    if found is None:
+        collector.add(("instance", index, "store_size"), f'is "{text}", which is no size of a store', HINT)
+    return found or settings.STORE["megabytes"]
+
+
+def database(given: Given, seed: int, index: int, file_name: str, collector: Collector) -> spec.StoreDatabase:
+    """The one database of an instance."""
+    size = megabytes(given, index, collector)
+    for key in ("databases", "database_size_mib", "record_bytes", "vacancy_percent", "compressible_percent"):
+        if given.get(key) is not None:
+            collector.add(("instance", index, key), "means nothing for a store", "write store_size")
+    return spec.StoreDatabase(
+        file_name=file_name,
+        size_bytes=bytes_of(size),
+        seed=seed * 1_000_003 + index * 1009 + 1,
+        store_mb=size,
+        existing_records=None,
+    )
+
+
+def workload(common: Given, given: Given, sessions_max: int, index: int, collector: Collector) -> spec.StoreWorkload:
+    """The keys of a workload that only this family has, its load among them."""
+    value = {key: settings.STORE[key] if given.get(key) is None else given[key] for key in WORKLOAD_FIELDS}
+    return spec.StoreWorkload(
+        **common,
+        family="store",
+        load=_load(given["load"], sessions_max, ("workload", index, "load"), collector),
+        think_s=float(value["think_s"]),
+        new_customers_percent=float(value["new_customers_percent"]),
+        searches_mean=int(value["searches_mean"]),
+        search_rows_mean=int(value["search_rows_mean"]),
+        lines_mean=int(value["lines_mean"]),
+    )
+
+
+def _load(
+    given: Given | None, sessions_max: int, path: tuple[str | int, ...], collector: Collector
+) -> spec.SessionsLoad | spec.RateLoad:
+    """Sessions, users that stand for sessions, or arrivals."""
+    load = {key: value for key, value in (given or {}).items() if value is not None}
+    for key in load:
+        if key not in LOAD_KEYS:
+            collector.add((*path, key), "means nothing for a store", f"write {', '.join(LOAD_KEYS)}")
+    ways = [key for key in ("sessions", "users", "transactions_per_s") if key in load]
+    if len(ways) > 1:
+        collector.add(path, f"says {' and '.join(ways)} of what may be loaded", "write one of them")
+    if "transactions_per_s" in load:
+        spacing = load.get("spacing", settings.ARRIVALS["spacing"])
+        rate = float(load["transactions_per_s"])
+        return spec.RateLoad(transactions_per_s=rate, spacing=spacing, sessions_max=sessions_max)
+    sessions = sessions_of(int(load["users"])) if "users" in load else int(load.get("sessions", 1))
+    return spec.SessionsLoad(sessions=sessions, shared=True)

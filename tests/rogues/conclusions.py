@@ -1,0 +1,104 @@
+"""Carry out one row of the gallery: make the storage, start the program as a user does, plant, and read what it concluded."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.rogues.plants import MISHAP_AFTER_S, MISHAPS, STORAGES, Site, arm, possible
+from tests.rogues.rogue import Concluded, Rogue
+from tests.support.places import PLIMSOLL
+
+#: A run that has not ended so long after its time has no verdict.
+PATIENCE_S = 600
+#: Logs are made under load: where they lie is looked up so often.
+LOOK_S = 0.1
+
+
+def conclude(rogue: Rogue, home: Path) -> Concluded:
+    """What the program concludes of a rogue, in a folder of its own."""
+    possible(rogue.storage)
+    began = time.monotonic()
+    applied: list[int] = []
+    with STORAGES[rogue.storage](home) as site:
+        process = _start(rogue, site, home)
+        try:
+            _plant(rogue, site, process, home / "run")
+            exit_code = _wait(rogue, site, process)
+        finally:
+            if site.disk is not None:
+                applied = json.loads(site.disk.tell("count"))
+                site.disk.tell("rules []")
+            process.kill()
+            process.wait()
+    return replace(_read(home, exit_code, time.monotonic() - began), applied=tuple(applied))
+
+
+def _start(rogue: Rogue, site: Site, home: Path) -> subprocess.Popen[str]:
+    if not rogue.armed_at:
+        arm(site, rogue.rules)
+    command = [*PLIMSOLL, "test", rogue.test]
+    if rogue.storage != "modelled":
+        command += [str(site.path), "--minutes", f"{rogue.seconds / 60:.4f}", "--quiet"]
+        command += ["--create", "--allow-system-disk"]
+    command += [*rogue.options, "--json", "--out", str(home / "run")]
+    with (home / "said").open("w") as said, (home / "complained").open("w") as complained:
+        return subprocess.Popen(
+            command, cwd=home, stdin=subprocess.DEVNULL, stdout=said, stderr=complained, text=True,
+            preexec_fn=site.before,
+        )  # fmt: skip
+
+
+def _plant(rogue: Rogue, site: Site, process: subprocess.Popen[str], run_folder: Path) -> None:
+    if rogue.armed_at and (rogue.rules or rogue.mishap):
+        _wait_for(run_folder / "events.log", rogue.armed_at, process)
+        arm(site, rogue.rules)
+    if rogue.mishap:
+        time.sleep(MISHAP_AFTER_S)
+        if process.poll() is None:
+            MISHAPS[rogue.mishap](site, process)
+
+
+def _wait_for(path: Path, words: str, process: subprocess.Popen[str]) -> None:
+    while process.poll() is None:
+        if path.exists() and words in path.read_text(errors="replace"):
+            return
+        time.sleep(0.02)
+
+
+def _wait(rogue: Rogue, site: Site, process: subprocess.Popen[str]) -> int | None:
+    """The exit code, none if it does not end; meanwhile the rules follow the logs."""
+    follows = any(rule.where in ("log", "elsewhere") for rule in rogue.rules)
+    deadline = time.monotonic() + rogue.seconds + PATIENCE_S
+    while process.poll() is None and time.monotonic() < deadline:
+        if follows:
+            arm(site, rogue.rules)
+        time.sleep(LOOK_S)
+    return process.poll()
+
+
+def _read(home: Path, exit_code: int | None, seconds: float) -> Concluded:
+    said, complained = (home / "said").read_text(), (home / "complained").read_text()
+    verdict: dict[str, Any] = {}
+    if (home / "run/verdict.json").exists():
+        verdict = json.loads((home / "run/verdict.json").read_text())
+    result = verdict.get("result") or ("refused" if exit_code == os.EX_OK + 2 else "none")
+    return Concluded(
+        result=result,
+        headline=verdict.get("headline") or complained.strip().splitlines()[-1:][0] if complained else "",
+        reasons=tuple(verdict.get("reasons", ())),
+        failed=tuple(check["name"] for check in verdict.get("checks", ()) if check["status"] == "fail"),
+        bottlenecks=tuple(
+            f"{row['title']}: {row['text']}"
+            for row in verdict.get("bottlenecks", ())
+            if row["what"] == "check"
+        ),
+        text=json.dumps(verdict, ensure_ascii=False) + said + complained,
+        exit_code=exit_code,
+        seconds=seconds,
+    )  # fmt: skip

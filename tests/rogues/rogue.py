@@ -1,0 +1,76 @@
+"""What a row of the rogues' gallery says: what is planted, what is run, and what must be concluded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.support.disk_rules import Rule
+
+#: Where a database of the gallery lies, relative to the storage: the program makes it.
+PLACE = "here"
+#: Larger than the cache, so that reads reach the storage; one session, so that no cache is short.
+LOAD = ("--databases", "1", "--size-mib", "64", "--cache-mib", "24", "--sessions", "2", "--yes")
+
+
+@dataclass(frozen=True)
+class Rogue:
+    """One storage or host, bad or sound."""
+
+    name: str
+    #: What is planted, for the table in docs/honesty.md.
+    plant: str
+    #: pass, fail or inconclusive; refused: the program does not begin.
+    result: str
+    #: How the storage is made: a key of `plants.STORAGES`.
+    storage: str = "fuse"
+    rules: tuple[Rule, ...] = ()
+    #: The event after which the rules hold; empty: before the program starts.
+    armed_at: str = "measure started"
+    #: The test and its options, after `plimsoll test`; `PLACE` is put behind the name of the test.
+    test: str = "performance"
+    options: tuple[str, ...] = LOAD
+    seconds: float = 3
+    #: Each must be said in the verdict or on the error stream.
+    words: tuple[str, ...] = ()
+    #: None may be said there.
+    never: tuple[str, ...] = ()
+    #: Names of checks that must fail.
+    failed: tuple[str, ...] = ()
+    #: What befalls the process or the file system: a key of `plants.MISHAPS`.
+    mishap: str = ""
+    #: Among the fast ones in `make test`.
+    is_fast: bool = False
+    #: Why what is concluded today is wrong; it stands in docs/honesty.md, and the gallery fails once it is right.
+    wrong: str = ""
+
+
+@dataclass(frozen=True)
+class Concluded:
+    """What the program said."""
+
+    result: str
+    headline: str
+    reasons: tuple[str, ...]
+    failed: tuple[str, ...]
+    bottlenecks: tuple[str, ...]
+    #: Everything that a user could read, to look for words.
+    text: str
+    exit_code: int | None
+    seconds: float
+    #: How often each rule was applied.
+    applied: tuple[int, ...] = ()
+
+
+def mistakes(rogue: Rogue, concluded: Concluded) -> list[str]:
+    """Everything about a conclusion that is not what a row demands."""
+    said = concluded.text.lower()
+    found = []
+    if concluded.result != rogue.result:
+        found.append(f"result {concluded.result}, not {rogue.result}")
+    found += [f"never said: {words}" for words in rogue.words if words.lower() not in said]
+    found += [f"said: {words}" for words in rogue.never if words.lower() in said]
+    if rogue.rules and not any(concluded.applied):
+        found.append("nothing was planted: no rule was ever applied")
+    missing = set(rogue.failed) - set(concluded.failed)
+    found += [f"check {name} did not fail" for name in sorted(missing)]
+    return found

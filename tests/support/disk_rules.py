@@ -1,0 +1,177 @@
+"""Rules that spoil what passes through a disk: slow, stalled, failed, lost, misdirected, stale or flipped transfers.
+
+A `RuledDisk` stands before any content of `tests.support.fuse_file`. The rules are JSON, so that a table of plants is
+data and another process can change them under load. The first rule that applies to a transfer decides. What is drawn is
+drawn from a seed, but the order of transfers is the kernel's: two runs spoil different transfers, at the same rate.
+
+Places are ranges of bytes of the disk. Whoever writes the rules finds where a file lies; file systems' own data is
+left alone unless a rule names no place at all.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import random
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tests.support.fuse_file import Content
+
+#: What a hung transfer is held back by: longer than any run, and answered when the rules are taken away.
+HANG_S = 3600.0
+#: A transfer that is misdirected lands so far behind its place.
+MISDIRECTED_BY = 1 << 20
+DOINGS = ("delay", "hang", "error", "flip", "lose", "misdirect", "stale", "zero", "tear")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One way to spoil transfers of one kind."""
+
+    #: read, write or flush.
+    on: str
+    #: One of DOINGS.
+    do: str
+    #: "database", "log" or "elsewhere" (not database) in a table, which become ranges before the
+    #: disk hears of it; empty: everywhere.
+    where: str = ""
+    #: One transfer of so many, by chance; 1 is each.
+    one_in: float = 1.0
+    #: Held back by so many milliseconds.
+    ms: float = 0.0
+    #: Applies only from so many seconds after the rules were given.
+    after_s: float = 0.0
+    #: Of every cycle of so many seconds only the last `spoilt_s` are spoilt; 0: always.
+    cycle_s: float = 0.0
+    spoilt_s: float = 0.0
+    #: Name of the error, such as EIO.
+    error: str = "EIO"
+    #: Applies so many times; 0: without end.
+    times: int = 0
+    ranges: tuple[tuple[int, int], ...] = field(default=())
+
+    def plain(self, ranges: list[tuple[int, int]]) -> dict[str, Any]:
+        """As it is told to the disk, for these places."""
+        return {**asdict(self), "ranges": ranges}
+
+
+class RuledDisk:
+    """See the text of this file."""
+
+    def __init__(self, inner: Content, seed: int) -> None:
+        self._inner, self._random = inner, random.Random(seed)
+        self.size = inner.size
+        self._rules: list[Rule] = []
+        self._given_at = time.monotonic()
+        self._counts: list[int] = []
+        self._hold_s = 0.0
+        self._old: dict[int, bytes] = {}
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether anything is spoilt at all."""
+        return bool(self._rules)
+
+    def obey(self, text: str) -> None:
+        """Take these rules; the clock and the counts go on where only places have changed."""
+        rules = [
+            Rule(**{**rule, "ranges": tuple((start, end) for start, end in rule["ranges"])})
+            for rule in json.loads(text)
+        ]
+        if [_kind(rule) for rule in rules] != [_kind(rule) for rule in self._rules]:
+            self._given_at, self._counts = time.monotonic(), [0] * len(rules)
+        self._rules = rules
+
+    def told(self) -> str:
+        """How often each rule was applied."""
+        return json.dumps(self._counts)
+
+    def hold_s(self) -> float:
+        return self._hold_s
+
+    def read(self, offset: int, length: int) -> bytes:
+        rule = self._applying("read", offset, length)
+        content = self._inner.read(offset, length)
+        if rule is None:
+            return content
+        if rule.do == "flip":
+            spoilt = bytearray(content)
+            spoilt[self._random.randrange(length)] ^= 1 << self._random.randrange(8)
+            return bytes(spoilt)
+        if rule.do == "zero":
+            return bytes(length)
+        if rule.do == "misdirect":
+            return self._inner.read((offset + MISDIRECTED_BY) % (self.size - length), length)
+        if rule.do == "stale":
+            return self._old.get(offset, content)[:length].ljust(length, b"\0")
+        return content
+
+    def write(self, offset: int, data: bytes) -> None:
+        rule = self._applying("write", offset, len(data))
+        if any(other.do == "stale" for other in self._rules) and offset not in self._old:
+            self._old[offset] = self._inner.read(offset, len(data))
+        if rule is None or rule.do in ("delay", "hang"):
+            self._inner.write(offset, data)
+        elif rule.do == "misdirect":
+            start, end = next(((s, e) for s, e in rule.ranges if s <= offset < e), (0, self.size))
+            there = offset + len(data) if offset + 2 * len(data) <= end else max(start, offset - len(data))
+            self._inner.write(there, data)
+        elif rule.do == "zero":
+            self._inner.write(offset, bytes(len(data)))
+        elif rule.do == "tear":
+            self._inner.write(offset, data[: len(data) // 2])
+        elif rule.do == "flip":
+            spoilt = bytearray(data)
+            spoilt[self._random.randrange(len(data))] ^= 1 << self._random.randrange(8)
+            self._inner.write(offset, bytes(spoilt))
+
+    def flush(self) -> None:
+        rule = self._applying("flush", 0, 0)
+        if rule is None or rule.do != "lose":
+            self._inner.flush()
+
+    def _applying(self, what: str, offset: int, length: int) -> Rule | None:
+        """The rule for this transfer, with its delay set; an error is raised."""
+        self._hold_s = 0.0
+        seconds = time.monotonic() - self._given_at
+        for index, rule in enumerate(self._rules):
+            if rule.on != what or not _is_time(rule, seconds) or not _is_there(rule, offset, length):
+                continue
+            if (rule.times and self._counts[index] >= rule.times) or self._random.random() * rule.one_in >= 1:
+                continue
+            self._counts[index] += 1
+            self._hold_s = _hold_s(rule, seconds)
+            if rule.do == "error":
+                number = getattr(errno, rule.error)
+                raise OSError(number, "planted")
+            return rule
+        return None
+
+
+def _kind(rule: Rule) -> Rule:
+    """A rule without its places."""
+    return Rule(**{**asdict(rule), "ranges": ()})
+
+
+def _is_time(rule: Rule, seconds: float) -> bool:
+    if seconds < rule.after_s:
+        return False
+    return not rule.cycle_s or (seconds - rule.after_s) % rule.cycle_s >= rule.cycle_s - rule.spoilt_s
+
+
+def _is_there(rule: Rule, offset: int, length: int) -> bool:
+    """Whether a transfer lies wholly within the places of a rule: half of it may belong to another file."""
+    if not rule.where or rule.on == "flush":
+        return True
+    return any(start <= offset and offset + length <= end for start, end in rule.ranges)
+
+
+def _hold_s(rule: Rule, seconds: float) -> float:
+    """A delay in a cycle without milliseconds lasts until the cycle's end: a stall."""
+    if rule.do == "hang":
+        return HANG_S
+    if rule.do == "delay" and rule.cycle_s and not rule.ms:
+        return rule.cycle_s - (seconds - rule.after_s) % rule.cycle_s
+    return rule.ms / 1000

@@ -1,0 +1,52 @@
+"""`plimsoll test store` as a user runs it, on a real disk for some seconds."""
+
+import json
+from pathlib import Path
+
+from plimsoll.files import folder
+from tests.support.places import plimsoll
+
+SHORT = ["--scale", "1MB", "--minutes", "0.05", "--yes", "--quiet"]
+
+
+def store_test(home: Path, *arguments: str, out: str = "run"):
+    return plimsoll("test", "store", home / "disk", *SHORT, *arguments, "--out", home / out, cwd=home)
+
+
+def summary_of(run: Path):
+    return json.loads((run / folder.SUMMARY).read_text(encoding="utf-8"))
+
+
+def test_DS_01_orders_are_counted_audited_and_shown(tmp_path: Path):
+    """Every step has its percentiles, the audit adds up, and the next run goes on with the store that is there."""
+    done = store_test(tmp_path, "--sessions", "4", "--think-s", "0.01")
+    assert done.returncode in (0, 1, 3), done.stderr
+    found = summary_of(tmp_path / "run")
+    figures, audit = found["store"][0], found["store_audits"][0]
+    assert figures["opm"] == int(60 * figures["orders_count"] / found["window"]["seconds"]) > 100
+    assert [step["step"] for step in figures["steps"]] == [
+        "order", "login", "new customer", "search", "prices", "purchase",
+    ]  # fmt: skip
+    assert all(step["ms_p50"] <= step["ms_p95"] <= step["ms_max"] for step in figures["steps"])
+    assert figures["ceiling_opm"] <= figures["think_bound_opm"] == 60 * 4 / 0.01
+    assert audit["findings"] == [] and audit["counts"]["units_sold"] == audit["counts"]["units_ordered"]
+    page = (tmp_path / "run" / folder.REPORT).read_text(encoding="utf-8")
+    for text in ("Orders: orders", "Steps: orders", "Audit: store", "as DVD Store counts them"):
+        assert text in page, text
+    assert "orders per minute" in done.stdout and "as they must be" in done.stdout
+
+    again = store_test(tmp_path, "--sessions", "2", out="again")
+    assert again.returncode in (0, 1, 3), again.stderr
+    counts = summary_of(tmp_path / "again")["store_audits"][0]["counts"]
+    assert counts["orders"] > audit["counts"]["orders"]
+    other = store_test(tmp_path, "--seed", "9", out="other")
+    assert other.returncode == 2, other.stdout
+    cleaned = plimsoll("clean", tmp_path / "disk", "--yes", cwd=tmp_path)
+    assert cleaned.returncode == 0 and not list((tmp_path / "disk").iterdir())
+
+
+def test_the_options_name_one_storage_and_a_size(tmp_path: Path):
+    done = plimsoll("test", "store", cwd=tmp_path)
+    assert done.returncode == 2 and "name either a directory" in done.stderr
+    wrong = plimsoll("test", "store", tmp_path, "--scale", "XL", cwd=tmp_path)
+    assert wrong.returncode == 2 and "no size of a store" in wrong.stderr
