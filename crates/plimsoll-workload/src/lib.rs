@@ -7,6 +7,7 @@
 mod demand;
 mod driver;
 pub mod files;
+pub mod mail;
 pub mod records;
 pub mod store;
 
