@@ -9,17 +9,8 @@ use std::rc::Rc;
 
 use plimsoll_io::{Nanos, Random};
 
-use super::habits::MailHabits;
+use super::habits::{Dispatch, MailHabits};
 use super::task::MailTask;
-
-/// How the tasks of a group are spaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dispatch {
-    /// All gaps of the group alike.
-    Even,
-    /// Exponential gaps of each user.
-    Poisson,
-}
 
 /// See the module text.
 #[derive(Debug)]

@@ -2,7 +2,6 @@
 
 use plimsoll_io::{Nanos, Random};
 
-use super::day::Dispatch;
 use super::task::MailTask;
 use crate::driver::places::draw_place;
 
@@ -13,6 +12,15 @@ pub enum Client {
     Online,
     /// It keeps its own copy and asks for changes.
     Cached,
+}
+
+/// How the tasks of a group are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dispatch {
+    /// All gaps of the group alike.
+    Even,
+    /// Exponential gaps of each user.
+    Poisson,
 }
 
 /// How often a message that is read is answered, passed on, moved, deleted, or its attachment opened: shares of 1.

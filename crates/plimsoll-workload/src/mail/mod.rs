@@ -12,8 +12,8 @@ mod population;
 mod task;
 
 pub use corpus::{Check, Corpus, CorpusError, Letter, Mail, Part, SizeClass};
-pub use day::{Day, Dispatch};
+pub use day::Day;
 pub use demand::{MailDemand, MailOrder};
-pub use habits::{Client, MailHabits, OnRead, Reaction};
+pub use habits::{Client, Dispatch, MailHabits, OnRead, Reaction};
 pub use population::{Balance, Population, PopulationError};
 pub use task::MailTask;
