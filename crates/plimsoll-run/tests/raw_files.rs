@@ -4,7 +4,10 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
-use plimsoll_io::{Clock, Disk, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Purpose, Random, Tracking};
+use plimsoll_io::{
+    Clock, Disk, Effect, FaultRule, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Purpose, Random,
+    Tracking,
+};
 use plimsoll_measure::{Row, metric_code};
 use plimsoll_run::{Ending, Event, Output, RunOutcome, RunSpec, StopSignal, execute};
 use serde_json::{Value, json};
@@ -168,6 +171,21 @@ fn the_same_seed_gives_the_same_run() {
     other["seed"] = json!(2);
     let other = run_on(&disk_of(900_000), &other, &StopSignal::default());
     assert_ne!(first.rows, other.rows);
+}
+
+/// An old page has a right checksum: only who knows what was written last sees that a write was lost.
+#[test]
+fn a_lost_write_is_seen_when_its_page_is_read() {
+    let disk = disk_of(100_000);
+    let lost = FaultRule::new(Effect::LoseWrite).with_purpose(Purpose::DatabaseWrite);
+    disk.inject(lost.with_probability(0.05));
+    let ran = run_on(&disk, &spec(), &StopSignal::default());
+    let error = ran.outcome.error.expect("the run ends with what it found");
+    let error = format!("{error:?}");
+    assert!(
+        error.contains("/data/one/raw1.dat") && error.contains("was acknowledged"),
+        "{error}"
+    );
 }
 
 /// Damage after a clean stop must be found by the checksum phase of a later run, not only by luck of a read.

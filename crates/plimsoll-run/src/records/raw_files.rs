@@ -4,6 +4,7 @@
 //! and for storage that is to hold something else than a database. A record lives in a page derived from its number. A
 //! read reads it, a replace or delete reads and rewrites it, an insert writes it, and a durable commit waits for one
 //! aligned block of log. A page that was written while it was read is not judged: it may be half old and half new on sound storage.
+//! What this run wrote last of a page is known and held against what a read returns: an older page has a right checksum too.
 //!
 //! ```text
 //! page: | seed 8 | page number 8 | version 8 | filler .. | CRC-64/NVME of everything before 8 |   little-endian
@@ -11,7 +12,7 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -48,6 +49,8 @@ struct RawDatabase {
     busy: RefCell<BTreeSet<u64>>,
     /// Pages that are being read: how many read them, and whether a write was under way meanwhile.
     readers: RefCell<BTreeMap<u64, (u32, bool)>>,
+    /// The version of each page that this run wrote.
+    written: RefCell<HashMap<u64, u64>>,
 }
 
 /// See the module text.
@@ -147,20 +150,19 @@ impl RawFiles {
             // Nothing promises that a read sees a write under way wholly or not at all.
             let judges = judges && !database.end_read(page);
             buffer = read?;
-            if judges && verdict_on(&buffer, database.seed, page) != PageVerdict::Good {
-                let path = database.path.display();
-                return Err(RunError::Corruption(format!(
-                    "page {page} of {path} is not what was written there"
-                )));
+            if judges {
+                database.judge(page, &buffer)?;
             }
         }
         if operation.kind != Kind::Read {
-            fill_page(&mut buffer, database.seed, page, operation.record + 1);
+            let version = database.next_version(page, operation);
+            fill_page(&mut buffer, database.seed, page, version);
             let context = context(self.number, number, Purpose::DatabaseWrite);
             database
                 .file
                 .write(offset, buffer, Durability::Volatile, context)
                 .await?;
+            database.written.borrow_mut().insert(page, version);
         }
         Ok(())
     }
@@ -260,7 +262,34 @@ impl RawDatabase {
             inserts: Cell::new(0),
             busy: RefCell::default(),
             readers: RefCell::default(),
+            written: RefCell::default(),
         })
+    }
+
+    /// Holds a page that no write met against what was written there last.
+    ///
+    /// # Errors
+    /// A page that is damaged, at the wrong place, or older than what this run wrote.
+    fn judge(&self, page: u64, bytes: &[u8]) -> Result<(), RunError> {
+        let path = self.path.display();
+        if verdict_on(bytes, self.seed, page) != PageVerdict::Good {
+            return Err(RunError::Corruption(format!(
+                "page {page} of {path} is not what was written there"
+            )));
+        }
+        let (found, expected) = (version_of(bytes), self.written.borrow().get(&page).copied());
+        match expected {
+            Some(expected) if found != expected => Err(RunError::Corruption(format!(
+                "page {page} of {path} holds version {found}, but version {expected} was acknowledged: a lost or stale write"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// A version that this page never had: records that are added have numbers of their own over all runs.
+    fn next_version(&self, page: u64, operation: &Operation) -> u64 {
+        let written = self.written.borrow().get(&page).copied();
+        written.map_or(0, |version| version + 1).max(operation.record + 1)
     }
 
     /// Takes a page for a write; false when it has one already.
@@ -382,6 +411,10 @@ pub(crate) fn fill_page(bytes: &mut [u8], seed: u64, page: u64, version: u64) {
 
 fn checksum_of(bytes: &[u8]) -> u64 {
     crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, bytes)
+}
+
+fn version_of(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes[16..24].try_into().expect("eight bytes"))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
