@@ -125,7 +125,7 @@ wheel: $(VENV)/.native ## build an installable wheel into dist/
 	$(TOOLS)/bin/maturin build --release --locked --out dist
 
 golden: $(VENV)/.native $(VENV)/.dev ## write the golden files anew; look at the difference before committing
-	PLIMSOLL_WRITE_GOLDEN=1 $(BIN)/pytest -q tests/product tests/compare -k golden
+	PLIMSOLL_WRITE_GOLDEN=1 $(BIN)/pytest -q tests/report tests/compare -k golden
 
 papers: $(VENV)/.native ## run the published results on the modelled arrays and write docs/papers.md anew
 	$(BIN)/python -m tools.papers_page docs/papers.md

@@ -69,6 +69,26 @@ def test_what_is_required_and_worth_in_users_is_what_was_sustained(tmp_path: Pat
     assert found["plateaus"]["kind"] == "burst"
 
 
+def test_a_burst_within_each_sample_fails(tmp_path: Path) -> None:
+    """Of each 15 s one is fast: by operations and by samples reads take 2 ms, in 56 of 60 s they take 31."""
+    run = make_folder(
+        tmp_path / "run", seconds=60, interval_s=1, rates=[{**EMC[0], "database_read": (31.0, 79.0, 32768.0)}]
+    )
+    fast = "phase = 'measure' AND metric = 'database_read' AND (end_ns // 1000000000) % 15 = 0"
+    rewritten(
+        run,
+        count=f"CASE WHEN {fast} THEN 65000 ELSE count END::UBIGINT",
+        latency_ns_sum=f"CASE WHEN {fast} THEN 65000 * 600000::BIGINT ELSE latency_ns_sum END::UBIGINT",
+    )
+    found = summarize(run)
+    figures = found["databases"][0]["database_read"]
+    assert figures["latency_ms_mean"] < 5 and figures["latency_ms_mean_of_samples"] < 5
+    assert 28 < figures["latency_ms_mean_over_time"] < 30
+    verdict = judge(folder.read_json(run / folder.PLAN), found, folder.read_json(run / folder.ENVIRONMENT))
+    failed = {check["name"]: check["reason"] for check in verdict["checks"] if check["status"] == "fail"}
+    assert "all moments of the time alike" in failed["database_read_latency_mean"]
+
+
 def test_the_other_weighting_fails_too(tmp_path: Path) -> None:
     """A time in which hardly anything completes counts as little in the plain mean: by operations it still fails."""
     slow = changed("databases.0.database_read.latency_ms_mean", 21.0)

@@ -55,6 +55,7 @@ class ReportedTransfers(Document):
     bytes_mean_of_samples: float | None
     latency_ms_mean: float | None
     latency_ms_mean_of_samples: float | None
+    latency_ms_mean_over_time: float | None = None
     latency_ms_sample_mean_max: float | None
     latency_ms_p50: float | None
     latency_ms_p90: float | None

@@ -177,6 +177,7 @@ def transfers_together(figures: Sequence[Transfers], distributions: Sequence[Buc
         bytes_mean_of_samples=_plain_mean([figure.bytes_mean_of_samples for figure in figures]),
         latency_ms_mean=_weighted([(figure.count, figure.latency_ms_mean) for figure in figures]),
         latency_ms_mean_of_samples=_plain_mean([figure.latency_ms_mean_of_samples for figure in figures]),
+        latency_ms_mean_over_time=_plain_mean([figure.latency_ms_mean_over_time for figure in figures]),
         latency_ms_sample_mean_max=_highest([figure.latency_ms_sample_mean_max for figure in figures]),
         **_quantiles("latency", distributions),
         latency_ms_max=_highest([figure.latency_ms_max for figure in figures]),

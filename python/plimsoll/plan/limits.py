@@ -20,7 +20,7 @@ _EXPRESSION = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(<=|>=|==|=|<|>)\s*(\S+
 #: Figures of everything that is transferred.
 TRANSFER_FIGURES = (
     "count", "errors", "per_s", "bytes_per_s", "bytes_mean", "bytes_mean_of_samples", "latency_ms_mean",
-    "latency_ms_mean_of_samples", "latency_ms_sample_mean_max", "latency_ms_p50", "latency_ms_p90", "latency_ms_p95",
+    "latency_ms_mean_of_samples", "latency_ms_mean_over_time", "latency_ms_sample_mean_max", "latency_ms_p50", "latency_ms_p90", "latency_ms_p95",
     "latency_ms_p99", "latency_ms_p999", "latency_ms_max",
 )  # fmt: skip
 RESPONSE_FIGURES = (

@@ -12,6 +12,7 @@ from plimsoll.pages.tables import Table, size_shown
 _LATENCIES = (
     ("latency_ms_mean", "Mean"),
     ("latency_ms_mean_of_samples", "Mean of samples"),
+    ("latency_ms_mean_over_time", "Mean over time"),
     ("latency_ms_p50", "p50"),
     ("latency_ms_p90", "p90"),
     ("latency_ms_p95", "p95"),
