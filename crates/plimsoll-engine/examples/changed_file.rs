@@ -137,8 +137,8 @@ async fn change(
     reader.close().await?;
     let [records, by_scatter] = [(0, 0), (1, page_flags::INDEX)].map(|(index, kind)| Tree {
         database: 1,
-        root: placed.index_places[index].root,
-        object: placed.index_places[index].object,
+        root: placed.indexes[index].place.root,
+        object: placed.indexes[index].place.object,
         kind,
     });
     let random = Random::from_seed(wishes.seed);

@@ -78,10 +78,9 @@ pub struct PlacedTable {
     pub table: Table,
     /// The table's own tree, which is its primary index.
     pub place: Place,
-    /// The tree of each index of `table.indexes`, in the same order; the primary's repeats `place`.
-    pub index_places: Vec<Place>,
-    /// What the catalog says of each index of `table.indexes` that ours do not have, in the same order.
-    pub index_traits: Vec<IndexTraits>,
+    /// Each index of `table.indexes`, in the same order, as it lies in the database: add and remove with
+    /// [`PlacedTable::insert_index`] and [`PlacedTable::remove_index`].
+    pub indexes: Vec<PlacedIndex>,
     /// The tree of its long values.
     pub long_values: Option<Place>,
     /// Flags of the table row; zero for user tables.
@@ -94,6 +93,23 @@ pub struct PlacedTable {
     pub template: Option<String>,
     /// The columns that it inherits, marked as such, if the template is in the catalog, too. `table.columns` are its own.
     pub inherited: Vec<Column>,
+}
+
+/// An index as it lies in a database. What it looks like stands in [`Table::indexes`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedIndex {
+    /// Its tree; the primary's is the table's.
+    pub place: Place,
+    /// What the catalog says of it that the schema does not.
+    pub traits: IndexTraits,
+}
+
+impl PlacedIndex {
+    /// An index as we make them.
+    pub fn ours(place: Place) -> Self {
+        let traits = IndexTraits::ours();
+        Self { place, traits }
+    }
 }
 
 /// Traits of indexes that Windows made.
@@ -152,10 +168,10 @@ impl PlacedTable {
         };
         let mut index_places = vec![place];
         index_places.extend(secondary_roots.iter().map(&mut next));
+        let indexes = index_places.into_iter().map(PlacedIndex::ours).collect();
         Self {
             place,
-            index_traits: vec![IndexTraits::ours(); index_places.len()],
-            index_places,
+            indexes,
             long_values: long_value_root.as_ref().map(next),
             flags: 0,
             density_percent: DENSITY_PERCENT_DEFAULT,
@@ -168,13 +184,31 @@ impl PlacedTable {
 
     /// Every tree of the table: its own, its secondary indexes, its long values.
     pub fn places(&self) -> Vec<Place> {
-        let mut places = self.index_places.clone();
+        let mut places: Vec<Place> = self.indexes.iter().map(|index| index.place).collect();
         // A table without a primary index lists only its secondary ones.
         if !places.contains(&self.place) {
             places.insert(0, self.place);
         }
         places.extend(self.long_values);
         places
+    }
+
+    /// The trees of its secondary indexes, in their order.
+    pub fn secondary_places(&self) -> impl Iterator<Item = Place> {
+        let places = self.indexes.iter().map(|index| index.place);
+        places.filter(|place| place.object != self.place.object)
+    }
+
+    /// Takes an index into both lists, at this position of each.
+    pub(crate) fn insert_index(&mut self, at: usize, index: Index, placed: PlacedIndex) {
+        self.table.indexes.insert(at, index);
+        self.indexes.insert(at, placed);
+    }
+
+    /// Takes an index out of both lists.
+    pub(crate) fn remove_index(&mut self, at: usize) -> PlacedIndex {
+        self.table.indexes.remove(at);
+        self.indexes.remove(at)
     }
 
     /// Every column of its rows: those it inherits, then its own.
@@ -311,8 +345,7 @@ fn placed_system(
     PlacedTable {
         table,
         place: place(&places[0]),
-        index_places: places.iter().map(place).collect(),
-        index_traits: vec![IndexTraits::ours(); places.len()],
+        indexes: places.iter().map(place).map(PlacedIndex::ours).collect(),
         long_values: None,
         flags,
         density_percent: density,

@@ -287,14 +287,10 @@ impl Check<'_> {
         if records.has_bad {
             walker.incomplete.insert(placed.place.object);
         }
-        let secondary = placed
-            .index_places
-            .iter()
-            .filter(|place| place.object != placed.place.object);
-        for (index, place) in records.indexes.iter().zip(secondary) {
+        for (index, place) in records.indexes.iter().zip(placed.secondary_places()) {
             let mut entries = rows::Entries::default();
             walker
-                .walk(*place, page_flags::INDEX, Walk::First, &mut entries)
+                .walk(place, page_flags::INDEX, Walk::First, &mut entries)
                 .await?;
             self.report.index_entries += entries.sum.count();
             let is_whole = !walker.is_incomplete(&[placed.place.object, place.object]);
@@ -341,11 +337,7 @@ fn catalog_trees(tables: &[PlacedTable]) -> Vec<KnownTree> {
             parent: system::DATABASE_ROOT,
             kind: 0,
         });
-        let secondary = placed
-            .index_places
-            .iter()
-            .filter(|index| index.object != table.object);
-        let indexes = secondary.map(|place| (*place, page_flags::INDEX));
+        let indexes = placed.secondary_places().map(|place| (place, page_flags::INDEX));
         let values = placed.long_values.map(|place| (place, page_flags::LONG_VALUE));
         trees.extend(indexes.chain(values).map(|(place, kind)| KnownTree {
             place,

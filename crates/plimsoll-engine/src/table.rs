@@ -133,7 +133,7 @@ impl OpenTable {
         if index == 0 {
             self.row_tree()
         } else {
-            self.tree(self.placed.index_places[index], page_flags::INDEX)
+            self.tree(self.placed.indexes[index].place, page_flags::INDEX)
         }
     }
 

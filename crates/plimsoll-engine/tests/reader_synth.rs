@@ -191,7 +191,7 @@ fn mail_table() -> Table {
 }
 
 async fn nodes(reader: &DatabaseReader, placed: &PlacedTable, index: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let mut scan = reader.scan(placed.index_places[index]);
+    let mut scan = reader.scan(placed.indexes[index].place);
     let mut nodes = Vec::new();
     while let Some(leaf) = scan.next_leaf().await.expect("sound") {
         for line in 0..leaf.view().lines() {

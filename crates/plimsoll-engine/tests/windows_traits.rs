@@ -15,7 +15,7 @@ use plimsoll_engine::instance::Instance;
 use plimsoll_engine::page::page_flags;
 use plimsoll_engine::reader::{DatabaseReader, ReadError, TextFormat, Value, WhenDirty, write_table};
 use plimsoll_engine::transaction::{Commit, Transaction};
-use plimsoll_engine::{Column, ColumnType, PageSize, Table};
+use plimsoll_engine::{Column, ColumnId, ColumnType, PageSize, Table};
 use plimsoll_io::{Clock, Files, Handle, MemoryOptions};
 use support::*;
 
@@ -86,6 +86,11 @@ async fn exported(files: &Files, handle: &Handle) -> Result<String, ReadError> {
 async fn deep(files: &Files, handle: &Handle) -> DeepReport {
     let report = verify_deep(files, handle, database_path(1), DeepOptions::default());
     report.await.unwrap()
+}
+
+/// What a reader makes of the table, and what a deep check says of the database.
+async fn exported_and_checked(files: Files, handle: Handle) -> (Result<String, ReadError>, DeepReport) {
+    (exported(&files, &handle).await, deep(&files, &handle).await)
 }
 
 fn letters() -> Table {
@@ -205,7 +210,7 @@ fn a_long_value_compressed_outside_the_record_is_read_and_is_sound() {
                     assert!(pack_chunks(&placed, &instance, &transaction, pack).await >= 3);
                     transaction
                 },
-                |files, handle| async move { (exported(&files, &handle).await, deep(&files, &handle).await) },
+                exported_and_checked,
             );
             assert!(exported.unwrap() == expected, "{size}");
             assert!(deep.is_sound(), "{size}: {:#?}", deep.findings);
@@ -229,7 +234,7 @@ fn a_chunk_that_expands_to_less_than_its_stretch_is_damage() {
             pack_chunks(&placed, &instance, &transaction, |chunk| packed(&chunk[1..])).await;
             transaction
         },
-        |files, handle| async move { (exported(&files, &handle).await, deep(&files, &handle).await) },
+        exported_and_checked,
     );
     assert!(matches!(exported, Err(ReadError::Format { .. })), "{exported:?}");
     assert!(!deep.is_sound());
@@ -250,7 +255,7 @@ fn a_value_compressed_by_a_later_method_is_not_judged() {
             pack_chunks(&placed, &instance, &transaction, |_| vec![5 << 3, 1, 2, 3]).await;
             transaction
         },
-        |files, handle| async move { (exported(&files, &handle).await, deep(&files, &handle).await) },
+        exported_and_checked,
     );
     assert!(
         matches!(exported, Err(ReadError::Packed { method: 5, .. })),
@@ -295,7 +300,7 @@ fn long_values_numbered_with_eight_bytes_are_read_and_are_sound() {
             }
             transaction
         },
-        |files, handle| async move { (exported(&files, &handle).await, deep(&files, &handle).await) },
+        exported_and_checked,
     );
     assert!(exported.unwrap() == expected);
     assert!(deep.is_sound(), "{:#?}", deep.findings);
@@ -311,6 +316,31 @@ async fn replace_catalog_rows(placed: &PlacedTable, size: PageSize, transaction:
         ] {
             let tree = tree_of(1, root, object);
             transaction.replace(tree, &row.key, &row.record).await.unwrap();
+        }
+    }
+}
+
+fn set_condition(placed: &mut PlacedTable, index: usize, condition: (ColumnId, bool)) {
+    placed.indexes[index].traits.conditions = vec![condition];
+}
+
+/// Deletes the entries of some rows from an index, which its condition leaves out.
+async fn drop_entries(
+    placed: &PlacedTable,
+    index: usize,
+    instance: &Instance,
+    transaction: &Transaction,
+    is_left_out: impl Fn(u8) -> bool,
+) {
+    let place = placed.indexes[index].place;
+    let tree = plimsoll_engine::btree::Tree {
+        kind: page_flags::INDEX,
+        ..tree_of(1, place.root, place.object)
+    };
+    for (key, primary) in dump(instance, tree).await.unwrap() {
+        // The number of the row is the last byte of its key.
+        if is_left_out(*primary.last().unwrap()) {
+            transaction.delete(tree, &key).await.unwrap();
         }
     }
 }
@@ -343,20 +373,13 @@ fn an_index_with_a_condition_holds_the_rows_that_meet_it() {
             },
             move |mut placed, instance, transaction| async move {
                 let sender = placed.table.column_named("sender").unwrap().id;
-                placed.index_traits[1].conditions = vec![(sender, asks_null)];
+                set_condition(&mut placed, 1, (sender, asks_null));
                 replace_catalog_rows(&placed, PageSize::KIB_32, &transaction).await;
-                let place = placed.index_places[1];
-                let tree = plimsoll_engine::btree::Tree {
-                    kind: page_flags::INDEX,
-                    ..tree_of(1, place.root, place.object)
-                };
-                for (key, primary) in dump(&instance, tree).await.unwrap() {
-                    // The number is the last byte of the key; odd ones have a sender.
-                    let has_sender = primary.last().unwrap() % 2 == 1;
-                    if follows && has_sender == asks_null {
-                        transaction.delete(tree, &key).await.unwrap();
-                    }
-                }
+                // Odd rows have a sender.
+                drop_entries(&placed, 1, &instance, &transaction, |id| {
+                    follows && (id % 2 == 1) == asks_null
+                })
+                .await;
                 transaction
             },
             |files, handle| async move { deep(&files, &handle).await },
@@ -369,6 +392,62 @@ fn an_index_with_a_condition_holds_the_rows_that_meet_it() {
         );
         assert_eq!(report.unchecked, []);
     }
+}
+
+/// A condition belongs to its index. Dropping the index before it handed the conditions on to the next one, and the next check called the
+/// database damaged.
+#[test]
+fn an_index_keeps_its_condition_when_the_one_before_it_is_dropped() {
+    let table = || {
+        Table::builder(TABLE)
+            .column(Column::new("id", ColumnType::Long))
+            .column(Column::new("size", ColumnType::Long))
+            .column(Column::new("sender", ColumnType::Text))
+            .primary("primary", &["id"])
+            .duplicates("by_sender", &["sender"])
+            .duplicates("by_size", &["size"])
+            .build()
+            .expect("a valid table")
+    };
+    let report = changed_database(
+        PageSize::KIB_32,
+        table(),
+        |instance, transaction| async move {
+            for id in 0..20_i32 {
+                let size = (id % 3).to_le_bytes();
+                let with_sender: &[(&str, &[u8])] = &[("size", &size), ("sender", b"Ada")];
+                insert(&instance, &transaction, id, &with_sender[..1 + (id as usize % 2)]).await;
+            }
+            transaction.commit(Commit::Lazy).await.unwrap();
+        },
+        |mut placed, instance, transaction| async move {
+            let sender = placed.table.column_named("sender").unwrap().id;
+            let by_size = placed
+                .table
+                .indexes
+                .iter()
+                .position(|index| index.name == "by_size");
+            set_condition(&mut placed, by_size.unwrap(), (sender, false));
+            replace_catalog_rows(&placed, PageSize::KIB_32, &transaction).await;
+            drop_entries(&placed, by_size.unwrap(), &instance, &transaction, |id| {
+                id % 2 == 0
+            })
+            .await;
+            transaction
+        },
+        |files, handle| async move {
+            let setup = Setup {
+                size: PageSize::KIB_32,
+                ..Setup::default()
+            };
+            let (instance, _) = open(&files, &handle, &setup, 7).await.unwrap();
+            instance.drop_index(1, TABLE, "by_sender").await.unwrap();
+            instance.close().await.unwrap();
+            deep(&files, &handle).await
+        },
+    );
+    assert!(report.is_sound(), "{:#?}", report.findings);
+    assert_eq!(report.unchecked, []);
 }
 
 /// Values of inherited columns lie before the table's own; tagged ones of both are numbered alike and told apart by a bit.

@@ -1,8 +1,8 @@
 //! From catalog rows to schema. Accepts what Windows writes: columns we do not know, deleted columns, types without meaning here.
 
 use super::{
-    CONDITION_MUST_BE_NULL, IndexTraits, KEY_COLUMN_DESCENDING, Place, PlacedTable, column, row_type,
-    system_tables,
+    CONDITION_MUST_BE_NULL, IndexTraits, KEY_COLUMN_DESCENDING, Place, PlacedIndex, PlacedTable, column,
+    row_type, system_tables,
 };
 use crate::schema::KEY_BYTES_MAX_DEFAULT;
 use crate::{
@@ -163,8 +163,7 @@ fn table(row: &Row<'_>, name: String, table_object: u32) -> Result<PlacedTable, 
             object: table_object,
             root: row.required(column::TYPE_OR_ROOT)?,
         },
-        index_places: Vec::new(),
-        index_traits: Vec::new(),
+        indexes: Vec::new(),
         long_values: None,
         flags: row.number(column::FLAGS)?.unwrap_or(0),
         density_percent: row.number(column::SPACE_USAGE)?.unwrap_or(0),
@@ -277,12 +276,12 @@ fn push_index(placed: &mut PlacedTable, row: &Row<'_>, name: String) -> Result<(
     let at = if index.is_primary() {
         0
     } else {
-        placed.index_places.len()
+        placed.indexes.len()
     };
-    // Both may fail on a damaged row: the three lists stay of one length.
-    let (place, traits) = (place(row)?, index_traits(row, flags)?);
-    placed.index_places.insert(at, place);
-    placed.index_traits.insert(at, traits);
-    placed.table.indexes.insert(at, index);
+    let placed_index = PlacedIndex {
+        place: place(row)?,
+        traits: index_traits(row, flags)?,
+    };
+    placed.insert_index(at, index, placed_index);
     Ok(())
 }

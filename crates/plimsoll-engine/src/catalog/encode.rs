@@ -2,7 +2,7 @@
 
 use super::column_id::{LOCALE_KEY, OBJECT_ID};
 use super::{
-    CONDITION_MUST_BE_NULL, KEY_COLUMN_DESCENDING, LOCALE_NAME, MAP_FLAGS, Place, PlacedTable, column,
+    CONDITION_MUST_BE_NULL, KEY_COLUMN_DESCENDING, LOCALE_NAME, MAP_FLAGS, PlacedIndex, PlacedTable, column,
     row_type, system, system_tables,
 };
 use crate::schema::{ColumnStorage, KEY_BYTES_MAX_DEFAULT};
@@ -145,15 +145,8 @@ pub fn catalog_rows(placed: &PlacedTable, page_size: PageSize) -> Vec<CatalogRow
             .iter()
             .map(|column| encoder.encode(column_row(placed, &layout, column))),
     );
-    rows.extend(
-        placed
-            .table
-            .indexes
-            .iter()
-            .zip(&placed.index_places)
-            .enumerate()
-            .map(|(number, (index, place))| encoder.encode(index_row(placed, number, index, *place))),
-    );
+    let indexes = placed.table.indexes.iter().zip(&placed.indexes);
+    rows.extend(indexes.map(|(index, placed_index)| encoder.encode(index_row(placed, index, placed_index))));
     rows.extend(placed.long_values.map(|place| {
         let row = Row::new(
             placed.place.object,
@@ -208,7 +201,8 @@ fn column_row(placed: &PlacedTable, layout: &RecordLayout, column: &Column) -> R
     row
 }
 
-fn index_row(placed: &PlacedTable, number: usize, index: &Index, place: Place) -> Row {
+fn index_row(placed: &PlacedTable, index: &Index, placed_index: &PlacedIndex) -> Row {
+    let PlacedIndex { place, traits } = placed_index;
     let mut row = Row::new(placed.place.object, row_type::INDEX, place.object, &index.name).with(
         place.root,
         placed.density_percent,
@@ -229,10 +223,8 @@ fn index_row(placed: &PlacedTable, number: usize, index: &Index, place: Place) -
         [flags, 0, low, high]
     });
     row.bytes.push((column::KEY_COLUMNS, key_columns.collect()));
-    let traits = placed.index_traits.get(number);
-    let conditions = traits.map_or(&[][..], |traits| &traits.conditions);
-    if !conditions.is_empty() {
-        let listed = conditions.iter().flat_map(|(column, must_be_null)| {
+    if !traits.conditions.is_empty() {
+        let listed = traits.conditions.iter().flat_map(|(column, must_be_null)| {
             let [low, high] = column.to_le_bytes();
             [u8::from(*must_be_null) * CONDITION_MUST_BE_NULL, 0, low, high]
         });
@@ -288,11 +280,11 @@ pub fn object_rows(tables: &[PlacedTable], page_size: PageSize) -> Vec<(Vec<u8>,
     for placed in tables {
         let table_object = placed.place.object;
         rows.push(row(table_object, table_object, row_type::TABLE));
-        let secondaries = placed
-            .index_places
-            .iter()
-            .filter(|place| place.object != table_object);
-        rows.extend(secondaries.map(|place| row(place.object, table_object, row_type::INDEX)));
+        rows.extend(
+            placed
+                .secondary_places()
+                .map(|place| row(place.object, table_object, row_type::INDEX)),
+        );
         rows.extend(
             placed
                 .long_values

@@ -59,8 +59,11 @@ fn objects(tables: &[PlacedTable]) -> Vec<(u32, u32, u16)> {
     for placed in tables {
         let table = placed.place.object;
         objects.push((table, table, TABLE));
-        let secondary = placed.index_places.iter().filter(|place| place.object != table);
-        objects.extend(secondary.map(|place| (place.object, table, INDEX)));
+        objects.extend(
+            placed
+                .secondary_places()
+                .map(|place| (place.object, table, INDEX)),
+        );
         objects.extend(placed.long_values.map(|place| (place.object, table, LONG_VALUES)));
     }
     objects

@@ -65,7 +65,7 @@ impl<'a> Records<'a> {
         let secondary = table
             .indexes
             .iter()
-            .zip(&placed.index_traits)
+            .zip(placed.indexes.iter().map(|index| &index.traits))
             .filter(|(index, _)| !index.is_primary());
         Self {
             layout: RecordLayout::of_placed(placed),

@@ -12,7 +12,7 @@ use super::OpenTable;
 use super::build::build_index;
 use super::change::SchemaChange;
 use super::create::INDEX_PAGES;
-use crate::catalog::{Place, PlacedTable, system};
+use crate::catalog::{Place, PlacedIndex, PlacedTable, system};
 use crate::error::{EngineError, Result};
 use crate::instance::Instance;
 use crate::page::page_flags;
@@ -65,9 +65,8 @@ impl Instance {
             if placed.table.indexes[at].is_primary() {
                 return Err(refused(&placed, "the primary index is the table itself"));
             }
-            placed.table.indexes.remove(at);
-            let place = placed.index_places.remove(at);
-            change.drop_tree(place).await?;
+            let dropped = placed.remove_index(at);
+            change.drop_tree(dropped.place).await?;
             Ok(Some(placed))
         })
         .await
@@ -170,7 +169,7 @@ impl SchemaChange {
         placed.table = declared.map_err(|error| refused(&placed, error.to_string()))?;
         self.check_key_lengths(&placed.table)?;
         let tree = self.make_child(placed.place.root, page_flags::INDEX).await?;
-        placed.index_places.push(tree);
+        placed.indexes.push(PlacedIndex::ours(tree));
         let instance = self.instance.clone();
         let in_use = instance.schema.used_alone(self.database, &placed);
         let transaction = Transaction::begin_entered(instance.store());
