@@ -12,11 +12,12 @@ from __future__ import annotations
 import json
 import sys
 
+from tests.servers.dovecot import Dovecot
 from tests.servers.mariadb import MariaDB
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.server import NotInstalledError, Server, is_required, running
 
-KINDS: dict[str, type[Server]] = {server.KIND: server for server in (PostgreSQL, MariaDB)}
+KINDS: dict[str, type[Server]] = {server.KIND: server for server in (PostgreSQL, MariaDB, Dovecot)}
 
 
 def obey(server: Server, line: str) -> object:
