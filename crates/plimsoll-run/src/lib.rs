@@ -23,6 +23,7 @@ mod records;
 mod run;
 mod sampler;
 mod schema;
+mod sequential;
 mod spec;
 mod stalls;
 mod state;

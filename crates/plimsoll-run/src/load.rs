@@ -14,7 +14,7 @@ use plimsoll_io::{JoinHandle, Permits, Random};
 use plimsoll_workload::Demand;
 
 use crate::RunError;
-use crate::backend::Work;
+use crate::backend::{Backend, Work};
 use crate::context::RunContext;
 use crate::events::Level;
 use crate::recorder::Key;
@@ -99,6 +99,23 @@ pub struct LoadStart<'a> {
 }
 
 impl LoadStart<'_> {
+    /// What stands behind an instance, as its family knows it; `what` names what the load needs, such as "files".
+    ///
+    /// # Errors
+    /// When the instance holds something else.
+    pub fn backend_of<B: Backend>(&self, instance: &LoadInstance, what: &str) -> Result<Rc<B>, RunError> {
+        let found = instance.backend.clone().into_any().downcast::<B>();
+        found.map_err(|_| self.holds_no(instance, what))
+    }
+
+    /// What is said of an instance that does not hold what the load needs.
+    pub fn holds_no(&self, instance: &LoadInstance, what: &str) -> RunError {
+        RunError::Spec(format!(
+            "workload {} works on {what}, which instance {} of the plan does not hold",
+            self.spec.name, instance.number
+        ))
+    }
+
     /// Starts the load of a pair.
     pub fn start<P: Pair>(self, pair: P) -> Box<dyn RunningLoad> {
         let what = pair.description();

@@ -21,12 +21,9 @@ use crate::context::RunContext;
 use crate::events::Level;
 use crate::family::ChecksumReads;
 use crate::outcome::{ChecksumReport, DatabaseState};
+use crate::sequential::write_through;
 use crate::spec::InstanceSpec;
 use crate::stalls::TransactionWatch;
-
-/// Bytes written at once while preparing.
-const PREPARE_BYTES: u64 = 1 << 20;
-const PREPARE_IN_FLIGHT: usize = 8;
 
 /// One file of a set.
 pub struct OpenFile {
@@ -351,24 +348,14 @@ async fn prepare(
     if !is_device {
         file.extend(size_bytes, context).await?;
     }
-    let mut pending = VecDeque::new();
-    let mut offset = 0;
-    while offset < size_bytes {
-        run.check_stop()?;
-        let length = PREPARE_BYTES.min(size_bytes - offset);
-        let mut buffer = file.allocate(length as usize);
-        plimsoll_io::Content::fill(recipe, offset, &mut buffer);
-        pending.push_back(file.write(offset, buffer, Durability::Volatile, context));
-        offset += length;
-        if pending.len() >= PREPARE_IN_FLIGHT {
-            pending.pop_front().expect("it is not empty").await?;
-        }
-        run.handle.yield_now().await;
-    }
-    for write in pending {
-        write.await?;
-    }
-    file.sync(context).await?;
+    write_through(
+        run,
+        &file,
+        (size_bytes, SECTOR_BYTES as u64),
+        context,
+        |offset, bytes| plimsoll_io::Content::fill(recipe, offset, bytes),
+    )
+    .await?;
     file.close(context).await?;
     if is_device {
         return Ok(());

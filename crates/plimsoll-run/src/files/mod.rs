@@ -164,13 +164,7 @@ impl Family for Files {
 fn files_of(load: &LoadStart<'_>) -> Result<Vec<LoadedFile>, RunError> {
     let mut files = Vec::new();
     for instance in &load.instances {
-        let set = instance.backend.clone().into_any().downcast::<FileSet>();
-        let set = set.map_err(|_| {
-            RunError::Spec(format!(
-                "workload {} works on files, which instance {} of the plan does not hold",
-                load.spec.name, instance.number
-            ))
-        })?;
+        let set = load.backend_of::<FileSet>(instance, "files")?;
         files.extend((0..set.files().len()).map(|position| LoadedFile {
             instance: instance.number,
             weight: instance.weight,

@@ -29,7 +29,7 @@ use plimsoll_workload::Done;
 use plimsoll_workload::records::{Commit as WantedCommit, Kind, Operation, Placement, Population};
 
 use super::existing::{self, Existing};
-use super::jobs::Jobs;
+use super::open::OpenEngine;
 use super::spec::{RecordsDatabase, RecordsInstance};
 use super::store::{Populations, RecordStore, shared};
 use crate::RunError;
@@ -62,13 +62,9 @@ struct EngineDatabase {
 
 /// See the module text.
 pub struct EngineInstance {
-    instance: Rc<Instance>,
-    jobs: Jobs,
+    engine: OpenEngine,
     databases: Vec<EngineDatabase>,
-    page_bytes: u64,
-    cache_limit_bytes: u64,
     watch: TransactionWatch,
-    recovery: Option<RecoveryResult>,
     /// The records of each database as all loads know them.
     populations: Populations,
 }
@@ -131,14 +127,10 @@ impl EngineInstance {
             ),
         );
         Ok(EngineInstance {
-            jobs: Jobs::start(run, &instance, &settings),
-            instance,
+            engine: OpenEngine::start(run, instance, &settings, recovered),
             populations: shared(populations_of(&databases)),
             databases,
             watch: TransactionWatch::new(&run.handle, &run.recorder, &run.stalls, number),
-            recovery: recovered,
-            page_bytes: u64::from(settings.page_bytes),
-            cache_limit_bytes: limits.frames_max as u64 * u64::from(settings.page_bytes),
         })
     }
 
@@ -159,7 +151,7 @@ impl EngineInstance {
             let next = database.next_record.get().max(operation.record + 1);
             database.next_record.set(next);
         }
-        let transaction = self.instance.begin();
+        let transaction = self.engine.instance().begin();
         let done = database.change(&transaction, operation).await;
         let how = match operation.commit {
             WantedCommit::Durable => Commit::Durable,
@@ -182,7 +174,7 @@ impl EngineInstance {
             Err(Failure::WrongContent) => Err(RunError::Corruption(format!(
                 "record {} of {} is not what was written",
                 operation.record,
-                self.instance.options().databases[position].display()
+                self.engine.instance().options().databases[position].display()
             ))),
         }
     }
@@ -205,35 +197,19 @@ impl RecordStore for EngineInstance {
 
 impl Backend for EngineInstance {
     fn levels(&self) -> InstanceLevels {
-        let store = self.instance.store();
-        InstanceLevels {
-            cache_used_bytes: store.cache.frames_used() as u64 * self.page_bytes,
-            cache_limit_bytes: self.cache_limit_bytes,
-            page_fault_stalls: store.cache.statistics().page_fault_stalls,
-            log_generation: u64::from(store.log.tip().generation),
-        }
+        self.engine.levels()
     }
 
     fn pages_corrected(&self) -> Vec<u64> {
-        let open = self.instance.store().databases.all();
-        open.iter()
-            .map(|database| database.statistics().corrected)
-            .collect()
+        self.engine.pages_corrected()
     }
 
     fn databases(&self) -> Vec<DatabaseState> {
-        let open = self.instance.store().databases.all();
-        let both = open.iter().zip(self.records_ever());
-        both.map(|(database, records_ever)| DatabaseState {
-            path: database.path().to_owned(),
-            size_bytes: database.size().file_bytes(database.pages_in_use()),
-            records_ever,
-        })
-        .collect()
+        self.engine.databases(self.records_ever())
     }
 
     fn recovery(&self) -> Option<RecoveryResult> {
-        self.recovery.clone()
+        self.engine.recovery()
     }
 
     fn backups(&self) -> Option<&dyn Backups> {
@@ -245,12 +221,7 @@ impl Backend for EngineInstance {
     }
 
     fn close(self: Rc<Self>) -> Work<'static, Result<(), RunError>> {
-        Box::pin(async move {
-            let closing = only(self);
-            let jobs = closing.jobs.stop().await;
-            closing.instance.close().await?;
-            Ok(jobs?)
-        })
+        Box::pin(only(self).engine.close())
     }
 
     fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
@@ -260,19 +231,13 @@ impl Backend for EngineInstance {
 
 impl Backups for EngineInstance {
     fn backup(&self, position: usize, read_bytes: u32) -> Result<Backup, RunError> {
-        let backup = Backup::start(&self.instance, position as u8 + 1, read_bytes as usize);
-        Ok(backup?)
+        self.engine.backup(position, read_bytes)
     }
 }
 
 impl Crashes for EngineInstance {
     fn abandon(self: Rc<Self>) -> Work<'static, Result<(), RunError>> {
-        Box::pin(async move {
-            let crashing = only(self);
-            let jobs = crashing.jobs.stop().await;
-            crashing.instance.abandon().await?;
-            Ok(jobs?)
-        })
+        Box::pin(only(self).engine.abandon())
     }
 }
 

@@ -4,6 +4,7 @@
 mod engine;
 mod existing;
 mod jobs;
+mod open;
 mod raw_files;
 mod spec;
 mod store;
@@ -30,10 +31,10 @@ use engine::EngineInstance;
 pub use engine::prepared_database;
 pub(crate) use engine::{LOG_BASE, checksum as engine_checksum, options_of, recovery_result, until_stop};
 pub(crate) use existing::begins_blank;
-pub(crate) use jobs::Jobs;
+pub(crate) use open::OpenEngine;
 use raw_files::RawFiles;
-pub(crate) use spec::RecordsInstance;
 use spec::{RecordsDatabase, RecordsSpec};
+pub(crate) use spec::{RecordsInstance, as_crashed, page_bytes};
 use store::RecordStore;
 
 const ENGINE: &str = "engine";
@@ -101,14 +102,11 @@ impl Family for Records {
     }
 
     fn checksum_unit_bytes(&self, instance: &InstanceSpec) -> u32 {
-        RecordsInstance::of(instance).map_or(0, |settings| settings.page_bytes)
+        page_bytes(instance)
     }
 
-    /// Its checkpoint moves again from here on.
     fn as_crashed(&self, instance: &InstanceSpec) -> InstanceSpec {
-        let mut crashed = instance.as_crashed();
-        crashed.options.insert("hold_checkpoint".into(), false.into());
-        crashed
+        as_crashed(instance)
     }
 
     fn waits_for_writes(&self, instance: &InstanceSpec) -> bool {
@@ -166,12 +164,7 @@ impl Family for Records {
         let mut places = Vec::new();
         let mut databases = Vec::new();
         for instance in &load.instances {
-            let store = store_of(&instance.backend).ok_or_else(|| {
-                RunError::Spec(format!(
-                    "workload {} works on records, which instance {} of the plan does not hold",
-                    load.spec.name, instance.number
-                ))
-            })?;
+            let store = store_of(&instance.backend).ok_or_else(|| load.holds_no(instance, "records"))?;
             for (position, population) in store.populations().into_iter().enumerate() {
                 places.push(RecordPlace {
                     weight: instance.weight,

@@ -28,11 +28,10 @@ use crate::context::RunContext;
 use crate::events::Level;
 use crate::family::ChecksumReads;
 use crate::outcome::{ChecksumReport, DatabaseState};
+use crate::sequential::write_through;
 use crate::spec::{DatabaseSpec, InstanceSpec};
 use crate::stalls::TransactionWatch;
 
-/// Bytes written at once while preparing.
-const PREPARE_BYTES: usize = 1 << 20;
 /// The log is a ring of this length.
 const LOG_BYTES: u64 = 16 << 20;
 const HEADER_BYTES: usize = 24;
@@ -86,7 +85,7 @@ impl RawFiles {
         let log = if run.files.exists(&log_path, context).await? {
             run.files.open(&log_path, OpenMode::Write, context).await?
         } else {
-            create_zeroed(&run.files, &log_path, LOG_BYTES, context).await?
+            create_log(run, &log_path, context).await?
         };
         let block = u64::from(log.opened().alignment_bytes.max(512));
         Ok(RawFiles {
@@ -342,49 +341,28 @@ async fn prepare(
 ) -> Result<(), RunError> {
     let file = run.files.open(path, OpenMode::Create, context).await?;
     file.extend(pages_count * page_bytes as u64, context).await?;
-    let per_write = (PREPARE_BYTES / page_bytes).max(1) as u64;
-    let mut pending = std::collections::VecDeque::new();
-    let mut page = 0;
-    while page < pages_count {
-        run.check_stop()?;
-        let count = per_write.min(pages_count - page);
-        let mut buffer = file.allocate(count as usize * page_bytes);
-        for (index, bytes) in buffer.chunks_exact_mut(page_bytes).enumerate() {
-            fill_page(bytes, seed, page + index as u64, 0);
-        }
-        pending.push_back(file.write(page * page_bytes as u64, buffer, Durability::Volatile, context));
-        page += count;
-        if pending.len() >= 8 {
-            pending.pop_front().expect("it is not empty").await?;
-        }
-        run.handle.yield_now().await;
-    }
-    for write in pending {
-        write.await?;
-    }
-    file.sync(context).await?;
+    let unit = page_bytes as u64;
+    write_through(
+        run,
+        &file,
+        (pages_count * unit, unit),
+        context,
+        |offset, bytes| {
+            for (page, bytes) in (offset / unit..).zip(bytes.chunks_exact_mut(page_bytes)) {
+                fill_page(bytes, seed, page, 0);
+            }
+        },
+    )
+    .await?;
     file.close(context).await?;
     sync_parent(&run.files, path, context).await
 }
 
-async fn create_zeroed(
-    files: &Files,
-    path: &Path,
-    length_bytes: u64,
-    context: Context,
-) -> Result<File, RunError> {
-    let file = files.open(path, OpenMode::Create, context).await?;
-    file.extend(length_bytes, context).await?;
-    let mut offset = 0;
-    while offset < length_bytes {
-        let count = (PREPARE_BYTES as u64).min(length_bytes - offset) as usize;
-        let mut buffer = file.allocate(count);
-        buffer.fill(0);
-        file.write(offset, buffer, Durability::Volatile, context).await?;
-        offset += count as u64;
-    }
-    file.sync(context).await?;
-    sync_parent(files, path, context).await?;
+async fn create_log(run: &RunContext, path: &Path, context: Context) -> Result<File, RunError> {
+    let file = run.files.open(path, OpenMode::Create, context).await?;
+    file.extend(LOG_BYTES, context).await?;
+    write_through(run, &file, (LOG_BYTES, 4096), context, |_, bytes| bytes.fill(0)).await?;
+    sync_parent(&run.files, path, context).await?;
     Ok(file)
 }
 

@@ -202,3 +202,15 @@ impl RecordsDatabase {
         instance.database_options_as(position).map_err(RunError::Spec)
     }
 }
+
+/// Bytes of a page of an instance on the engine; zero where they cannot be read, which the spec was checked for.
+pub(crate) fn page_bytes(instance: &InstanceSpec) -> u32 {
+    RecordsInstance::of(instance).map_or(0, |settings| settings.page_bytes)
+}
+
+/// An instance on the engine as it is found after a crash: its checkpoint moves again from here on.
+pub(crate) fn as_crashed(instance: &InstanceSpec) -> InstanceSpec {
+    let mut crashed = instance.as_crashed();
+    crashed.options.insert("hold_checkpoint".into(), false.into());
+    crashed
+}

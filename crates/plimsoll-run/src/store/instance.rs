@@ -19,7 +19,7 @@ use crate::context::RunContext;
 use crate::events::Level;
 use crate::outcome::{AuditReport, DatabaseState, RecoveryResult};
 use crate::records::{
-    Jobs, LOG_BASE, RecordsInstance, begins_blank, options_of, recovery_result, until_stop,
+    LOG_BASE, OpenEngine, RecordsInstance, begins_blank, options_of, recovery_result, until_stop,
 };
 use crate::spec::InstanceSpec;
 use crate::stalls::TransactionWatch;
@@ -36,12 +36,8 @@ impl From<ShopError> for RunError {
 
 /// See the module text.
 pub struct StoreInstance {
-    instance: Rc<Instance>,
-    jobs: Jobs,
+    engine: OpenEngine,
     shop: Shop,
-    recovery: Option<RecoveryResult>,
-    page_bytes: u64,
-    cache_limit_bytes: u64,
 }
 
 impl StoreInstance {
@@ -92,30 +88,15 @@ impl StoreInstance {
         }
         let shop =
             shop.ok_or_else(|| RunError::Corruption("a store that was just made is not whole".into()))?;
-        let page_bytes = u64::from(settings.page_bytes);
         Ok(StoreInstance {
-            jobs: Jobs::start(run, &instance, &settings),
-            cache_limit_bytes: instance.store().cache.limits().frames_max as u64 * page_bytes,
+            engine: OpenEngine::start(run, instance, &settings, recovery),
             shop,
-            instance,
-            recovery,
-            page_bytes,
         })
     }
 
     /// The open store.
     pub fn shop(&self) -> &Shop {
         &self.shop
-    }
-
-    /// Lets go of everything but the engine.
-    async fn stop(self: Rc<Self>) -> (Rc<Instance>, Result<(), RunError>) {
-        let StoreInstance {
-            instance, jobs, shop, ..
-        } = only(self);
-        drop(shop);
-        let stopped = jobs.stop().await;
-        (instance, stopped.map_err(RunError::from))
     }
 }
 
@@ -227,34 +208,19 @@ fn watch(run: &RunContext, number: u16) -> Box<dyn Fn(plimsoll_workload::store::
 
 impl Backend for StoreInstance {
     fn levels(&self) -> InstanceLevels {
-        let store = self.instance.store();
-        InstanceLevels {
-            cache_used_bytes: store.cache.frames_used() as u64 * self.page_bytes,
-            cache_limit_bytes: self.cache_limit_bytes,
-            page_fault_stalls: store.cache.statistics().page_fault_stalls,
-            log_generation: u64::from(store.log.tip().generation),
-        }
+        self.engine.levels()
     }
 
     fn databases(&self) -> Vec<DatabaseState> {
-        let open = self.instance.store().databases.all();
-        let each = open.iter().map(|database| DatabaseState {
-            path: database.path().to_owned(),
-            size_bytes: database.size().file_bytes(database.pages_in_use()),
-            records_ever: self.shop.orders_ever(),
-        });
-        each.collect()
+        self.engine.databases(std::iter::repeat(self.shop.orders_ever()))
     }
 
     fn pages_corrected(&self) -> Vec<u64> {
-        let open = self.instance.store().databases.all();
-        open.iter()
-            .map(|database| database.statistics().corrected)
-            .collect()
+        self.engine.pages_corrected()
     }
 
     fn recovery(&self) -> Option<RecoveryResult> {
-        self.recovery.clone()
+        self.engine.recovery()
     }
 
     fn backups(&self) -> Option<&dyn Backups> {
@@ -270,11 +236,10 @@ impl Backend for StoreInstance {
     }
 
     fn close(self: Rc<Self>) -> Work<'static, Result<(), RunError>> {
-        Box::pin(async move {
-            let (instance, stopped) = self.stop().await;
-            instance.close().await?;
-            stopped
-        })
+        let StoreInstance { engine, shop } = only(self);
+        // Its tables hold the engine.
+        drop(shop);
+        Box::pin(engine.close())
     }
 
     fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
@@ -284,18 +249,16 @@ impl Backend for StoreInstance {
 
 impl Backups for StoreInstance {
     fn backup(&self, position: usize, read_bytes: u32) -> Result<Backup, RunError> {
-        let backup = Backup::start(&self.instance, position as u8 + 1, read_bytes as usize);
-        Ok(backup?)
+        self.engine.backup(position, read_bytes)
     }
 }
 
 impl Crashes for StoreInstance {
     fn abandon(self: Rc<Self>) -> Work<'static, Result<(), RunError>> {
-        Box::pin(async move {
-            let (instance, stopped) = self.stop().await;
-            instance.abandon().await?;
-            stopped
-        })
+        let StoreInstance { engine, shop } = only(self);
+        // Its tables hold the engine.
+        drop(shop);
+        Box::pin(engine.abandon())
     }
 }
 

@@ -20,7 +20,7 @@ use crate::context::RunContext;
 use crate::family::{ChecksumReads, Family};
 use crate::load::{LoadStart, RunningLoad};
 use crate::outcome::ChecksumReport;
-use crate::records::{RecordsInstance, engine_checksum};
+use crate::records::{RecordsInstance, as_crashed, engine_checksum, page_bytes};
 use crate::spec::{InstanceSpec, WorkloadSpec};
 
 use instance::StoreInstance;
@@ -124,14 +124,11 @@ impl Family for Store {
     }
 
     fn checksum_unit_bytes(&self, instance: &InstanceSpec) -> u32 {
-        RecordsInstance::of(instance).map_or(0, |settings| settings.page_bytes)
+        page_bytes(instance)
     }
 
-    /// Its checkpoint moves again from here on.
     fn as_crashed(&self, instance: &InstanceSpec) -> InstanceSpec {
-        let mut crashed = instance.as_crashed();
-        crashed.options.insert("hold_checkpoint".into(), false.into());
-        crashed
+        as_crashed(instance)
     }
 
     /// Nothing is put in place: a modelled array gets the store by transactions, as any storage does.
@@ -166,13 +163,7 @@ impl Family for Store {
         let habits = StoreSpec::of(load.spec).map_err(RunError::Spec)?;
         let mut stores = Vec::new();
         for instance in &load.instances {
-            let store = instance.backend.clone().into_any().downcast::<StoreInstance>();
-            let store = store.map_err(|_| {
-                RunError::Spec(format!(
-                    "workload {} visits a store, which instance {} of the plan does not hold",
-                    load.spec.name, instance.number
-                ))
-            })?;
+            let store = load.backend_of::<StoreInstance>(instance, "a store")?;
             stores.push((instance.number, instance.weight, store));
         }
         Ok(load.start(StorePair { habits, stores }))
