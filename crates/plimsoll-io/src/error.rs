@@ -165,6 +165,11 @@ impl DiskError {
             DiskErrorKind::AlreadyExists => {
                 "choose another path or remove it yourself; nothing is overwritten"
             }
+            // Files are allocated before they are written.
+            DiskErrorKind::Full if self.doing == "write" => {
+                "the file has its space already, so what lies below its file system is full: extend the thin pool, or \
+                 free space where the file system copies on write"
+            }
             DiskErrorKind::Full => "free space or choose a smaller database",
             DiskErrorKind::Gone => "check cabling, paths and the kernel log; the run is over",
             DiskErrorKind::PermissionDenied => "check owner and mode of the path",

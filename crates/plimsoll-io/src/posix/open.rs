@@ -147,6 +147,18 @@ impl OpenFile {
                 folder_of(path).display()
             ));
         }
+        // ext4 with data=journal takes O_DIRECT and answers from memory; statx says that it does.
+        let direct = match direct {
+            Direct::Yes if geometry.direct_alignment_bytes == Some(0) => {
+                remarks.push(format!(
+                    "buffered I/O on {}: its file system takes direct I/O and carries it out through the page cache, \
+                     as ext4 does with data=journal; figures include the page cache",
+                    folder_of(path).display()
+                ));
+                Direct::No
+            }
+            asked => asked,
+        };
         if geometry.emulates_smaller_blocks() && mode != OpenMode::Read {
             remarks.push(format!(
                 "the device below {} writes {} byte blocks but is addressed in {} bytes (512e): \
