@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos, Random};
 use plimsoll_workload::mail::{
-    Check, Client, Corpus, Day, Dispatch, Letter, MailDemand, MailHabits, MailTask, OnRead, Part, Population,
-    PopulationError, SizeClass,
+    Check, Client, Corpus, Day, Dispatch, Letter, MailDemand, MailHabits, MailTask, OnRead, Part, PartSum,
+    Population, PopulationError, SizeClass,
 };
 use plimsoll_workload::{Demand, Done, Seen};
 
@@ -312,10 +312,10 @@ fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
 }
 
 fn sum(bytes: &[u8]) -> Part {
-    let mut part = Part::EMPTY;
+    let mut part = PartSum::default();
     // In pieces: how they are cut must not matter.
     bytes.chunks(7).for_each(|piece| part.add(piece));
-    part
+    part.part()
 }
 
 /// A reader can say of each message whether it is whole, whatever a server has put before it; one flipped bit is seen.

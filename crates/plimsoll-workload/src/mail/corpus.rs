@@ -7,6 +7,7 @@
 
 use std::fmt::Write;
 
+use crc_fast::{CrcAlgorithm, Digest};
 use plimsoll_io::Random;
 
 use crate::driver::places::draw_place;
@@ -84,30 +85,47 @@ pub struct Mail {
 pub struct Part {
     /// Bytes.
     pub bytes: u64,
-    /// FNV-1a over them.
+    /// CRC-64/NVME over them.
     pub sum: u64,
 }
 
-impl Part {
-    /// Length and checksum of nothing.
-    pub const EMPTY: Part = Part {
-        bytes: 0,
-        sum: 0xCBF2_9CE4_8422_2325,
-    };
+/// A part that is still being read.
+#[derive(Clone, Debug)]
+pub struct PartSum {
+    bytes: u64,
+    sum: Digest,
+}
 
-    /// With these bytes behind it.
+impl Default for PartSum {
+    fn default() -> PartSum {
+        PartSum {
+            bytes: 0,
+            sum: Digest::new(CrcAlgorithm::Crc64Nvme),
+        }
+    }
+}
+
+impl PartSum {
+    /// The next bytes of the part; how it is cut into pieces does not matter.
     pub fn add(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
-        // Eight bytes at a time would depend on how the bytes were cut into pieces.
-        self.sum = bytes.iter().fold(self.sum, |sum, byte| {
-            (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
-        });
+        self.sum.update(bytes);
     }
 
+    /// What the part came to so far.
+    pub fn part(&self) -> Part {
+        Part {
+            bytes: self.bytes,
+            sum: self.sum.finalize(),
+        }
+    }
+}
+
+impl Part {
     fn of(bytes: &[u8]) -> Part {
-        let mut part = Part::EMPTY;
-        part.add(bytes);
-        part
+        let mut sum = PartSum::default();
+        sum.add(bytes);
+        sum.part()
     }
 }
 

@@ -11,7 +11,7 @@ mod habits;
 mod population;
 mod task;
 
-pub use corpus::{Check, Corpus, CorpusError, Letter, Mail, Part, SizeClass};
+pub use corpus::{Check, Corpus, CorpusError, Letter, Mail, Part, PartSum, SizeClass};
 pub use day::Day;
 pub use demand::{MailDemand, MailOrder};
 pub use habits::{Client, Dispatch, MailHabits, OnRead, Reaction};

@@ -1,0 +1,6 @@
+//! Mail servers as they should be and as they are: scripted ones on the simulated network.
+
+mod delivery;
+mod framing;
+mod imap;
+mod rig;
