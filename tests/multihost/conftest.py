@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from plimsoll.files import folder
+from plimsoll.units import NS_PER_S
 from tests.support.judged_runs import judged
 from tests.support.synthetic import EMC, make_folder
 
-NS_PER_S = 1_000_000_000
 Host = Callable[..., Path]
 
 

@@ -16,7 +16,8 @@ from plimsoll.multihost import CombineError, combine, read
 from plimsoll.multihost.overlap import monotonic_ns_of, utc_ns_of
 from plimsoll.multihost.page import warnings_of
 from plimsoll.multihost.totals import merged
-from plimsoll.results.measurements import NS_PER_S, quantile_ms
+from plimsoll.results.distributions import quantile_ms
+from plimsoll.units import NS_PER_S
 from tests.support.judged_runs import judged
 
 Host = Callable[..., Path]

@@ -16,7 +16,7 @@ import numpy as np
 from plimsoll.files import folder
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.report import write_report
-from plimsoll.results.measurements import NS_PER_S
+from plimsoll.units import NS_PER_S
 from tests.support.plain_stages import judge, summarize, whole_outcome
 
 #: Latency ms, rate per s and bytes of each purpose; of the two databases of the published run.

@@ -10,8 +10,8 @@ from plimsoll.arrays.neighbours import native_neighbours
 from plimsoll.arrays.pools import DATABASES, LEVELS, LOGS, PLACES, Group, pools_of
 from plimsoll.arrays.presets import POLICIES, shipped_drives
 from plimsoll.documents import array_spec as spec
+from plimsoll.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
-NS_PER_US, NS_PER_MS, NS_PER_S = 1_000, 1_000_000, 1_000_000_000
 KIB, MIB, GB = 1024, 1024 * 1024, 1_000_000_000
 
 

@@ -17,8 +17,7 @@ from typing import Any
 from plimsoll.documents import array_spec as spec
 from plimsoll.inputs.schema import Field, Given, Number, Text
 from plimsoll.inputs.toml_lines import KeyPath
-
-NS_PER_S = 1_000_000_000
+from plimsoll.units import NS_PER_S
 
 #: What may happen, and what its number counts; None where the whole box is meant.
 KINDS: dict[str, str | None] = {

@@ -18,12 +18,13 @@ from itertools import pairwise
 from typing import Any
 
 from plimsoll import _native, settings
-from plimsoll.arrays.description import GB, NS_PER_US, array_description
+from plimsoll.arrays.description import GB, array_description
 from plimsoll.arrays.neighbours import neighbour_rows
 from plimsoll.arrays.plan_storage import TRANSACTION_PROCESSOR_US, filling_mib, log_volumes_of, volumes_of
 from plimsoll.arrays.pools import DATABASES, pools_of
 from plimsoll.arrays.sources import DATA_FOLDER
 from plimsoll.arrays.streams import BURST_PAGES, LOG_BYTES, Place, Stream, scan
+from plimsoll.units import NS_PER_US
 
 ENGINE_LOAD = DATA_FOLDER / "engine_load.toml"
 #: The limit of the published tests, at which an array's rate is read off.

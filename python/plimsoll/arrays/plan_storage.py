@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plimsoll.arrays.description import GB, NS_PER_US, array_description
+from plimsoll.arrays.description import GB, array_description
 from plimsoll.arrays.faults import timed_faults
 from plimsoll.arrays.pools import LOGS, ROOM_GB, free_gb, has_log_pool
 from plimsoll.documents.run_spec import InstanceSpec, ModelledSpec, PlaceSpec
+from plimsoll.units import NS_PER_US
 
 #: Volume over databases: the published tests reserved a quarter for growth.
 VOLUME_SHARE = 1.25

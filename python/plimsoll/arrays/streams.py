@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plimsoll.arrays.description import GB, KIB, NS_PER_MS
+from plimsoll.arrays.description import GB, KIB
+from plimsoll.units import NS_PER_MS
 
 #: A stream of requests as the door takes it.
 Stream = dict[str, object]

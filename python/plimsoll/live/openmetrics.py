@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from plimsoll.documents.event import Event
 from plimsoll.documents.plan import Plan
 from plimsoll.files.parquet import Columns
+from plimsoll.units import NS_PER_S
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-NS_PER_S = 1e9
 #: Levels of the dictionary that say what happened in an interval: counters for who scrapes.
 ADDED_UP = (
     "handing_over", "interrupts", "context_switches", "pages_repurposed", "page_faults", "major_page_faults",

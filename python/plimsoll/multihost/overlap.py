@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from plimsoll import settings
+from plimsoll.units import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 #: From until, in UTC nanoseconds.
 Span = tuple[int, int]
 

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.figures import Responses, Totals, Transfers, Window
 from plimsoll.documents.outcome import Ending
 from plimsoll.documents.summary import Generator, HostInOverlap, Summary
 from plimsoll.documents.summary import Overlap as OverlapFigures
-from plimsoll.multihost.overlap import NS_PER_S, Overlap, Span, monotonic_ns_of, utc_ns_of, utc_text
+from plimsoll.multihost.overlap import Overlap, Span, monotonic_ns_of, utc_ns_of, utc_text
 from plimsoll.multihost.reading import HostRun
-from plimsoll.results.measurements import DATABASE_FIGURES, LOG_FIGURES, QUANTILES, quantile_ms
+from plimsoll.results.distributions import Buckets, quantiles_ms
+from plimsoll.results.measurements import DATABASE_FIGURES, LOG_FIGURES
 from plimsoll.results.rate_steps import plateaus
 from plimsoll.results.summary import WindowFigures, figures_within, sum_of_known
 from plimsoll.results.sustained import Beat, sustained_rate
+from plimsoll.units import NS_PER_S
 
 SCHEMA_VERSION: Literal[1] = 1
 _OF_THE_WHOLE_RUN = ("errors_in_run", "hung_in_run")
@@ -145,9 +147,6 @@ def added(hosts: Sequence[Sequence[Beat]], span: Span) -> list[Beat]:
     return found
 
 
-Buckets = Sequence[tuple[int, int]]
-
-
 def total_of(totals: Sequence[Totals], distributions: Sequence[Mapping[str, Buckets]]) -> Totals:
     """The totals of several hosts as one."""
     purposes = {
@@ -179,7 +178,7 @@ def transfers_together(figures: Sequence[Transfers], distributions: Sequence[Buc
         latency_ms_mean_of_samples=_plain_mean([figure.latency_ms_mean_of_samples for figure in figures]),
         latency_ms_mean_over_time=_plain_mean([figure.latency_ms_mean_over_time for figure in figures]),
         latency_ms_sample_mean_max=_highest([figure.latency_ms_sample_mean_max for figure in figures]),
-        **_quantiles("latency", distributions),
+        **quantiles_ms(merged(distributions), "latency_ms"),
         latency_ms_max=_highest([figure.latency_ms_max for figure in figures]),
     )
 
@@ -190,17 +189,12 @@ def responses_together(figures: Sequence[Responses], distributions: Sequence[Buc
         count=sum(figure.count for figure in figures),
         per_s=sum(figure.per_s for figure in figures),
         response_ms_mean=_weighted([(figure.count, figure.response_ms_mean) for figure in figures]),
-        **_quantiles("response", distributions),
+        **quantiles_ms(merged(distributions), "response_ms"),
         response_ms_max=_highest([figure.response_ms_max for figure in figures]),
     )
 
 
-def _quantiles(what: str, distributions: Sequence[Buckets]) -> Mapping[str, Any]:
-    buckets = merged(distributions)
-    return {f"{what}_ms_{name}": quantile_ms(buckets, share) if buckets else None for name, share in QUANTILES.items()}
-
-
-def merged(distributions: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int]]:
+def merged(distributions: Sequence[Buckets]) -> list[tuple[int, int]]:
     """Several distributions as one, because all have the same bounds.
 
     >>> merged([[(10, 1), (20, 2)], [(20, 3), (40, 1)]])

@@ -14,8 +14,10 @@ from plimsoll.documents.summary import Summary
 from plimsoll.errors import InvalidValueError
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
-from plimsoll.results.iometer import MB, MIB, NS_PER_S, SECTOR_BYTES, Direction, IometerRow
+from plimsoll.results.distributions import QUANTILES
+from plimsoll.results.iometer import MB, MIB, SECTOR_BYTES, Direction, IometerRow
 from plimsoll.results.measurements import Measurements
+from plimsoll.units import NS_PER_S
 
 #: The versions whose columns are known, with the name that each has in the table.
 VERSIONS = {"2006": "2006.07.27", "1.1.0": "1.1.0"}
@@ -42,7 +44,7 @@ _BINS = (
     "10 to 15 mS", "15 to 20 mS", "20 to 30 mS", "30 to 50 mS", "50 to 100 mS", "100 to 200 mS", "200 to 500 mS",
     "0.5 to 1 S", "1 to 2 s", "2 to 4 s", "4 to 5 s", "5 to 10 s", " >= 10 s",
 )  # fmt: skip
-_PERCENTILES = {"p50 (ms)": 0.5, "p95 (ms)": 0.95, "p99 (ms)": 0.99}
+_PERCENTILES = {f"{name} (ms)": QUANTILES[name] for name in ("p50", "p95", "p99")}
 #: Raw times are counted in these; the original counts ticks of a timer whose speed stands in the row.
 _TICKS_PER_S = NS_PER_S
 

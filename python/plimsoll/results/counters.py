@@ -23,8 +23,8 @@ from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import CounterAverages
 from plimsoll.files import folder, parquet
+from plimsoll.units import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 #: Rows of a disk's samples: under the databases, under the log.
 ROLES = {1: "databases", 0: "log"}
 #: One value of an interval, from the sums of its samples.

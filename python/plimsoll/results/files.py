@@ -6,17 +6,16 @@ figures of the disk. The windows are those in which a load of users must keep it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from plimsoll import settings
 from plimsoll.documents.plan import FilesAsked, Plan
 from plimsoll.documents.run_spec import FilesWorkload
 from plimsoll.documents.summary import FilesFigures, SizeClass, UserWindows
-from plimsoll.files.parquet import Row
+from plimsoll.files.parquet import Query, Row
+from plimsoll.results.distributions import Counted, buckets_of, counted_of, quantiles_ms, window_rates
+from plimsoll.units import NS_PER_S
 
-NS_PER_MS = 1_000_000
-NS_PER_S = 1_000_000_000
 #: Metrics of transfers by size, and how they are called; `crates/plimsoll-run/src/files` counts them.
 SIZES = {
     "file_io_512": "512 bytes",
@@ -32,14 +31,10 @@ SIZES = {
     "file_io_1m": "1 MiB",
     "file_io_larger": "larger",
 }
-#: A last window this much shorter than the others is none.
-WINDOW_SHARE_MIN = 0.98
-
-#: Answers the rows of a question to the samples and distributions.
-Ask = Callable[[str, Any], list[Row]]
+PERCENTILES = ("p50", "p95", "p99")
 
 
-def files_figures(plan: Plan, ask: Ask, seconds: float, phases: Sequence[str]) -> list[FilesFigures]:
+def files_figures(plan: Plan, ask: Query, seconds: float, phases: Sequence[str]) -> list[FilesFigures]:
     """The figures of every workload on files.
 
     Args:
@@ -52,26 +47,26 @@ def files_figures(plan: Plan, ask: Ask, seconds: float, phases: Sequence[str]) -
     return [_figures(load, plan.judgement.files[load.name], ask, seconds, phases) for load in loads if seconds]
 
 
-def _figures(load: FilesWorkload, asked: FilesAsked, ask: Ask, seconds: float, phases: Sequence[str]) -> FilesFigures:
-    counted = {row["metric"]: row for row in ask(_COUNTS, {"workload": load.name})}
+def _figures(load: FilesWorkload, asked: FilesAsked, ask: Query, seconds: float, phases: Sequence[str]) -> FilesFigures:
+    counted = counted_of(ask, load.name)
     sizes = [_size(name, counted[name], load.name, ask, phases) for name in SIZES if name in counted]
     total = sum(size.count for size in sizes)
     transfers = _transfers(load, ask)
     operations = [counted[name] for name in ("file_read", "file_write") if name in counted]
-    done = sum(row["count"] for row in operations)
-    under_way_ns = sum(counted[name]["total_ns"] for name in SIZES if name in counted)
+    done = sum(row.count for row in operations)
+    under_way_ns = sum(counted[name].total_ns for name in SIZES if name in counted)
     iops = total / seconds
     return FilesFigures(
         workload=load.name,
         iops=iops,
         transactions_per_s=done / seconds,
         mib_per_s=transfers["bytes"] / seconds / 2**20,
-        read_percent=100 * counted["file_read"]["count"] / done if done and "file_read" in counted else None,
+        read_percent=100 * counted["file_read"].count / done if done and "file_read" in counted else None,
         bytes_mean=transfers["bytes"] / transfers["count"] if transfers["count"] else None,
         outstanding_asked=asked.outstanding,
         outstanding_mean=under_way_ns / NS_PER_S / seconds,
-        waited_for_slot_count=counted["pool_wait"]["count"] if "pool_wait" in counted else 0,
-        below_block_count=counted["file_below_block"]["count"] if "file_below_block" in counted else 0,
+        waited_for_slot_count=counted["pool_wait"].count if "pool_wait" in counted else 0,
+        below_block_count=counted["file_below_block"].count if "file_below_block" in counted else 0,
         target_iops=asked.target_iops,
         users=asked.users,
         iops_per_user=iops / asked.users if asked.users else None,
@@ -80,13 +75,7 @@ def _figures(load: FilesWorkload, asked: FilesAsked, ask: Ask, seconds: float, p
     )
 
 
-_COUNTS = (
-    "SELECT metric, sum(count)::BIGINT AS count, sum(latency_ns_sum)::DOUBLE AS total_ns,"
-    " max(latency_ns_max)::BIGINT AS max_ns FROM measured WHERE workload = $workload GROUP BY metric HAVING sum(count) > 0"
-)
-
-
-def _transfers(load: FilesWorkload, ask: Ask) -> Row:
+def _transfers(load: FilesWorkload, ask: Query) -> Row:
     """What the disk carried for the instances of a workload; shared with others that work on the same ones."""
     rows = ask(
         "SELECT coalesce(sum(bytes), 0)::BIGINT AS bytes, coalesce(sum(count), 0)::BIGINT AS count FROM measured"
@@ -96,49 +85,23 @@ def _transfers(load: FilesWorkload, ask: Ask) -> Row:
     return rows[0]
 
 
-def _size(metric: str, row: Row, workload: str, ask: Ask, phases: Sequence[str]) -> SizeClass:
-    buckets = ask(
-        "SELECT upper_ns, sum(count)::BIGINT AS count FROM bucket WHERE workload = $workload AND metric = $metric"
-        " AND list_contains($phases, phase) AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
-        {"workload": workload, "metric": metric, "phases": list(phases)},
-    )
+def _size(metric: str, row: Counted, workload: str, ask: Query, phases: Sequence[str]) -> SizeClass:
     return SizeClass(
         size=SIZES[metric],
-        count=row["count"],
+        count=row.count,
         share=0.0,
-        ms_mean=row["total_ns"] / row["count"] / NS_PER_MS,
-        **{f"ms_{name}": _quantile_ms(buckets, share) for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))},
-        ms_max=row["max_ns"] / NS_PER_MS,
+        ms_mean=row.ms_mean,
+        **quantiles_ms(buckets_of(ask, workload, metric, phases), "ms", PERCENTILES),
+        ms_max=row.ms_max,
     )
 
 
-def _quantile_ms(buckets: Sequence[Row], share: float) -> float | None:
-    total, reached = sum(row["count"] for row in buckets), 0
-    for row in buckets:
-        reached += row["count"]
-        if reached >= share * total:
-            return float(row["upper_ns"]) / NS_PER_MS
-    return None
-
-
-def _windows(workload: str, asked: FilesAsked, ask: Ask) -> UserWindows | None:
+def _windows(workload: str, asked: FilesAsked, ask: Query) -> UserWindows | None:
     """I/O per second of a user in every whole window; None where there is no user or no whole window."""
     if not asked.users or not asked.window_iops_per_user:
         return None
-    width_ns = settings.FILES["window_s"] * NS_PER_S
-    rows = ask(
-        "WITH each AS (SELECT phase, end_ns, max(interval_ns)::BIGINT AS interval_ns,"
-        " (sum(count) FILTER (WHERE workload = $workload AND list_contains($sizes, metric)))::BIGINT AS count"
-        " FROM measured GROUP BY phase, end_ns),"
-        " numbered AS (SELECT phase, count, interval_ns,"
-        " (sum(interval_ns) OVER (PARTITION BY phase ORDER BY end_ns) - 1) // $width AS window_number FROM each)"
-        " SELECT coalesce(sum(count), 0)::BIGINT AS count, sum(interval_ns)::BIGINT AS ns FROM numbered"
-        " GROUP BY phase, window_number ORDER BY phase, window_number",
-        {"workload": workload, "sizes": list(SIZES), "width": width_ns},
-    )
-    whole = [
-        row["count"] / (row["ns"] / NS_PER_S) / asked.users for row in rows if row["ns"] >= WINDOW_SHARE_MIN * width_ns
-    ]
+    rates = window_rates(ask, workload, list(SIZES), settings.FILES["window_s"])
+    whole = [rate / asked.users for rate in rates]
     if not whole:
         return None
     low, high = asked.window_iops_per_user

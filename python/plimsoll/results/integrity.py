@@ -13,8 +13,7 @@ from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.summary import ClockGaps, DataLoss
 from plimsoll.files import folder
 from plimsoll.files.parquet import Query
-
-NS_PER_S = 1_000_000_000
+from plimsoll.units import NS_PER_S
 
 
 def pages_corrected(query: Query, instance: str, database: int) -> int | None:

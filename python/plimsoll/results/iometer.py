@@ -6,25 +6,22 @@ those at the disk; transactions are those of the workload. What is not known sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import FilesWorkload
-from plimsoll.files.parquet import Row
+from plimsoll.files.parquet import Query, Row
+from plimsoll.results.distributions import Buckets, quantile_ms
+from plimsoll.units import NS_PER_MS
 
-NS_PER_MS = 1_000_000
-NS_PER_S = 1_000_000_000
 MIB, MB = 2**20, 10**6
 SECTOR_BYTES = 512
 #: Upper ends of the bins of version 1.1.0. Its code parts the last but two at 4 s, whatever its heading says.
 BIN_ENDS_MS = (
     0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 50, 100, 200, 500, 1000, 2000, 4000, 5000, 10000,
 )  # fmt: skip
-
-Ask = Callable[[str, Any], list[Row]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class IometerRow:
     read: Direction
     write: Direction
     transactions: Direction
-    buckets: Sequence[tuple[int, int]]
+    buckets: Buckets
 
     def bins(self) -> list[int]:
         """How many transfers took how long, by the bins of version 1.1.0."""
@@ -68,16 +65,11 @@ class IometerRow:
         return found
 
     def quantile_ms(self, share: float) -> float:
-        """A percentile of all transfers."""
-        total, reached = sum(count for _, count in self.buckets), 0
-        for upper_ns, count in self.buckets:
-            reached += count
-            if reached >= share * total:
-                return upper_ns / NS_PER_MS
-        return 0.0
+        """A percentile of all transfers; 0 where there was none, as the original has it."""
+        return quantile_ms(self.buckets, share) or 0.0
 
 
-def iometer_rows(plan: Plan, ask: Ask, phases: Sequence[str]) -> list[IometerRow]:
+def iometer_rows(plan: Plan, ask: Query, phases: Sequence[str]) -> list[IometerRow]:
     """The rows of a run; none where it loaded no files.
 
     Args:
@@ -105,7 +97,7 @@ def iometer_rows(plan: Plan, ask: Ask, phases: Sequence[str]) -> list[IometerRow
 class _Reader:
     """Asks for the figures of places: pairs of an instance and a file of it."""
 
-    def __init__(self, plan: Plan, ask: Ask, phases: Sequence[str]) -> None:
+    def __init__(self, plan: Plan, ask: Query, phases: Sequence[str]) -> None:
         self.plan, self.ask, self.phases = plan, ask, phases
         self.instances = {item.name: item for item in plan.run.instances}
 

@@ -34,10 +34,9 @@ from plimsoll.documents.latency_split import (
 from plimsoll.documents.outcome import InstanceDevices, IoStamps, Stall
 from plimsoll.files.parquet import Query
 from plimsoll.plan.limits import MACHINE_LEVELS
+from plimsoll.units import NS_PER_MS, NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
 
-NS_PER_MS = 1_000_000
-NS_PER_S = 1_000_000_000
 STALLS_MAX = 10
 LAYERS = ("engine", "log_flush", "submission", "kernel_queue", "device")
 #: Our I/O on a disk: by direction, in the rows of databases and in that of the log.

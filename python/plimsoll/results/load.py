@@ -27,12 +27,12 @@ from plimsoll.documents.summary import (
     WorkloadFigures,
 )
 from plimsoll.files import folder, parquet
+from plimsoll.results.distributions import quantiles_ms
+from plimsoll.units import NS_PER_MS, NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
 
-NS_PER_MS = 1_000_000
-NS_PER_S = 1_000_000_000
 OUTSTANDING = ("database_read", "database_write", "log_write")
-QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
+PERCENTILES = ("p50", "p99", "p999")
 
 
 def load_figures(run_folder: Path, plan: Plan, outcome: Outcome) -> LoadFigures:
@@ -124,18 +124,9 @@ def _timing(database: duckdb.DuckDBPyConnection, metrics: tuple[str, ...], workl
     return Timing(
         count=count,
         ms_mean=_total_ms(database, metrics, workload) / count if count else None,
-        **{f"ms_{name}": _quantile(buckets, count, share) for name, share in QUANTILES.items()},
+        **quantiles_ms(buckets, "ms", PERCENTILES),
         ms_max=row[0] / NS_PER_MS if count else None,
     )
-
-
-def _quantile(buckets: list[tuple[int, int]], total: int, share: float) -> float | None:
-    reached = 0
-    for upper_ns, count in buckets:
-        reached += count
-        if reached >= share * total:
-            return upper_ns / NS_PER_MS
-    return None
 
 
 def in_words(found: LoadFigures) -> list[str]:

@@ -43,17 +43,16 @@ from plimsoll.files.parquet import Row
 from plimsoll.results import integrity
 from plimsoll.results.backup_recovery import backups, recoveries
 from plimsoll.results.device_crosscheck import device_view
+from plimsoll.results.distributions import QUANTILES, quantile_ms, quantiles_ms
 from plimsoll.results.files import files_figures
 from plimsoll.results.host_usage import device_rates, machine_levels
 from plimsoll.results.iometer import IometerRow, iometer_rows
 from plimsoll.results.latency_breakdown import Splitter
 from plimsoll.results.store import store_figures
 from plimsoll.results.sustained import Beat, beats
+from plimsoll.units import NS_PER_MS, NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
 
-NS_PER_MS = 1_000_000
-NS_PER_S = 1_000_000_000
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 #: Figures of a database and of a log, with the metrics that are put together for each. The published tool counted all
 #: reads of a file and subtracted those of maintenance or replication; here each purpose is counted by itself.
 DATABASE_FIGURES = {
@@ -213,7 +212,7 @@ class Measurements:
             latency_ms_mean_of_samples=sum(latencies) / len(latencies) if latencies else None,
             latency_ms_mean_over_time=self._mean_over_time_ms(where, values),
             latency_ms_sample_mean_max=max(latencies) if latencies and count else None,
-            **{f"latency_ms_{name}": value for name, value in self._quantiles(where, values).items()},
+            **quantiles_ms(self._buckets(where, values), "latency_ms"),
             latency_ms_max=max_ns / NS_PER_MS if count else None,
         )
 
@@ -252,31 +251,27 @@ class Measurements:
         ).fetchall()[0]
         return None if row[0] is None else float(row[0]) / NS_PER_MS
 
-    def _quantiles(self, where: str, values: parquet.Values) -> dict[str, float | None]:
-        buckets = self._database.execute(
-            f"SELECT upper_ns, sum(count)::BIGINT FROM bucket WHERE {where} AND list_contains($phases, phase)"
+    def _buckets(self, where: str, values: parquet.Values) -> list[tuple[int, int]]:
+        """The distribution of some events over all measured phases: upper bounds in ns and counts."""
+        found: list[tuple[int, int]] = self._database.execute(
+            f"SELECT upper_ns::BIGINT, sum(count)::BIGINT FROM bucket WHERE {where} AND list_contains($phases, phase)"
             " AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
             {**values, "phases": self._names},
         ).fetchall()
-        return {name: quantile_ms(buckets, share) for name, share in QUANTILES.items()}
+        return found
+
+    def _p99_ms(self, metric: str) -> float | None:
+        return quantile_ms(self._buckets("metric = $metric", {"metric": metric}), QUANTILES["p99"])
 
     def buckets(self, metric: str, instance: str, database: int) -> list[tuple[float, int]]:
         """Upper bound in ms and count of each bucket of one distribution."""
-        rows = self._database.execute(
-            "SELECT upper_ns, sum(count)::BIGINT FROM bucket WHERE metric = ? AND instance = ? AND database = ?"
-            " AND list_contains(?, phase) AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
-            [metric, instance, database, self._names],
-        ).fetchall()
-        return [(upper / NS_PER_MS, count) for upper, count in rows]
+        where = "metric = $metric AND instance = $instance AND database = $database"
+        found = self._buckets(where, {"metric": metric, "instance": instance, "database": database})
+        return [(upper_ns / NS_PER_MS, count) for upper_ns, count in found]
 
     def distribution(self, metrics: tuple[str, ...]) -> list[tuple[int, int]]:
         """Upper bound in ns and count of each bucket of some metrics together, all places and all measured phases."""
-        found: list[tuple[int, int]] = self._database.execute(
-            "SELECT upper_ns::BIGINT, sum(count)::BIGINT FROM bucket WHERE list_contains(?, metric)"
-            " AND list_contains(?, phase) AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
-            [list(metrics), self._names],
-        ).fetchall()
-        return found
+        return self._buckets("list_contains($metrics, metric)", {"metrics": list(metrics)})
 
     def series(self, metric: str, points_max: int) -> list[Row]:
         """Rate, latency and level of one metric over time, for each place, in at most so many equal spans.
@@ -439,7 +434,7 @@ class Measurements:
             count=count,
             per_s=count / self.seconds if self.seconds else 0.0,
             response_ms_mean=total_ns / count / NS_PER_MS if count else None,
-            **{f"response_ms_{name}": value for name, value in self._quantiles(where, values).items()},
+            **quantiles_ms(self._buckets(where, values), "response_ms"),
             response_ms_max=max_ns / NS_PER_MS if count else None,
         )
 
@@ -451,20 +446,9 @@ class Measurements:
         return Generator(
             executor_busy_mean=busy["mean"],
             executor_busy_max=busy["max"],
-            reap_gap_ms_p99=self._quantiles("metric = 'reap_gap'", {})["p99"],
-            arrival_lag_ms_p99=self._quantiles("metric = 'arrival_lag'", {})["p99"],
+            reap_gap_ms_p99=self._p99_ms("reap_gap"),
+            arrival_lag_ms_p99=self._p99_ms("arrival_lag"),
         )
-
-
-def quantile_ms(buckets: list[tuple[int, int]], share: float) -> float | None:
-    """The upper bound, in ms, of the bucket in which the quantile lies."""
-    total = sum(count for _, count in buckets)
-    reached = 0
-    for upper_ns, count in buckets:
-        reached += count
-        if reached >= share * total:
-            return upper_ns / NS_PER_MS
-    return None
 
 
 def utc_of(monotonic_ns: int | None, outcome: Outcome) -> str | None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from plimsoll.documents.outcome import Outcome, PhaseOutcome, PreconditionResult
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Conditioning, HotSet
-
-NS_PER_S = 1_000_000_000
+from plimsoll.units import NS_PER_S
 
 
 def conditioning(plan: Plan, outcome: Outcome, hot_operations: dict[str, dict[str, int]]) -> Conditioning:

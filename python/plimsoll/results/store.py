@@ -6,43 +6,23 @@ these, and the rate of each whole window. Percentiles come from the distribution
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from plimsoll import settings
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import SessionsLoad, StoreWorkload
 from plimsoll.documents.summary import StoreAudit, StoreFigures, StoreStep, StoreWindows
-from plimsoll.files.parquet import Row
+from plimsoll.files.parquet import Query
+from plimsoll.results.distributions import Counted, buckets_of, counted_of, quantiles_ms, window_rates
+from plimsoll.units import NS_PER_S
 from plimsoll.workloads.store.fields import STEPS
 from plimsoll.workloads.store.rate import HIDDEN_SHARE, ceiling, opm
 
-NS_PER_MS = 1_000_000
-NS_PER_S = 1_000_000_000
-#: A last window this much shorter than the others is none.
-WINDOW_SHARE_MIN = 0.98
-QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-
-#: Answers the rows of a question to the samples and distributions.
-Ask = Callable[[str, Any], list[Row]]
-
-_COUNTS = (
-    "SELECT metric, sum(count)::BIGINT AS count, sum(latency_ns_sum)::DOUBLE AS total_ns,"
-    " max(latency_ns_max)::BIGINT AS max_ns FROM measured WHERE workload = $workload GROUP BY metric HAVING sum(count) > 0"
-)
-_WINDOWS = (
-    "WITH each AS (SELECT phase, end_ns, max(interval_ns)::BIGINT AS interval_ns,"
-    " (sum(count) FILTER (WHERE workload = $workload AND metric = 'order'))::BIGINT AS count"
-    " FROM measured GROUP BY phase, end_ns),"
-    " numbered AS (SELECT phase, count, interval_ns,"
-    " (sum(interval_ns) OVER (PARTITION BY phase ORDER BY end_ns) - 1) // $width AS window_number FROM each)"
-    " SELECT coalesce(sum(count), 0)::BIGINT AS count, sum(interval_ns)::BIGINT AS ns FROM numbered"
-    " GROUP BY phase, window_number ORDER BY phase, window_number"
-)
+PERCENTILES = ("p50", "p95", "p99")
 
 
-def store_figures(plan: Plan, ask: Ask, seconds: float, phases: Sequence[str]) -> list[StoreFigures]:
+def store_figures(plan: Plan, ask: Query, seconds: float, phases: Sequence[str]) -> list[StoreFigures]:
     """The figures of every workload on a store.
 
     Args:
@@ -55,14 +35,14 @@ def store_figures(plan: Plan, ask: Ask, seconds: float, phases: Sequence[str]) -
     return [_figures(load, ask, seconds, phases) for load in loads if seconds]
 
 
-def _figures(load: StoreWorkload, ask: Ask, seconds: float, phases: Sequence[str]) -> StoreFigures:
-    counted = {row["metric"]: row for row in ask(_COUNTS, {"workload": load.name})}
+def _figures(load: StoreWorkload, ask: Query, seconds: float, phases: Sequence[str]) -> StoreFigures:
+    counted = counted_of(ask, load.name)
 
     def count(metric: str) -> int:
-        return int(counted[metric]["count"]) if metric in counted else 0
+        return counted[metric].count if metric in counted else 0
 
     orders, rolled_back = count("order"), count("store_rolled_back")
-    response_s = counted["order"]["total_ns"] / orders / NS_PER_S if orders else None
+    response_s = counted["order"].total_ns / orders / NS_PER_S if orders else None
     sessions = load.load.sessions if isinstance(load.load, SessionsLoad) else None
     most = ceiling(sessions, load.think_s, response_s) if sessions and response_s is not None else None
     without_storage = ceiling(sessions, load.think_s, 0.0) if sessions else None
@@ -91,35 +71,19 @@ def _figures(load: StoreWorkload, ask: Ask, seconds: float, phases: Sequence[str
     )
 
 
-def _step(metric: str, title: str, row: Row, workload: str, ask: Ask, phases: Sequence[str]) -> StoreStep:
-    buckets = ask(
-        "SELECT upper_ns, sum(count)::BIGINT AS count FROM bucket WHERE workload = $workload AND metric = $metric"
-        " AND list_contains($phases, phase) AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
-        {"workload": workload, "metric": metric, "phases": list(phases)},
-    )
+def _step(metric: str, title: str, row: Counted, workload: str, ask: Query, phases: Sequence[str]) -> StoreStep:
     return StoreStep(
         step=title,
-        count=row["count"],
-        ms_mean=row["total_ns"] / row["count"] / NS_PER_MS,
-        **{f"ms_{name}": _quantile_ms(buckets, share) for name, share in QUANTILES.items()},
-        ms_max=row["max_ns"] / NS_PER_MS,
+        count=row.count,
+        ms_mean=row.ms_mean,
+        **quantiles_ms(buckets_of(ask, workload, metric, phases), "ms", PERCENTILES),
+        ms_max=row.ms_max,
     )
 
 
-def _quantile_ms(buckets: Sequence[Row], share: float) -> float | None:
-    total, reached = sum(row["count"] for row in buckets), 0
-    for row in buckets:
-        reached += row["count"]
-        if reached >= share * total:
-            return float(row["upper_ns"]) / NS_PER_MS
-    return None
-
-
-def _windows(workload: str, ask: Ask) -> StoreWindows | None:
+def _windows(workload: str, ask: Query) -> StoreWindows | None:
     """Orders per minute in every whole window; None where there is no whole window."""
-    width_ns = settings.STORE["window_s"] * NS_PER_S
-    rows = ask(_WINDOWS, {"workload": workload, "width": width_ns})
-    whole = [60 * row["count"] / (row["ns"] / NS_PER_S) for row in rows if row["ns"] >= WINDOW_SHARE_MIN * width_ns]
+    whole = window_rates(ask, workload, ["order"], settings.STORE["window_s"], per_s=60)
     if not whole:
         return None
     return StoreWindows(

@@ -46,11 +46,12 @@ from plimsoll.results.backup_recovery import backup_total
 from plimsoll.results.integrity import data_loss, hung_told
 from plimsoll.results.latency_breakdown import Place, split_run, split_stalls
 from plimsoll.results.load import load_figures
-from plimsoll.results.measurements import DATABASE_FIGURES, LOG_FIGURES, NS_PER_S, Measurements, Purposes, utc_of
+from plimsoll.results.measurements import DATABASE_FIGURES, LOG_FIGURES, Measurements, Purposes, utc_of
 from plimsoll.results.rate_steps import plateaus
 from plimsoll.results.steady_state import conditioning
 from plimsoll.results.store import store_audits
 from plimsoll.results.sustained import Beat, stand_still, sustained_rate
+from plimsoll.units import NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
 
 SCHEMA_VERSION: Literal[1] = 1

@@ -27,6 +27,7 @@ from plimsoll.errors import PlimsollError
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, Number, Table, Text
 from plimsoll.inputs.toml_lines import LocatedFile
 from plimsoll.settings import QUALIFYING_CAPACITY_SHARE
+from plimsoll.units import NS_PER_S
 
 _MIX = {
     "read_bytes": Field(Number(512, 1e7), default=33_600.0, meaning="mean size of a database read"),
@@ -104,7 +105,6 @@ _LATENCIES = {
 READ_LATENCY = "total_database_read_latency_ms_mean"
 #: How much the sessions change from one try to the next, how many tries there are, and the least of them.
 STEP, TRIES_MAX, SESSIONS_MIN = 1.3, 24, 1
-NS_PER_S = 10**9
 
 
 class LightError(PlimsollError):
