@@ -49,6 +49,7 @@ from plimsoll.errors import MissingLibraryError as MissingLibraryError
 from plimsoll.errors import PlimsollError as PlimsollError
 from plimsoll.errors import PowercutError as PowercutError
 from plimsoll.errors import RefusedError as RefusedError
+from plimsoll.errors import exit_codes as exit_codes
 from plimsoll.files.damage import reading as reading
 from plimsoll.files.folder import DEFAULT_PARENT as DEFAULT_PARENT
 from plimsoll.files.folder import FolderError as FolderError

@@ -18,7 +18,6 @@ LISTED = re.findall(r"^from (\S+) import (\w+) as (\w+)$", (PACKAGE / "__init__.
 BESIDE_THE_API = {
     "plimsoll": "the public API",
     "plimsoll.cli": "itself",
-    "plimsoll.exit_codes": "numbers that `--help` needs before anything is loaded",
     "plimsoll.settings": "defaults of options stand where they are chosen",
     "plimsoll.inputs.mistakes": "mistakes in options are told like mistakes in files, with the nearest names",
     "plimsoll.files.sanitize": "what is printed must not control a terminal",

@@ -35,6 +35,12 @@ def test_no_file_has_a_name_that_says_nothing() -> None:
     assert named == []
 
 
+def test_no_module_lies_flat() -> None:
+    """What has no room has no layer of its own, and whatever comes next to it is put down there too."""
+    flat = {path.stem for path in (ROOT / "python" / "plimsoll").glob("*.py")}
+    assert flat == {"__init__", "settings", "units"}
+
+
 def test_no_two_test_files_share_a_name() -> None:
     """pytest takes the second for the first and refuses to run any test at all; alone, each of them runs."""
     names = [path.name for path in tracked() if (ROOT / "tests") in path.parents and path.suffix == ".py"]

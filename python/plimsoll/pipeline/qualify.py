@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from plimsoll import __version__, exit_codes, verdict
+from plimsoll import __version__, verdict
 from plimsoll.arrays import text as words
 from plimsoll.databases import preflight
 from plimsoll.documents.event import Event
@@ -20,7 +20,7 @@ from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import AnySummary, read_summary
 from plimsoll.documents.verdict import Verdict, read_verdict, verdict_of
-from plimsoll.errors import of_the_engine
+from plimsoll.errors import exit_codes, of_the_engine
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
 from plimsoll.files.parquet import Columns

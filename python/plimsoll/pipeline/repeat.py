@@ -14,7 +14,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
-from plimsoll import exit_codes
 from plimsoll.arrays.text import WARNING
 from plimsoll.compare.differences import is_modelled
 from plimsoll.compare.figures import FIGURES, value_of
@@ -23,6 +22,7 @@ from plimsoll.databases import preflight
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.repeats import RepeatedFigure, RepeatedRun, Repeats
 from plimsoll.documents.verdict import Verdict
+from plimsoll.errors import exit_codes
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
 from plimsoll.live.listener import Listener

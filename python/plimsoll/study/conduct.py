@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plimsoll import exit_codes
 from plimsoll.compare.published import is_published
 from plimsoll.databases import preflight
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.study import StudyFindings
+from plimsoll.errors import exit_codes
 from plimsoll.files import folder
 from plimsoll.live.listener import Listener
 from plimsoll.pipeline import forecast

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from plimsoll import exit_codes
 from plimsoll.databases import preflight
 from plimsoll.documents.document import Document
 from plimsoll.documents.event import Event
 from plimsoll.documents.plan import Plan
-from plimsoll.errors import ConfigError, DiskError, RefusedError
+from plimsoll.errors import ConfigError, DiskError, RefusedError, exit_codes
 from plimsoll.files import folder
 from plimsoll.live.listener import Listener
 from plimsoll.live.plain_display import event_line

@@ -2,6 +2,7 @@
 
 An error stands in the room that raises it and is exported from `plimsoll` by its name; the branches stand here. Messages say what
 happened, what was given and what to do. Anything else that comes out of a call is a fault of Plimsoll, or an `OSError` that names its file.
+How a program ends stands in `exit_codes`.
 
     PlimsollError
       InputError                an input file or a table of options, with every mistake and its line
@@ -46,6 +47,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+
+from plimsoll.errors import exit_codes as exit_codes
 
 
 class PlimsollError(Exception):
