@@ -48,7 +48,7 @@ pub use executor::{Executor, ExecutorStatistics, Handle, Inbox, InboxSender, Joi
 pub use file::{File, Files};
 pub use host::{
     BlockDevice, CpuTicks, DeviceTotals, HostFiles, HostTotals, MemoryState, NetworkTotals, PagingTotals,
-    PressureTotals, ProcessTotals, SystemTotals,
+    PressureTotals, ProcessTotals, SystemTotals, read_text,
 };
 pub use kind::OperationKind;
 pub use memory::{

@@ -100,13 +100,19 @@ pub enum RunError {
     /// The engine gave up for a reason that is neither of the above.
     #[error("the engine stopped: {0}")]
     Engine(String),
+    /// A server that is not ours is lost, or fails for good.
+    #[error("{0}")]
+    Service(String),
+    /// The server is so far behind its schedule that the rest of the run would say nothing more.
+    #[error("{0}")]
+    TooMuchLoad(String),
     /// Nothing can ever happen again.
     #[error(transparent)]
     Stalled(#[from] Stalled),
 }
 
 impl RunError {
-    /// The family a caller can react to: "config", "disk", "corruption", "stopped" or "other".
+    /// The family a caller can react to: "config", "disk", "corruption", "stopped", "service", "overloaded" or "other".
     pub fn family(&self) -> &'static str {
         match self {
             RunError::Spec(_)
@@ -117,6 +123,8 @@ impl RunError {
             RunError::HungIo => "disk",
             RunError::Corruption(_) => "corruption",
             RunError::Stopped | RunError::Stuck => "stopped",
+            RunError::Service(_) => "service",
+            RunError::TooMuchLoad(_) => "overloaded",
             RunError::NothingArrives { .. } | RunError::NoDatabaseIo { .. } => "other",
             RunError::CacheNotWarm { .. }
             | RunError::TooFewLogs { .. }

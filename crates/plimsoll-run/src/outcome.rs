@@ -262,7 +262,7 @@ impl From<UtcAnchor> for Anchor {
 /// An error as plain data.
 #[derive(Clone, Debug, Serialize)]
 pub struct ErrorReport {
-    /// "config", "disk", "corruption", "stopped" or "other".
+    /// "config", "disk", "corruption", "stopped", "service", "overloaded" or "other".
     pub family: &'static str,
     /// What happened and what to do.
     pub text: String,

@@ -14,6 +14,7 @@ mod parse;
 mod tests;
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 pub use activity::{MemoryState, NetworkTotals, PagingTotals, ProcessTotals, SystemTotals};
@@ -22,6 +23,24 @@ pub use device::{BlockDevice, DeviceTotals};
 use crate::{NANOS_PER_SECOND, Nanos};
 use activity::Units;
 use cgroup::throttle_files;
+
+/// A short text of this machine that a plan only names, such as a file of passwords or certificates. It is read once, when a run begins.
+///
+/// # Errors
+/// When it cannot be read, is longer than `bytes_max`, or is not valid UTF-8; what and what to do.
+pub fn read_text(path: &Path, bytes_max: u64) -> Result<String, String> {
+    let shown = path.display();
+    let opened = fs::File::open(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    let mut text = String::new();
+    let read = opened.take(bytes_max + 1).read_to_string(&mut text);
+    read.map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    match text.len() as u64 > bytes_max {
+        true => Err(format!(
+            "{shown} is longer than {bytes_max} bytes; is it the right file?"
+        )),
+        false => Ok(text),
+    }
+}
 
 /// Processor time of the whole machine since it was started, in the kernel's ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
