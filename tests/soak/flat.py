@@ -90,7 +90,7 @@ def judged(run_folder: Path) -> list[str]:
     found = []
     if summary["ending"] != "complete" or summary["error"]:
         found.append(f"the run ended {summary['ending']}: {summary['error']}")
-    failed = [event for event in events if event.get("kind") == "io_error"]
+    failed = [event for event in events if event.get("kind") in ("io_error", "io_refused")]
     if failed:
         found.append(f"{len(failed)} I/O failed, first: {failed[0]}")
     found += _stood_still(run_folder)

@@ -33,11 +33,15 @@ impl Observer for ErrorWatch {
         if error.kind == DiskErrorKind::NotFound {
             return;
         }
-        // The run ends by the others all the same, and says why.
-        if error.kind.accuses_storage() {
+        // What somebody else holds, or what is full, ends the run all the same, but is no fault of the storage: whoever counts
+        // errors in the log of events must be able to tell.
+        let kind = if error.kind.accuses_storage() {
             self.recorder.record_error(key_of(&completed.io.key));
-        }
-        let event = Event::now(&self.clock, Level::Error, "io_error", None, error.to_string());
+            "io_error"
+        } else {
+            "io_refused"
+        };
+        let event = Event::now(&self.clock, Level::Error, kind, None, error.to_string());
         // A caller that no longer listens has its reasons; the outcome is still returned to it.
         drop(self.output.events.send(event));
     }

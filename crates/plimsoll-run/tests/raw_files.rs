@@ -287,7 +287,11 @@ fn a_full_disk_ends_the_run_and_is_not_accused() {
     assert_eq!(error.family, "config");
     assert!(error.text.contains("no space left"), "{}", error.text);
     assert!(ran.events.iter().any(|event| event.kind == "run_ended_early"));
-    assert!(ran.events.iter().any(|event| event.kind == "io_error"));
+    let kinds: Vec<&str> = ran.events.iter().map(|event| event.kind).collect();
+    assert!(
+        kinds.contains(&"io_refused") && !kinds.contains(&"io_error"),
+        "{kinds:?}"
+    );
     let errors: u64 = ran.rows.iter().map(|row| row.errors).sum();
     assert_eq!(
         errors, 0,
