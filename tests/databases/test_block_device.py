@@ -134,3 +134,13 @@ def test_what_a_device_cannot_be_is_a_mistake_in_the_plan(tmp_path: Path) -> Non
         "instance[2].target": 14,
         "instance[2].backend": 16,
     }
+
+
+def test_a_store_on_a_device_is_refused_whatever_serial_is_typed(tmp_path: Path) -> None:
+    """Consent is no reason to write where no store can lie; the answer says where it can."""
+    logs = ["--log-path", tmp_path / "logs", "--destroy", "SERIAL"]
+    result = plimsoll("test", "store", "/dev/disk/by-id/some", *logs, cwd=tmp_path)
+    assert result.returncode == 2
+    assert "`instance[1].backend` needs a directory, but the target is a block device" in result.stderr
+    assert "hint: name a directory of a file system on it" in result.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.cli.test import performance_options
+from plimsoll.cli.test import instance_rows
 from plimsoll.databases import ownership
 from plimsoll.files import folder
 from plimsoll.plan.complete import plan_of_options
@@ -77,9 +77,9 @@ def test_a_database_put_there_by_somebody_else(prepared: Path, tmp_path: Path) -
     shutil.copytree(prepared / "disk", tmp_path / "disk")
     directory = tmp_path / "disk/instance1"
     marker = json.loads((directory / ownership.MARKER).read_text())
-    wanted = plan_of_options(
-        performance_options(tmp_path / "disk", "performance", 1, 64, 1, "engine", "2010") | {"seed": 2}
-    ).plain()
+    target = {"name": "target", "path": str(tmp_path / "disk")}
+    rows = instance_rows(1, 64, "engine", "2010", None)
+    wanted = plan_of_options({"target": [target], "instance": rows, "seed": 2}).plain()
     instance = wanted["run"]["instances"][0]
     marker["instance"] |= {"log_directory": instance["log_directory"]}
     marker["instance"]["databases"][0]["seed"] = instance["databases"][0]["seed"]

@@ -11,8 +11,9 @@ import plimsoll
 from plimsoll import exit_codes, settings
 from plimsoll.cli import options
 from plimsoll.cli.live import showing
+from plimsoll.cli.named_tests import stated
 from plimsoll.cli.terminal import reading_plan, refusing
-from plimsoll.cli.test import performance_options
+from plimsoll.cli.test import instance_rows, loaded
 
 
 def demo(
@@ -32,14 +33,14 @@ def demo(
 
     Exits with 0 whenever a result was produced, so that an honest Fail does not look like a broken build.
     """
-    count = settings.DEMO["instances"]
-    wanted = performance_options(
-        directory, "demo", count, size_mib, seconds / 60, backend, edition=settings.DEMO["edition"]
-    )
-    for instance in wanted["instance"]:
-        instance["cache_mib_max"] = settings.DEMO["cache_mib_max"]
-    if stated_limits:
-        wanted["stated_limits"] = stated_limits
+    databases, cache_mib = settings.DEMO["instances"], settings.DEMO["cache_mib_max"]
+    wanted = {
+        "name": "demo",
+        "target": [{"name": "target", "path": str(directory)}],
+        "instance": instance_rows(databases, size_mib, backend, settings.DEMO["edition"], cache_mib),
+        "phase": loaded(seconds),
+        **stated(stated_limits=stated_limits or None),
+    }
     with reading_plan():
         plan = plimsoll.build_plan(wanted)
     listener = showing(quiet=quiet)

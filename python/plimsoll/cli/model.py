@@ -10,8 +10,8 @@ import typer
 import plimsoll
 from plimsoll import settings
 from plimsoll.cli.input_errors import refuse
+from plimsoll.cli.named_tests import changes_of
 from plimsoll.cli.terminal import reading_plan
-from plimsoll.cli.test import storage_options
 from plimsoll.inputs.mistakes import Mistake, nearest_names
 
 
@@ -50,7 +50,7 @@ def model(
                 )
             ]
         )
-    changes = storage_options(None, array, change or []).get("changes")
+    changes = changes_of(change)
     with reading_plan():
         found = plimsoll.model(
             array, changes=changes, databases=databases, size_mib=size_mib, sessions=sessions, edition=edition

@@ -1,13 +1,15 @@
 """What all named tests have in common: where the databases lie, how many and how large, and how the run is carried out.
 
-A named test is a function of the layout and of options of its own that answers a plan. `named_test` gives it every common
-option, completes the plan and carries it out, so that an option means the same in each.
+A named test is a function that answers the options of a plan: of the layout and of options of its own (`named_test`), or of options which
+are all its own (`planned_test`). Either gives it every option that says how a run is carried out, completes the plan and carries it out,
+so that an option means the same in each.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -15,8 +17,16 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 import plimsoll
+from plimsoll import exit_codes
 from plimsoll.cli import options
-from plimsoll.cli.terminal import reading_plan, refusing
+from plimsoll.cli.terminal import reading_plan, refusing, stop_with
+
+#: Options of a plan, as its file has them.
+Options = dict[str, object]
+#: What a function with options of its own answers: the options of a plan.
+MakePlan = Callable[..., Options]
+#: What a user gave for each parameter of a command.
+Given = Mapping[str, object]
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
@@ -45,22 +55,26 @@ class Layout:
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto"
     seed: Annotated[int, typer.Option(help="Decides keys and content.")] = 1
 
-    def plan(self, test: str, phases: list[dict[str, Any]], **further: Any) -> dict[str, Any]:
+    def plan(self, test: str, phases: list[Options], **further: object) -> Options:
         """The options of a plan with these databases and phases."""
-        instance: dict[str, Any] = {"edition": self.edition}
-        if self.cache_mib is not None:
-            instance["cache_mib_max"] = self.cache_mib
+        return self._plan(test, phases, {"database_size_mib": self.size_mib}, further)
+
+    def plan_without_sizes(self, test: str, phases: list[Options], **further: object) -> Options:
+        """The same, where the sizes of the databases follow from something else."""
+        return self._plan(test, phases, {}, further)
+
+    def _plan(self, test: str, phases: list[Options], size: Options, further: Options) -> Options:
+        instance = {"edition": self.edition, **stated(cache_mib_max=self.cache_mib)}
+        target: Options
+        instances: list[Options]
         if self.source == "existing":
-            target = plimsoll.existing_target(self.path)
+            target = {**plimsoll.existing_target(self.path)}
             instances = [instance | there for there in plimsoll.existing_instances(self.path)]
         else:
-            target = {"name": "target", "path": str(self.path)}
-            if self.log_path is not None:
-                target["log_path"] = str(self.log_path)
+            target = {"name": "target", "path": str(self.path), **stated(log_path=_text(self.log_path))}
             names = [f"instance{number}" for number in range(1, self.databases + 1)]
-            instances = [{"name": name, **instance, "database_size_mib": self.size_mib} for name in names]
+            instances = [{"name": name, **instance, **size} for name in names]
         source = {"source": self.source} if self.restore_from is None else {"restore_from": str(self.restore_from)}
-        stated = {"stated_limits": self.stated_limits} if self.stated_limits else {}
         return {
             "name": test,
             "test": test,
@@ -71,7 +85,7 @@ class Layout:
             "io_method": self.io_method,
             "seed": self.seed,
             **source,
-            **stated,
+            **stated(stated_limits=self.stated_limits or None),
             **further,
         }
 
@@ -95,51 +109,144 @@ _RUN_OPTIONS: list[tuple[str, Any, Any]] = [
 ]
 
 
-def named_test(app: typer.Typer, name: str) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
+def named_test(app: typer.Typer, name: str) -> Callable[[MakePlan], MakePlan]:
     """Make a function of a layout and further options a command of `app`; the function answers the options of a plan."""
 
-    def register(make_plan: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-        hints = get_type_hints(make_plan, include_extras=True)
-        own = [
-            parameter.replace(annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY)
-            for parameter in list(inspect.signature(make_plan).parameters.values())[1:]
-        ]
-        layout_hints = get_type_hints(Layout, include_extras=True)
-        layout_names = [item.name for item in fields(Layout)]
-
-        def command(**given: Any) -> None:
-            layout = Layout(**{key: given[key] for key in layout_names})
-            with refusing(plimsoll.FolderError):
-                wanted = make_plan(layout, **{parameter.name: given[parameter.name] for parameter in own})
-                # With the plan, so that a mistake in a condition comes together with all others.
-                wanted["stop_if"] = given.pop("stop_if") or []
-                with reading_plan():
-                    plan = plimsoll.build_plan(wanted)
-                if plan.source and plan.source.kind == "existing":
-                    plan = plimsoll.adopt_databases(plan, layout.path)
-            options.perform(plan, options.Choices(**{key: given[key] for key, _, _ in _RUN_OPTIONS if key in given}))
-
-        parameters = [
-            _parameter(item.name, layout_hints[item.name], item.default)
+    def register(make_plan: MakePlan) -> MakePlan:
+        own = _own_parameters(make_plan)[1:]
+        hints = get_type_hints(Layout, include_extras=True)
+        where = [
+            _parameter(item.name, hints[item.name], item.default)
             if item.name != "path"
-            else _parameter("path", layout_hints["path"], inspect.Parameter.empty)
+            else _parameter("path", hints["path"], inspect.Parameter.empty)
             for item in fields(Layout)
         ]
-        parameters += own + [_parameter(key, hint, default) for key, hint, default in _RUN_OPTIONS]
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        command.__doc__ = make_plan.__doc__
-        command.__name__ = make_plan.__name__
-        app.command(name, context_settings=HELP_NAMES)(command)
+
+        def planned(given: Given) -> plimsoll.Plan:
+            layout = Layout(**_of(where, given))
+            plan = _completed(make_plan(layout, **_of(own, given)), given)
+            if plan.source and plan.source.kind == "existing":
+                return plimsoll.adopt_databases(plan, layout.path)
+            return plan
+
+        _add_command(app, name, make_plan, [*where, *own], planned)
         return make_plan
 
     return register
+
+
+def planned_test(app: typer.Typer, name: str) -> Callable[[MakePlan], MakePlan]:
+    """Make a function a command of `app` that answers the options of a plan from options which are all its own."""
+
+    def register(make_plan: MakePlan) -> MakePlan:
+        own = _own_parameters(make_plan)
+
+        def planned(given: Given) -> plimsoll.Plan:
+            with reading_plan():
+                wanted = make_plan(**_of(own, given))
+            return _completed(wanted, given)
+
+        _add_command(app, name, make_plan, own, planned)
+        return make_plan
+
+    return register
+
+
+def _completed(wanted: Options, given: Given) -> plimsoll.Plan:
+    # With the plan, so that a mistake in a condition comes together with all others.
+    with reading_plan():
+        return plimsoll.build_plan({**wanted, "stop_if": given["stop_if"] or []})
+
+
+def _add_command(
+    app: typer.Typer,
+    name: str,
+    make_plan: MakePlan,
+    own: list[inspect.Parameter],
+    planned: Callable[[Given], plimsoll.Plan],
+) -> None:
+    """A command with these parameters, and with every one that says how a run is carried out."""
+    how = [_parameter(key, hint, default) for key, hint, default in _RUN_OPTIONS]
+
+    def command(**given: Any) -> None:
+        with refusing(plimsoll.FolderError):
+            plan = planned(given)
+        # Conditions are part of the plan by now.
+        options.perform(plan, options.Choices(**{**_of(how, given), "stop_if": None}))
+
+    parameters = [*own, *how]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    command.__doc__ = make_plan.__doc__
+    command.__name__ = make_plan.__name__
+    app.command(name, context_settings=HELP_NAMES)(command)
+
+
+def _own_parameters(make_plan: MakePlan) -> list[inspect.Parameter]:
+    hints = get_type_hints(make_plan, include_extras=True)
+    return [
+        _parameter(parameter.name, hints[parameter.name], parameter.default)
+        for parameter in inspect.signature(make_plan).parameters.values()
+    ]
+
+
+def _of(parameters: list[inspect.Parameter], given: Given) -> Any:
+    """What was given for some of the parameters of a command."""
+    return {parameter.name: given[parameter.name] for parameter in parameters}
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def phase(kind: str, **values: Any) -> dict[str, Any]:
+def phase(kind: str, **values: object) -> Options:
     """A phase of a plan; what is None is left to the defaults."""
-    return {"kind": kind, **{key: value for key, value in values.items() if value is not None}}
+    return {"kind": kind, **stated(**values)}
+
+
+def stated(**values: object) -> Options:
+    """What was stated of some options; None was not, and is left to the defaults.
+
+    >>> stated(users=200, spacing=None)
+    {'users': 200}
+    """
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def storage_options(
+    path: Path | None, modelled: str | None, change: list[str] | None, log_path: Path | None, what: str
+) -> Options:
+    """The target of a plan: a path, or a modelled array with what is changed of it. Leaves when it is neither.
+
+    Args:
+        path: where the test works.
+        modelled: the array that is simulated instead.
+        change: figures of that array.
+        log_path: a directory for the logs, if they lie elsewhere.
+        what: what a path may be, for the message.
+    """
+    if (path is None) == (modelled is None):
+        stop_with(exit_codes.USAGE, f"name either {what}, or an array with --modelled")
+    if modelled is None and change:
+        stop_with(exit_codes.USAGE, "--change is for arrays named with --modelled")
+    return {
+        "name": "target",
+        **stated(path=_text(path), modelled=modelled, changes=changes_of(change), log_path=_text(log_path)),
+    }
+
+
+def changes_of(change: list[str] | None) -> Options | None:
+    """Figures of a modelled array as they are given with `--change`. Leaves when they cannot be read.
+
+    >>> changes_of(["level='RAID 10'", "sets=[8]"])
+    {'level': 'RAID 10', 'sets': [8]}
+    """
+    try:
+        return tomllib.loads("\n".join(change or [])) or None
+    except tomllib.TOMLDecodeError as error:
+        hint = "write it as in a file of arrays, such as --change \"level='RAID 10'\" --change 'sets=[8]'"
+        stop_with(exit_codes.USAGE, f"--change cannot be read: {error}\n    hint: {hint}")
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

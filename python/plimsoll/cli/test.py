@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import plimsoll
-from plimsoll import exit_codes, settings
-from plimsoll.cli import options
-from plimsoll.cli.named_tests import HELP_NAMES, Layout, named_test, phase
-from plimsoll.cli.terminal import reading_plan, stop_with
+from plimsoll import settings
+from plimsoll.cli.named_tests import Layout, Options, named_test, phase, planned_test, stated, storage_options
 from plimsoll.cli.test_files import files_test
 from plimsoll.cli.test_store import store_test
 
@@ -31,25 +28,6 @@ def callback() -> None:
     """Run a named test."""
 
 
-def performance_options(
-    path: Path, name: str, databases: int, size_mib: int, minutes: float, backend: str, edition: str
-) -> dict[str, Any]:
-    """The plan of a performance test: one instance for each database, as the published tool laid them out."""
-    instance = {"edition": edition, "backend": backend, "database_size_mib": size_mib}
-    return {
-        "name": name,
-        "target": [{"name": "target", "path": str(path)}],
-        "instance": [{"name": f"instance{number}", **instance} for number in range(1, databases + 1)],
-        "phase": [
-            {"kind": "prepare"},
-            {"kind": "warm_up"},
-            {"kind": "measure", "duration_s": minutes * 60},
-            {"kind": "stop"},
-            {"kind": "checksum"},
-        ],
-    }
-
-
 Margin = Annotated[
     float,
     typer.Option(
@@ -58,23 +36,13 @@ Margin = Annotated[
 ]
 
 
-def storage_options(path: Path | None, modelled: str | None, change: list[str]) -> dict[str, Any]:
-    """The target of a plan: a directory, or a modelled array with what is changed of it. Leaves when it is neither."""
-    if (path is None) == (modelled is None):
-        stop_with(exit_codes.USAGE, "name either a directory on the storage, or an array with --modelled")
-    if modelled is None:
-        if change:
-            stop_with(exit_codes.USAGE, "--change is for arrays named with --modelled")
-        return {"path": str(path)}
-    try:
-        changes = tomllib.loads("\n".join(change))
-    except tomllib.TOMLDecodeError as error:
-        hint = "write it as in a file of arrays, such as --change \"level='RAID 10'\" --change 'sets=[8]'"
-        stop_with(exit_codes.USAGE, f"--change cannot be read: {error}\n    hint: {hint}")
-    return {"modelled": modelled} | ({"changes": changes} if changes else {})
+def instance_rows(databases: int, size_mib: int, backend: str, edition: str, cache_mib: int | None) -> list[Options]:
+    """One instance for each database, as the published tool laid them out."""
+    row = {"edition": edition, "backend": backend, "database_size_mib": size_mib, **stated(cache_mib_max=cache_mib)}
+    return [{"name": f"instance{number}", **row} for number in range(1, databases + 1)]
 
 
-@test.command("performance", context_settings={"help_option_names": ["-h", "--help"]})
+@planned_test(test, "performance")
 def performance(
     path: Annotated[Path | None, typer.Argument(help="A directory on the storage to be tested.")] = None,
     modelled: Annotated[
@@ -107,21 +75,7 @@ def performance(
     ] = None,
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
     seed: Annotated[int, typer.Option(help="Decides keys and content.")] = 1,
-    out: options.Out = None,
-    yes: options.Yes = False,
-    dry_run: options.DryRun = False,
-    destroy: options.Destroy = None,
-    create: options.Create = False,
-    allow_system_disk: options.AllowSystemDisk = False,
-    max_iops: options.MaxIops = None,
-    max_mib_per_s: options.MaxMibPerS = None,
-    stop_if: options.StopIf = None,
-    repeat: options.Repeat = 1,
-    metrics: options.Metrics = None,
-    detach: options.Detach = False,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
-) -> None:
+) -> Options:
     """Put the storage under a directory to the test and judge it by the published limits.
 
     The databases stay for the next test; `plimsoll clean` deletes them. With --modelled no storage is touched and every
@@ -131,51 +85,24 @@ def performance(
 
     Example: plimsoll test performance --modelled emc-vnxe3300 --sessions 3
     """
-    target = storage_options(path, modelled, change or [])
+    target = storage_options(path, modelled, change, log_path, "a directory on the storage")
     if size_mib is None:
         size_mib = plimsoll.filling_size_mib(target, databases) if modelled else 1024
-    wanted = performance_options(path or Path(), "performance", databases, size_mib, minutes, backend, edition)
-    wanted["target"] = [{"name": "target", **target}]
-    if modelled:
-        wanted["phase"] = [phase for phase in wanted["phase"] if phase["kind"] != "checksum"]
-    wanted |= {"limits": limits, "io_method": io_method, "seed": seed, "stop_if": stop_if or []}
-    if stated_limits:
-        wanted["stated_limits"] = stated_limits
-    if required_iops is not None:
-        wanted["required_iops"] = required_iops
-    wanted |= {"margin_percent": margin_percent} if margin_percent else {}
-    if log_path is not None:
-        wanted["target"][0]["log_path"] = str(log_path)
-    if cache_mib is not None:
-        for instance in wanted["instance"]:
-            instance["cache_mib_max"] = cache_mib
-    workload: dict[str, Any] = {"name": "mix"}
-    if sessions is not None:
-        workload["load"] = {"sessions": sessions}
-    if sluggish is not None:
-        workload["sluggish"] = sluggish
-    wanted["workload"] = [workload]
-    with reading_plan():
-        plan = plimsoll.build_plan(wanted)
-    options.perform(
-        plan,
-        options.Choices(
-            out,
-            yes,
-            dry_run,
-            destroy,
-            quiet,
-            as_json,
-            detach,
-            max_iops,
-            max_mib_per_s,
-            None,
-            repeat,
-            metrics,
-            create,
-            allow_system_disk,
+    workload = stated(load=None if sessions is None else {"sessions": sessions}, sluggish=sluggish)
+    return {
+        "name": "performance",
+        "target": [target],
+        "instance": instance_rows(databases, size_mib, backend, edition, cache_mib),
+        "workload": [{"name": "mix", **workload}],
+        # What lies on a modelled array is as it was written.
+        "phase": [step for step in loaded(minutes * 60) if not modelled or step["kind"] != "checksum"],
+        "limits": limits,
+        "io_method": io_method,
+        "seed": seed,
+        **stated(
+            stated_limits=stated_limits or None, required_iops=required_iops, margin_percent=margin_percent or None
         ),
-    )
+    }
 
 
 Sessions = Annotated[int | None, typer.Option(help="Sessions for each database.")]
@@ -191,7 +118,7 @@ def backup(
         int, typer.Option(help="Reads of each database at once.")
     ] = settings.BACKUP_READS_IN_FLIGHT,
     under_load: Annotated[bool, typer.Option("--under-load", help="While transactions go on.")] = False,
-) -> dict[str, Any]:
+) -> Options:
     """Read every database front to back, all at once, and keep nothing: MiB/s of each and of the server.
 
     Every page is verified. The published test read 256 KiB with two reads in flight; more show what the storage can do.
@@ -214,7 +141,7 @@ def recovery(
     sessions: Sessions = None,
     limits: Annotated[str, typer.Option(help="strict or lenient, for the load that writes the logs.")] = "strict",
     checksum: Annotated[bool, typer.Option(help="Read and verify every page afterwards.")] = True,
-) -> dict[str, Any]:
+) -> Options:
     """Write logs under load with the checkpoint held behind, drop everything as by a crash, and replay: seconds for each log.
 
     Example: plimsoll test recovery /mnt/array --databases 2 --size-mib 65536 --yes
@@ -222,10 +149,7 @@ def recovery(
     phases = [phase("prepare"), phase("generate_logs", logs=logs), phase("recover"), phase("stop")]
     if checksum:
         phases.append(phase("checksum"))
-    wanted = layout.plan("recovery", phases, limits=limits)
-    if sessions is not None:
-        wanted["workload"][0]["load"] = {"sessions": sessions}
-    return wanted
+    return layout.plan("recovery", phases, limits=limits, **_load(sessions, None, 0.0))
 
 
 @named_test(test, "checksum")
@@ -235,7 +159,7 @@ def checksum(
     reads_in_flight: Annotated[
         int, typer.Option(help="Reads of each database at once.")
     ] = settings.CHECKSUM_READS_IN_FLIGHT,
-) -> dict[str, Any]:
+) -> Options:
     """Read and verify every page of the databases that are there. Never writes to them; sizes and seeds need not be said.
 
     Example: plimsoll test checksum /mnt/array
@@ -252,12 +176,12 @@ def stress(
     sessions: Sessions = None,
     required_iops: Annotated[float | None, typer.Option(help="Database IOPS that must be reached.")] = None,
     margin_percent: Margin = 0.0,
-) -> dict[str, Any]:
+) -> Options:
     """Load the storage for hours or days: one error in any layer that can be read fails it, the engine's, the kernel's or a device's.
 
     Example: plimsoll test stress /mnt/array --databases 4 --size-mib 65536 --hours 24 --yes --detach
     """
-    return layout.plan("stress", _loaded(hours * 3600), limits=limits, **_load(sessions, required_iops, margin_percent))
+    return layout.plan("stress", loaded(hours * 3600), limits=limits, **_load(sessions, required_iops, margin_percent))
 
 
 @named_test(test, "max")
@@ -269,19 +193,18 @@ def maximum(
     sessions: Sessions = None,
     required_iops: Annotated[float | None, typer.Option(help="Rate to compare the maximum with.")] = None,
     margin_percent: Margin = 0.0,
-) -> dict[str, Any]:
+) -> Options:
     """Look for the highest rate that keeps the limits, then measure at it: how many IOPS the storage makes at most.
 
     Example: plimsoll test max /mnt/array --databases 2 --size-mib 65536 --yes
     """
-    wanted = layout.plan(
+    return layout.plan(
         "maximum",
-        _loaded(minutes * 60, search_minutes * 60),
+        loaded(minutes * 60, search_minutes * 60),
         limits=limits,
         **_load(None, required_iops, margin_percent),
+        workload=[{"name": "mix", "load": {"search": "max", **stated(sessions=sessions)}}],
     )
-    wanted["workload"][0]["load"] = {"search": "max"} | ({} if sessions is None else {"sessions": sessions})
-    return wanted
 
 
 @named_test(test, "mailbox")
@@ -295,16 +218,19 @@ def mailbox(
     margin_percent: Margin = 0.0,
     minutes: Minutes = 120.0,
     limits: Limits = "strict",
-) -> dict[str, Any]:
+) -> Options:
     """The performance test for so many mailboxes: databases hold them, and their I/O must be carried within the limits.
 
     Example: plimsoll test mailbox /mnt/array --users 1000 --quota-mb 2048 --profile heavy --headroom-percent 20 --yes
     """
-    scenario: dict[str, object] = {"users": users, "quota_mb": quota_mb, "headroom_percent": headroom_percent}
-    stated = {"iops_per_user": iops_per_user, "profile": profile}
-    scenario |= {key: value for key, value in stated.items() if value is not None}
+    scenario = {
+        "users": users,
+        "quota_mb": quota_mb,
+        "headroom_percent": headroom_percent,
+        **stated(iops_per_user=iops_per_user, profile=profile),
+    }
     return _scenario(
-        layout, "mailbox", _loaded(minutes * 60), limits, mailbox_profile=scenario, **_load(None, None, margin_percent)
+        layout, "mailbox", loaded(minutes * 60), limits, mailbox_profile=scenario, **_load(None, None, margin_percent)
     )
 
 
@@ -321,43 +247,37 @@ def throughput(
         float, typer.Option(min=0.02, help="How long to look for the highest rate at most.")
     ] = 60.0,
     limits: Limits = "strict",
-) -> dict[str, Any]:
+) -> Options:
     """The performance test of a disk subsystem: databases fill a share of the volume, the load is a share of what it carries.
 
     Example: plimsoll test throughput /mnt/array --capacity-percent 80 --sessions 3 --yes
     """
-    scenario: dict[str, object] = {"capacity_percent": capacity_percent, "throughput_percent": throughput_percent}
-    if sessions is not None:
-        scenario["sessions"] = sessions
-    phases = _loaded(minutes * 60, search_minutes * 60 if throughput_percent < 100 else None)
+    scenario = {
+        "capacity_percent": capacity_percent,
+        "throughput_percent": throughput_percent,
+        **stated(sessions=sessions),
+    }
+    phases = loaded(minutes * 60, search_minutes * 60 if throughput_percent < 100 else None)
     return _scenario(layout, "throughput", phases, limits, disk_throughput=scenario)
 
 
-def _scenario(layout: Layout, name: str, phases: list[dict[str, Any]], limits: str, **scenario: Any) -> dict[str, Any]:
+def _scenario(layout: Layout, name: str, phases: list[Options], limits: str, **scenario: object) -> Options:
     """The plan of a scenario: sizes follow from it unless databases are there or restored."""
-    wanted = layout.plan("performance", phases, limits=limits, name=name, **scenario)
-    if layout.source != "existing":
-        for instance in wanted["instance"]:
-            del instance["database_size_mib"]
-    return wanted
+    return layout.plan_without_sizes("performance", phases, limits=limits, name=name, **scenario)
 
 
-def _loaded(seconds: float, search_s: float | None = None) -> list[dict[str, Any]]:
+def loaded(seconds: float, search_s: float | None = None) -> list[Options]:
     """The phases of a test under load."""
     searching = [] if search_s is None else [phase("search", duration_s=search_s)]
     measuring = phase("measure", duration_s=seconds)
     return [phase("prepare"), phase("warm_up"), *searching, measuring, phase("stop"), phase("checksum")]
 
 
-def _load(sessions: int | None, required_iops: float | None, margin_percent: float) -> dict[str, Any]:
+def _load(sessions: int | None, required_iops: float | None, margin_percent: float) -> Options:
     """What is said of the load; the rest is the edition's."""
-    found: dict[str, Any] = {} if required_iops is None else {"required_iops": required_iops}
-    if margin_percent:
-        found["margin_percent"] = margin_percent
-    if sessions is not None:
-        found["workload"] = [{"name": "mix", "load": {"sessions": sessions}}]
-    return found
+    load = None if sessions is None else [{"name": "mix", "load": {"sessions": sessions}}]
+    return stated(required_iops=required_iops, margin_percent=margin_percent or None, workload=load)
 
 
-test.command("files", context_settings=HELP_NAMES)(files_test)
-test.command("store", context_settings=HELP_NAMES)(store_test)
+planned_test(test, "files")(files_test)
+planned_test(test, "store")(store_test)

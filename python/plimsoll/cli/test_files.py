@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -10,12 +9,9 @@ import typer
 
 import plimsoll
 from plimsoll import exit_codes
-from plimsoll.cli import options
-from plimsoll.cli.named_tests import phase
-from plimsoll.cli.terminal import reading_plan, stop_with
+from plimsoll.cli.named_tests import Options, phase, stated, storage_options
+from plimsoll.cli.terminal import stop_with
 
-#: What a plan is made of.
-Options = dict[str, object]
 Storage = Annotated[Path | None, typer.Argument(help="A directory on the storage to be tested, or a block device.")]
 Modelled = Annotated[
     str | None, typer.Option(help="Simulate this array instead: a preset or FILE.toml.", metavar="ARRAY")
@@ -58,21 +54,7 @@ def files_test(
     ] = None,
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
     seed: Annotated[int, typer.Option(help="Decides places and content.")] = 1,
-    out: options.Out = None,
-    yes: options.Yes = False,
-    dry_run: options.DryRun = False,
-    destroy: options.Destroy = None,
-    create: options.Create = False,
-    allow_system_disk: options.AllowSystemDisk = False,
-    max_iops: options.MaxIops = None,
-    max_mib_per_s: options.MaxMibPerS = None,
-    stop_if: options.StopIf = None,
-    repeat: options.Repeat = 1,
-    metrics: options.Metrics = None,
-    detach: options.Detach = False,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
-) -> None:
+) -> Options:
     """Put files or a block device under an access specification: with a depth as Iometer does, or at a rate.
 
     With --iops, or --users and --iops-per-user, transfers arrive by a schedule: a stall is felt by all that arrive during it. The files
@@ -82,60 +64,24 @@ def files_test(
 
     Example: plimsoll test files --modelled emc-vnxe3300 --depth 8
     """
-    if (path is None) == (modelled is None):
-        stop_with(exit_codes.USAGE, "name either a directory or device, or an array with --modelled")
-    load = {"target_iops": iops, "users": users, "iops_per_user": iops_per_user, "spacing": spacing}
     if icf is None and specification is not None:
         stop_with(exit_codes.USAGE, "--specification names one of a file; give it with --icf")
-    asked: Options = {}
-    if icf is not None:
-        with reading_plan():
-            asked = plimsoll.access_of_icf(icf, specification)
-    workload = {"pattern": pattern, "workers": workers, "outstanding": depth, "below_block": below_block}
-    instance = {"files": files, "file_mib": size_mib, "data_pattern": data_pattern, "verify": verify or None}
-    wanted: Options = {
+    target = storage_options(path, modelled, change, log_path, "a directory or device")
+    load = stated(target_iops=iops, users=users, iops_per_user=iops_per_user, spacing=spacing)
+    asked = {} if icf is None else plimsoll.access_of_icf(icf, specification)
+    workload = stated(pattern=pattern, workers=workers, outstanding=depth, below_block=below_block, load=load or None)
+    instance = stated(files=files, file_mib=size_mib, data_pattern=data_pattern, verify=verify or None)
+    return {
         "name": "files",
         "test": "files",
-        "target": [_target(path, modelled, change, log_path)],
-        "instance": [{"name": "files", "backend": "files", **_stated(instance)}],
-        "workload": [
-            {"name": "files", **asked, **_stated(workload), **({"load": _stated(load)} if _stated(load) else {})}
-        ],
+        "target": [target],
+        "instance": [{"name": "files", "backend": "files", **instance}],
+        "workload": [{"name": "files", **asked, **workload}],
         "phase": _phases(minutes, ramp_s, verify=verify),
         "io_method": io_method,
         "seed": seed,
-        "stop_if": stop_if or [],
-        **({"stated_limits": stated_limits} if stated_limits else {}),
+        **stated(stated_limits=stated_limits or None),
     }
-    with reading_plan():
-        plan = plimsoll.build_plan(wanted)
-    choices = options.Choices(
-        out=out,
-        yes=yes,
-        dry_run=dry_run,
-        destroy=destroy,
-        quiet=quiet,
-        as_json=as_json,
-        detach=detach,
-        max_iops=max_iops,
-        max_mib_per_s=max_mib_per_s,
-        repeat=repeat,
-        metrics=metrics,
-        create=create,
-        allow_system_disk=allow_system_disk,
-    )
-    options.perform(plan, choices)
-
-
-def _stated(values: Mapping[str, object]) -> Options:
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def _target(path: Path | None, modelled: str | None, change: list[str] | None, log_path: Path | None) -> Options:
-    from plimsoll.cli.test import storage_options
-
-    target = {"name": "target", **storage_options(path, modelled, change or [])}
-    return target | ({} if log_path is None else {"log_path": str(log_path)})
 
 
 def _phases(minutes: float, ramp_s: float, *, verify: bool) -> list[Options]:

@@ -387,6 +387,10 @@ def _path_of(target: Given) -> Path:
     return Path(target.get("path") or ".").expanduser().absolute()
 
 
+#: What is said of a backend that makes several files, where the target has room for one.
+NEEDS_DIRECTORY = ("needs a directory, but the target is a block device", "name a directory of a file system on it")
+
+
 def _check_devices(plan: Given, collector: Collector) -> None:
     """A whole block device holds one database of the engine and nothing else."""
     first_target = next((target["name"] for target in plan["target"] or []), None)
@@ -410,7 +414,7 @@ def _check_devices(plan: Given, collector: Collector) -> None:
                 if (instance[key] or 1) > 1:
                     collector.add(("instance", index, key), "is above 1, but the target is a block device", "write 1")
             if instance["backend"] == "raw_files":
-                collector.add(("instance", index, "backend"), "needs a directory, but the target is a block device")
+                collector.add(("instance", index, "backend"), *NEEDS_DIRECTORY)
 
 
 def _instances(
@@ -504,7 +508,7 @@ def _instance(
     )
     if is_store:
         if device:
-            collector.add(("instance", index, "backend"), "needs a directory, but the target is a block device")
+            collector.add(("instance", index, "backend"), *NEEDS_DIRECTORY)
         only = store.database(given, seed, index, f"database001.{suffix}", collector)
         return spec.StoreInstance(**shared, databases=[only])
     return spec.RecordsInstance(
