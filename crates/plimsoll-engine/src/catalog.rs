@@ -21,6 +21,7 @@ pub use encode::{CatalogRow, catalog_rows, locale_rows, object_rows, root_key, r
 
 pub(crate) use numbers::{column_key, numbers_taken, with_numbers_taken};
 
+use crate::collation::UnicodeOrder;
 use crate::schema::{KEY_BYTES_MAX_DEFAULT, column_flags};
 use crate::{Column, ColumnId, ColumnType, Index, KeyColumn, KeyOrder, PageNumber, Table, index_flags};
 
@@ -135,9 +136,9 @@ impl IndexTraits {
     }
 }
 
-/// What index rows say about mapping Unicode text, which we do not index.
+/// What index rows say about mapping Unicode text: neither case, width nor kind of kana counts.
 const MAP_FLAGS: u32 = 0x0003_0401;
-/// The locale index rows name.
+/// The locale that rows of indexes name, but those over Unicode text.
 const LOCALE_NAME: &str = "en-US";
 
 /// How full pages are made unless said otherwise.
@@ -315,6 +316,7 @@ fn system_index(name: &str, flags: u32, columns: &[ColumnId]) -> Index {
         flags: flags | index_flags::EXTENDED_COLUMN_IDS,
         columns: columns.iter().map(ascending).collect(),
         key_bytes_max: KEY_BYTES_MAX_DEFAULT,
+        unicode_order: UnicodeOrder::Unknown,
     }
 }
 

@@ -8,13 +8,14 @@
 //!           signed: big-endian, sign bit inverted   floating point: big-endian; sign bit inverted, if negative all bits
 //!           GUID: bytes 10-15, 8, 9, 6, 7, 4, 5, 0-3 of the stored form
 //!           text: upper case, then 00               binary: chunks of 8, zero-filled, each followed by 09,
-//!                                                   the last by the number of bytes it really holds
+//!           Unicode text: sort key, then 00         the last by the number of bytes it really holds
 //! descending: every byte of the segment inverted
 //! ```
 //!
 //! Source: the public ESE source; keys read from the indexes of a Windows-made database agree (`key_vectors.json`). Unicode text
-//! would need Windows' own sort tables and is refused.
+//! is sorted by rules of our own, see `collation.rs`; text that has no weight there counts as empty.
 
+use crate::collation::{Collation, UnicodeOrder};
 use crate::schema::{CODE_PAGE_UNICODE, ColumnStorage, index_flags};
 use crate::{Column, ColumnId, ColumnType, Index, KeyOrder, Table};
 
@@ -39,6 +40,9 @@ pub enum KeyError {
         /// The value's length.
         found_bytes: usize,
     },
+    /// Unicode text with half a character.
+    #[error("Unicode text in a key must be whole UTF-16")]
+    NotUnicode,
     /// Text outside ASCII, whose order depends on Windows' tables.
     #[error("text in a key must be ASCII")]
     NotAscii,
@@ -72,6 +76,7 @@ struct Segment {
     column: ColumnId,
     column_type: ColumnType,
     order: KeyOrder,
+    is_unicode: bool,
 }
 
 /// How the keys of one index are made.
@@ -80,6 +85,8 @@ pub struct KeyShape {
     segments: Vec<Segment>,
     null: u8,
     bytes_max: usize,
+    /// For Unicode text, if there is any in the keys.
+    collation: Option<Collation>,
 }
 
 impl KeyShape {
@@ -94,19 +101,22 @@ impl KeyShape {
             .map(|key_column| {
                 let id = key_column.column;
                 let column = table.column(id).ok_or(KeyError::NoColumn { column: id })?;
-                check_sortable(column)?;
+                check_sortable(column, index)?;
                 Ok(Segment {
                     column: id,
                     column_type: column.column_type,
                     order: key_column.order,
+                    is_unicode: column.code_page == CODE_PAGE_UNICODE,
                 })
             })
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
+        let has_unicode = segments.iter().any(|segment| segment.is_unicode);
         let nulls_high = index.flags & index_flags::NULLS_HIGH != 0;
         Ok(Self {
             segments,
             null: if nulls_high { NULL_HIGH } else { NULL },
             bytes_max: usize::from(index.key_bytes_max),
+            collation: has_unicode.then(Collation::root),
         })
     }
 
@@ -121,11 +131,14 @@ impl KeyShape {
     /// # Errors
     /// When a value does not fit its column.
     pub fn key<'v>(&self, mut value: impl FnMut(ColumnId) -> Option<&'v [u8]>) -> Result<Key, KeyError> {
-        let mut bytes = Vec::with_capacity(self.bytes_max.min(64));
+        let mut key = Key {
+            bytes: Vec::with_capacity(self.bytes_max.min(64)),
+            is_truncated: false,
+        };
         for segment in &self.segments {
-            self.append(&mut bytes, segment, value(segment.column))?;
+            self.append(&mut key, segment, value(segment.column))?;
         }
-        Ok(self.cut(bytes))
+        Ok(self.cut(key))
     }
 
     /// The key of the first `values.len()` columns: a bound for scans over everything that begins with these values.
@@ -133,24 +146,37 @@ impl KeyShape {
     /// # Errors
     /// When a value does not fit its column.
     pub fn prefix(&self, values: &[Option<&[u8]>]) -> Result<Key, KeyError> {
-        let mut bytes = Vec::new();
+        let mut key = Key::default();
         for (segment, value) in self.segments.iter().zip(values) {
-            self.append(&mut bytes, segment, *value)?;
+            self.append(&mut key, segment, *value)?;
         }
-        Ok(self.cut(bytes))
+        Ok(self.cut(key))
     }
 
-    fn cut(&self, mut bytes: Vec<u8>) -> Key {
-        let is_truncated = bytes.len() > self.bytes_max;
-        bytes.truncate(self.bytes_max);
-        Key { bytes, is_truncated }
+    fn cut(&self, mut key: Key) -> Key {
+        key.is_truncated |= key.bytes.len() > self.bytes_max;
+        key.bytes.truncate(self.bytes_max);
+        key
     }
 
-    fn append(&self, key: &mut Vec<u8>, segment: &Segment, value: Option<&[u8]>) -> Result<(), KeyError> {
+    fn append(
+        &self,
+        Key {
+            bytes: key,
+            is_truncated,
+        }: &mut Key,
+        segment: &Segment,
+        value: Option<&[u8]>,
+    ) -> Result<(), KeyError> {
         let start = key.len();
         match value {
             None => key.push(self.null),
             Some([]) if segment.column_type.fixed_bytes().is_none() => key.push(EMPTY),
+            Some(value) if let Some(collation) = self.collation.as_ref().filter(|_| segment.is_unicode) => {
+                let sort_key = collation.sort_key(value).ok_or(KeyError::NotUnicode)?;
+                *is_truncated |= sort_key.is_truncated;
+                append_sort_key(key, &sort_key.bytes);
+            }
             Some(value) => {
                 key.push(VALUE);
                 // One byte past the limit is enough to know that the key was cut.
@@ -164,11 +190,23 @@ impl KeyShape {
     }
 }
 
-fn check_sortable(column: &Column) -> Result<(), KeyError> {
+fn append_sort_key(key: &mut Vec<u8>, sort_key: &[u8]) {
+    if sort_key.is_empty() {
+        key.push(EMPTY);
+        return;
+    }
+    key.push(VALUE);
+    key.extend(sort_key);
+    key.push(0);
+}
+
+fn check_sortable(column: &Column, index: &Index) -> Result<(), KeyError> {
     let is_fixed_string =
         column.storage() == ColumnStorage::Fixed && column.column_type.fixed_bytes().is_none();
     let is_unknown = matches!(column.column_type, ColumnType::Other(_));
-    if column.code_page == CODE_PAGE_UNICODE || is_fixed_string || is_unknown {
+    let is_of_unknown_order =
+        column.code_page == CODE_PAGE_UNICODE && index.unicode_order == UnicodeOrder::Unknown;
+    if is_of_unknown_order || is_fixed_string || is_unknown {
         return Err(KeyError::Unsortable {
             column_type: column.column_type,
             code_page: column.code_page,

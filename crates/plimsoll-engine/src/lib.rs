@@ -137,6 +137,7 @@ pub mod whole_pages;
 
 mod batch;
 mod checksum;
+mod collation;
 mod format_error;
 mod free_space;
 mod geometry;
@@ -170,6 +171,8 @@ pub use transaction::{Commit, Transaction};
 pub use checksum::{
     block_checksum, copy_and_checksum, header_checksum, page_checksums, set_checksum, stored_checksums,
 };
+#[doc(hidden)]
+pub use collation::{UNICODE_LOCALE, UNICODE_UNITS_MAX, UnicodeOrder};
 #[doc(hidden)]
 pub use format_error::FormatError;
 #[doc(hidden)]

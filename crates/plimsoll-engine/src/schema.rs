@@ -9,6 +9,8 @@
 
 mod builder;
 
+use crate::collation::UnicodeOrder;
+
 pub use builder::{NewIndex, SchemaError, TableBuilder};
 
 /// Number of a column in its table.
@@ -269,7 +271,7 @@ impl Column {
         self
     }
 
-    /// Makes the text UTF-16LE. Such columns cannot be indexed.
+    /// Makes the text UTF-16LE. Indexes sort it by the root collation of CLDR, see [`UnicodeOrder`].
     pub fn unicode(mut self) -> Self {
         self.code_page = CODE_PAGE_UNICODE;
         self
@@ -329,6 +331,8 @@ pub struct Index {
     pub columns: Vec<KeyColumn>,
     /// Longest key.
     pub key_bytes_max: u16,
+    /// How it sorts Unicode text.
+    pub unicode_order: UnicodeOrder,
 }
 
 /// The longest keys that an index may allow, with pages of 8 KiB or more; with smaller ones it is half of that.

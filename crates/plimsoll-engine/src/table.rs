@@ -28,10 +28,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::btree::Tree;
-use crate::catalog::{Place, PlacedTable};
+use crate::catalog::{IndexTraits, Place, PlacedTable};
+use crate::collation::UNICODE_LOCALE;
 use crate::error::{EngineError, Result};
 use crate::page::page_flags;
-use crate::{ColumnId, KeyShape, PageSize, RecordLayout};
+use crate::{ColumnId, Index, KeyError, KeyShape, PageSize, RecordLayout, Table};
 
 /// Bytes a long column may keep in the record unless a table says otherwise, as in ESE.
 pub const INTRINSIC_BYTES_MAX_DEFAULT: usize = 1023;
@@ -47,6 +48,20 @@ pub struct OpenTable {
     in_use: Rc<TableUse>,
 }
 
+/// How the keys of an index are made, or why nobody here can keep it up.
+fn shape(table: &Table, index: &Index, traits: &IndexTraits) -> Result<KeyShape> {
+    let shape = KeyShape::of(table, index);
+    shape.map_err(|error| match (&traits.collation, error) {
+        (Some(collation), KeyError::Unsortable { column_type, .. }) if column_type.is_text() => {
+            EngineError::BadRow(format!(
+                "index {} of table {} sorts text by the rules of {collation}, and this program knows {UNICODE_LOCALE}: drop the index and add it again",
+                index.name, table.name
+            ))
+        }
+        (_, error) => EngineError::BadRow(error.to_string()),
+    })
+}
+
 /// A value given for a column; `None` is null.
 pub type ColumnValue<'a> = (ColumnId, Option<&'a [u8]>);
 
@@ -57,13 +72,10 @@ impl OpenTable {
         database: u8,
         in_use: Rc<TableUse>,
     ) -> Result<OpenTable> {
-        let shapes = placed
-            .table
-            .indexes
-            .iter()
-            .map(|index| KeyShape::of(&placed.table, index))
-            .collect::<std::result::Result<Vec<_>, _>>()
-            .map_err(|error| EngineError::BadRow(error.to_string()))?;
+        let indexes = placed.table.indexes.iter().zip(&placed.indexes);
+        let shapes = indexes
+            .map(|(index, at)| shape(&placed.table, index, &at.traits))
+            .collect::<Result<Vec<_>>>()?;
         if shapes.is_empty() {
             return Err(EngineError::BadRow(format!(
                 "table {} has no primary index",

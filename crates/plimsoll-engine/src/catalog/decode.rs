@@ -4,6 +4,7 @@ use super::{
     CONDITION_MUST_BE_NULL, IndexTraits, KEY_COLUMN_DESCENDING, Place, PlacedIndex, PlacedTable, column,
     row_type, system_tables,
 };
+use crate::collation::{UNICODE_LOCALE, UnicodeOrder};
 use crate::schema::KEY_BYTES_MAX_DEFAULT;
 use crate::{
     Column, ColumnId, ColumnType, Index, KeyColumn, KeyOrder, PageSize, Record, RecordFault, RecordLayout,
@@ -266,7 +267,13 @@ fn push_index(placed: &mut PlacedTable, row: &Row<'_>, name: String) -> Result<(
     let flags = row.number(column::FLAGS)?.unwrap_or(0);
     let listed = row.bytes(column::KEY_COLUMNS)?.unwrap_or_default();
     let key_bytes_max = row.number(column::KEY_MOST)?.filter(|bytes| *bytes > 0);
+    let is_ours = row.bytes(column::LOCALE_NAME)? == Some(&super::encode::utf16(UNICODE_LOCALE)[..]);
     let index = Index {
+        unicode_order: if is_ours {
+            UnicodeOrder::Root
+        } else {
+            UnicodeOrder::Unknown
+        },
         name,
         flags,
         columns: key_columns(listed, flags),

@@ -5,6 +5,7 @@ use super::{
     CONDITION_MUST_BE_NULL, KEY_COLUMN_DESCENDING, LOCALE_NAME, MAP_FLAGS, PlacedIndex, PlacedTable, column,
     row_type, system, system_tables,
 };
+use crate::collation::{UNICODE_LOCALE, UnicodeOrder};
 use crate::schema::{ColumnStorage, KEY_BYTES_MAX_DEFAULT};
 use crate::{
     Column, ColumnId, Index, KeyOrder, KeyShape, NewValue, PageSize, RecordLayout, Table, encode_record,
@@ -230,11 +231,15 @@ fn index_row(placed: &PlacedTable, index: &Index, placed_index: &PlacedIndex) ->
         });
         row.bytes.push((column::CONDITIONS, listed.collect()));
     }
-    row.bytes.push((column::LOCALE_NAME, utf16(LOCALE_NAME)));
+    let locale = match index.unicode_order {
+        UnicodeOrder::Root => UNICODE_LOCALE,
+        UnicodeOrder::Unknown => LOCALE_NAME,
+    };
+    row.bytes.push((column::LOCALE_NAME, utf16(locale)));
     row
 }
 
-fn utf16(text: &str) -> Vec<u8> {
+pub(super) fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 

@@ -148,10 +148,9 @@ fn expected_index(placed: &PlacedTable, index: &Index, traits: &IndexTraits) -> 
         Some("its table inherits columns from a template".into())
     } else if let Err(error) = &shape {
         Some(match (&traits.collation, error) {
-            (Some(collation), KeyError::Unsortable { column_type, .. }) if column_type.is_text() => format!(
-                "its text is sorted by the rules of Windows for {collation}, which are not known here"
-            )
-            .into(),
+            (Some(collation), KeyError::Unsortable { column_type, .. }) if column_type.is_text() => {
+                format!("its text is sorted by the rules of {collation}, which are not known here").into()
+            }
             _ => format!("its keys cannot be made here: {error}").into(),
         })
     } else if holds_several {

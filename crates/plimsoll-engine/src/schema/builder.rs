@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::collation::UnicodeOrder;
+
 use super::{
     CODE_PAGE_UNICODE, Column, ColumnStorage, ColumnType, Index, KEY_BYTES_MAX_DEFAULT,
     KEY_BYTES_MAX_LARGEST, KeyColumn, KeyOrder, Table, column_flags, index_flags,
@@ -38,7 +40,7 @@ pub enum SchemaError {
     },
     /// A key names a column whose values cannot be ordered here.
     #[error(
-        "index {index} of table {table} names the column {column:?}, which cannot be indexed (Unicode text, several values, or an unknown type)"
+        "index {index} of table {table} names the column {column:?}, which cannot be indexed (several values, or an unknown type)"
     )]
     KeyColumnUnsortable {
         /// Table.
@@ -352,7 +354,17 @@ fn declare_index(table: &Table, index: NewIndex) -> Result<Index, SchemaError> {
             index_flags::ALLOW_ALL_NULLS | index_flags::ALLOW_FIRST_NULL | index_flags::ALLOW_SOME_NULLS
         }
     };
+    let is_unicode = |key_column: &KeyColumn| {
+        let column = table.column(key_column.column);
+        column.is_some_and(|column| column.code_page == CODE_PAGE_UNICODE)
+    };
+    let unicode_order = if columns.iter().any(is_unicode) {
+        UnicodeOrder::Root
+    } else {
+        UnicodeOrder::Unknown
+    };
     Ok(Index {
+        unicode_order,
         name,
         flags: index_flags::UNIQUE | index_flags::EXTENDED_COLUMN_IDS | kind | flags,
         columns,
@@ -373,9 +385,8 @@ fn key_column(table: &Table, index: &str, named: &str) -> Result<KeyColumn, Sche
             column: column_name,
         });
     };
-    let is_sortable = column.code_page != CODE_PAGE_UNICODE
-        && column.flags & column_flags::MULTI_VALUED == 0
-        && !matches!(column.column_type, ColumnType::Other(_));
+    let is_sortable =
+        column.flags & column_flags::MULTI_VALUED == 0 && !matches!(column.column_type, ColumnType::Other(_));
     if !is_sortable {
         return Err(SchemaError::KeyColumnUnsortable {
             table: table_name,
