@@ -79,6 +79,32 @@ def test_a_run_that_failed_is_no_soak(damage: dict[str, object], phrase: str, tm
     assert "left no result" in " ".join(judged(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("part_s", "slowest_count", "stood_still"),
+    [
+        (2, 195, False),
+        (2, 1, False),
+        (2, 0, True),
+        (59, 1, False),
+        (60, 599, False),
+        (60, 195, True),
+        (3600, 195, True),
+    ],
+)
+def test_a_busy_machine_is_no_standstill(tmp_path: Path, part_s: int, slowest_count: int, stood_still: bool) -> None:
+    """Some seconds may be taken by another process, a minute may not; no operation at all is a standstill however short."""
+    shutil.copy(GOLDEN / folder.EVENTS, tmp_path)
+    shutil.copy(GOLDEN / folder.SUMMARY, tmp_path)
+    # The load has a beginning, an end, and the middle of each of its four parts between them.
+    counts = [0, 1770, 0, slowest_count, 0, 1770, 0, 1770, 0]
+    rows = [("measure", "read", half * part_s * 500_000_000, count) for half, count in enumerate(counts)]
+    duckdb.sql(
+        f"COPY (SELECT * FROM (VALUES {', '.join(map(str, rows))}) AS row(phase, metric, end_ns, count))"
+        f" TO '{tmp_path / folder.SAMPLES}' (FORMAT parquet)"
+    )
+    assert any("stood still" in problem for problem in judged(tmp_path)) == stood_still
+
+
 def test_a_short_soak_is_flat(tmp_path: Path) -> None:
     """The short form of `make soak`: some seconds under load, with an allowance for what Python still loads and for logs before the first checkpoint."""
     code, readings = soak(tmp_path, 8 / 3600, 64)
