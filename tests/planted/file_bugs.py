@@ -57,7 +57,7 @@ BUGS = (
     ),
     Bug(
         "prepared databases of one plan share their content",
-        "lib.rs",
+        "database.rs",
         "let key = derive(plan.seed, u64::from(plan.database) + 1);",
         "let key = derive(plan.seed, if PLANTED { 1 } else { u64::from(plan.database) + 1 });",
         "prepare_pages",

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CRATES = sorted(path.parent for path in (ROOT / "crates").glob("*/Cargo.toml") if (path.parent / "src/lib.rs").exists())
 #: Circles that still stand, by crate: each of them is to be opened, and none may come.
-LEFT = {"plimsoll-engine": 5, "plimsoll-io": 5, "plimsoll-prepare": 3}
+LEFT = {"plimsoll-engine": 5}
 _TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\n(?:pub(?:\(\w+\))? )?mod \w+ \{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"//[^\n]*")
 _TEXT = re.compile(r'r#".*?"#|"(?:\\.|[^"\\])*"', re.DOTALL)

@@ -30,6 +30,7 @@ mod stream;
 #[cfg(feature = "tls")]
 mod tls;
 mod watch;
+mod weather;
 mod wire;
 
 use std::future::Future;
@@ -47,7 +48,7 @@ pub use stream::{close, flush, read, read_exact, write, write_all};
 #[cfg(feature = "tls")]
 pub use tls::{TlsClient, TlsServer};
 pub(crate) use watch::{Order, Seen, WATCHED_EVENTS, WatchTable};
-pub use wire::WireOptions;
+pub use weather::WireOptions;
 
 /// The future of a network operation.
 pub type NetworkFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StreamError>> + 'a>>;

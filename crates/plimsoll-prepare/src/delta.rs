@@ -68,7 +68,8 @@ impl PageDelta {
         let steps = script::write(&mut composer, &view)?;
         let ghosts = ghosts::find(&self.database, &composer, &view);
         let mut composed = generated.to_vec();
-        composer.finish(&ghosts, &mut composed);
+        let remains = ghosts::remains(&ghosts, &composer);
+        composer.finish(&remains, &mut composed);
         ghosts::push(&mut coded, &ghosts);
         push_number(&mut coded, steps.count);
         coded.extend(steps.bytes);
@@ -84,7 +85,8 @@ impl PageDelta {
         let mut composer = Composer::new(&self.database, &generated, page, heading);
         let ghosts: Vec<Ghost> = ghosts::take(&mut coded);
         script::run(&mut composer, &mut coded);
-        composer.finish(&ghosts, unit);
+        let remains = ghosts::remains(&ghosts, &composer);
+        composer.finish(&remains, unit);
         Runs.decode(coded, unit);
         set_checksum(unit, page);
     }

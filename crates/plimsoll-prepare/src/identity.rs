@@ -3,12 +3,17 @@
 use super::filler::{derive, word};
 use super::layout::Layout;
 use super::plan::{Extent, Plan, Secondary};
-use super::{INDEX_NAME, PRIMARY_NAME, PreparedDatabase, TABLE_NAME};
 use plimsoll_engine::catalog::{Place, PlacedTable, system_tables};
 use plimsoll_engine::{
     Column, ColumnType, DatabaseHeader, LogTime, PageNumber, Signature, Table, column_flags,
 };
 
+/// Name of the prepared table.
+pub const TABLE_NAME: &str = "PlimsollMail";
+/// Name of its primary index.
+pub const PRIMARY_NAME: &str = "ByNumber";
+/// Name of its secondary index.
+pub const INDEX_NAME: &str = "ByScatter";
 const NANOS_PER_MILLISECOND: u64 = 1_000_000;
 /// 2010-01-01: prepared databases are dated from here on, ...
 const DATE_FIRST_MS: u64 = 1_262_304_000_000;
@@ -55,12 +60,11 @@ pub(super) fn signature(plan: &Plan) -> Signature {
 }
 
 /// The header of the database as prepared: clean, and of no log stream yet.
-pub(super) fn header(database: &PreparedDatabase) -> DatabaseHeader {
-    let plan = &database.plan;
+pub(super) fn header(plan: &Plan, dbtime_max: u64, object_max: u32) -> DatabaseHeader {
     let signature = signature(plan);
     DatabaseHeader {
-        dbtime_max: database.dbtime(database.pages()) + 1,
-        object_max: database.layout.values.object,
+        dbtime_max,
+        object_max,
         attach_time: signature.created,
         consistent_time: signature.created,
         detach_time: signature.created,

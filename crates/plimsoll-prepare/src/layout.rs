@@ -8,18 +8,14 @@
 //! The table owns everything from its root to the end of the file; the index and the long values own their part of it. Each
 //! space tree therefore has one entry. The database root owns the whole file and has nothing free.
 
+use super::keys::{KEY_PREFIX_BYTES, NUMBER_KEY_BYTES, TAG_BYTES, node_space_bytes, number_key};
 use super::plan::{Extent, LongValues, PAGES_MAX, Plan, PlanError, RECORD_NUMBER_MAX, Secondary};
 use super::record::RecordForm;
 use super::value::ValueForm;
+use plimsoll_engine::PageNumber;
 use plimsoll_engine::catalog::system::USER_OBJECT_MIN;
 use plimsoll_engine::page::page_flags;
-use plimsoll_engine::{PageNumber, PageSize};
 
-/// Leading bytes shared by all keys of a record number: the segment mark and the top three bytes.
-pub(super) const KEY_PREFIX_BYTES: usize = 4;
-/// Bytes of a normalised record number.
-pub(super) const NUMBER_KEY_BYTES: usize = 9;
-const TAG_BYTES: usize = 4;
 const SPACE_HEADER_BYTES: usize = 16;
 const CHILD_BYTES: usize = 4;
 /// The smallest database ESE makes.
@@ -28,20 +24,6 @@ const PAGES_MIN: u64 = 254;
 const NO_VALUES: LongValues = LongValues { every: 1, bytes: 1 };
 /// Free pages an index or a long-value tree gets at least, the least ESE asks for when a tree grows.
 const SHARE_PAGES_MIN: u32 = 16;
-
-/// The normalised key of a record number (or of a scatter value): segment mark, then big-endian with the sign bit turned.
-pub(super) fn number_key(number: u64) -> [u8; NUMBER_KEY_BYTES] {
-    let mut key = [0x7F; NUMBER_KEY_BYTES];
-    key[1..].copy_from_slice(&(number ^ 1 << 63).to_be_bytes());
-    key
-}
-
-/// The number of which this is the key.
-pub(super) fn number_of_key(key: &[u8]) -> Option<u64> {
-    let (mark, number) = key.split_first_chunk::<1>()?;
-    let number = u64::from_be_bytes(number.try_into().ok()?) ^ 1 << 63;
-    (*mark == [0x7F] && number < RECORD_NUMBER_MAX).then_some(number)
-}
 
 /// What the leaves of a tree hold.
 #[derive(Clone, Copy, Debug)]
@@ -221,11 +203,6 @@ impl Tree {
 
 fn page_number(number: u64) -> Option<PageNumber> {
     (number < PAGES_MAX).then_some(number as PageNumber)
-}
-
-/// Bytes for nodes and their tags on a page with this external header.
-pub(super) fn node_space_bytes(size: PageSize, external_bytes: usize) -> usize {
-    size.bytes() - size.header_bytes() - TAG_BYTES - external_bytes
 }
 
 fn fan_out(plan: &Plan, leaves: &Leaves) -> u32 {

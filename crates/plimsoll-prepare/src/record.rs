@@ -12,7 +12,7 @@
 //! of a database are equally long, which keeps the layout in closed form.
 
 use super::filler::{derive, fill, word};
-use super::layout::{KEY_PREFIX_BYTES, NUMBER_KEY_BYTES, node_space_bytes};
+use super::keys::{KEY_PREFIX_BYTES, NUMBER_KEY_BYTES, node_space_bytes};
 use super::permutation::Permutation;
 use super::plan::{LongValues, Plan, PlanError, RECORD_NUMBER_MAX, Sharing};
 

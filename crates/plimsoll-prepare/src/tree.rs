@@ -1,23 +1,44 @@
 //! The pages of a prepared tree: root, space trees, branches and the three kinds of leaves.
 
 use super::PreparedDatabase;
-use super::layout::{Below, KEY_PREFIX_BYTES, Leaves, Role, Tree, number_key, value_count};
+use super::keys::{KEY_PREFIX_BYTES, number_key};
+use super::layout::{Below, Leaves, Role, Tree, value_count};
 use super::value::{ValueForm, id_of, write_chunk};
-use plimsoll_engine::PageNumber;
 use plimsoll_engine::page::page_flags;
 use plimsoll_engine::whole_pages::{PageBuilder, space_header};
+use plimsoll_engine::{PageNumber, set_checksum};
 
 /// Pages a tree is said to have got when it was made.
 const PRIMARY_PAGES: u32 = 64;
 
+impl PreparedDatabase {
+    /// Writes page `page`, ready for the disk. Pages past the end are empty.
+    ///
+    /// # Panics
+    /// When `bytes` is not one page, or `page` is 0.
+    pub fn page(&self, page: PageNumber, bytes: &mut [u8]) {
+        assert_eq!(
+            bytes.len(),
+            self.plan.page_size.bytes(),
+            "a page needs exactly its size"
+        );
+        assert!(page > 0, "pages are numbered from 1");
+        match self.layout.find(page) {
+            Some((_, Role::Free)) => bytes.fill(0),
+            Some((tree, role)) => {
+                write(self, tree, role, page, bytes);
+                set_checksum(bytes, page);
+            }
+            None => match self.system.pages.get(page as usize - 1) {
+                Some(content) => bytes.copy_from_slice(content),
+                None => bytes.fill(0),
+            },
+        }
+    }
+}
+
 /// Writes page `page` of `tree`, checksum excluded.
-pub(super) fn write(
-    database: &PreparedDatabase,
-    tree: &Tree,
-    role: Role,
-    page: PageNumber,
-    bytes: &mut [u8],
-) {
+fn write(database: &PreparedDatabase, tree: &Tree, role: Role, page: PageNumber, bytes: &mut [u8]) {
     match role {
         Role::Root => write_root(database, tree, bytes),
         Role::Owned => write_space(

@@ -10,7 +10,7 @@
 //! The first byte keeps readers from taking a chunk for a compressed one.
 
 use super::filler::{derive, fill};
-use super::layout::node_space_bytes;
+use super::keys::node_space_bytes;
 use super::plan::LongValues;
 use plimsoll_engine::PageSize;
 

@@ -15,7 +15,7 @@ use std::path::Path;
 pub(crate) use identity::Identity;
 pub(crate) use signature::{DATABASE, SCAN_BYTES, find_signature};
 
-use crate::posix::{OpenFile, OpenRules, uninterrupted};
+use crate::posix::uninterrupted;
 use crate::{Buffer, DiskError, DiskErrorKind, OpenMode};
 
 /// Refuses a device that must not be written, before it is opened for writing.
@@ -40,7 +40,7 @@ pub(crate) fn check_before_opening(
 }
 
 /// Who uses the device without having it open: partitions, devices built on it, a second path to it.
-fn use_by_others(identity: &Identity) -> Option<String> {
+pub(crate) fn use_by_others(identity: &Identity) -> Option<String> {
     if let Some(partition) = identity.partitions().first() {
         return Some(format!("it has partitions, such as {partition}"));
     }
@@ -53,25 +53,6 @@ fn use_by_others(identity: &Identity) -> Option<String> {
     Some(format!(
         "{twin} has the same serial: it is one of several paths to one disk"
     ))
-}
-
-/// Everything but missing consent that keeps a device from being written, found without writing.
-pub(crate) fn obstacles(identity: &Identity) -> Vec<String> {
-    let mut obstacles: Vec<String> = use_by_others(identity).into_iter().collect();
-    let content =
-        OpenFile::open(&identity.best_path(), OpenMode::Read, &OpenRules::default()).and_then(|file| {
-            check_content(
-                &file.fd,
-                file.opened_length_bytes,
-                OpenMode::Write,
-                identity,
-                "probe",
-            )
-        });
-    if let Err(error) = content {
-        obstacles.push(error.detail.clone().unwrap_or_else(|| error.to_string()));
-    }
-    obstacles
 }
 
 /// Refuses an opened device that carries somebody's data.

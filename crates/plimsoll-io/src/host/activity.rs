@@ -4,6 +4,23 @@
 //! Which published counter each of them stands for, and how near it comes, is data of the Python side
 //! (`data/counters.toml`).
 
+/// Processor time of the whole machine since it was started, in the kernel's ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTicks {
+    /// All time of all processors.
+    pub total: u64,
+    /// Neither idle nor waiting for I/O.
+    pub busy: u64,
+    /// Taken by the hypervisor while somebody here wanted to run.
+    pub stolen: u64,
+    /// Of the busy time, that of programs.
+    pub user: u64,
+    /// Of the busy time, that of the kernel, interrupts included.
+    pub kernel: u64,
+    /// Idle while some task waited for I/O.
+    pub waiting: u64,
+}
+
 /// Of the whole machine since it was started; the tasks are those of the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SystemTotals {

@@ -4,8 +4,10 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::parse::device_totals;
+use super::parse::numbers;
 use crate::blockdevice::Identity;
+
+const SECTOR_BYTES: u64 = 512;
 
 /// What a block device has done since it appeared, for everybody on this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,4 +64,24 @@ impl BlockDevice {
     pub fn read(&self) -> Option<DeviceTotals> {
         device_totals(&fs::read_to_string(&self.stat).ok()?)
     }
+}
+
+/// The stat file of a block device; times are in milliseconds, sectors are 512 bytes whatever the device's own are.
+/// Kernels before 5.5 have no flush fields.
+pub(super) fn device_totals(text: &str) -> Option<DeviceTotals> {
+    let fields = numbers(text);
+    let at = |position: usize| fields.get(position).copied();
+    Some(DeviceTotals {
+        reads: at(0)?,
+        read_bytes: at(2)? * SECTOR_BYTES,
+        read_ms: at(3)?,
+        writes: at(4)?,
+        write_bytes: at(6)? * SECTOR_BYTES,
+        write_ms: at(7)?,
+        in_flight: at(8)?,
+        busy_ms: at(9)?,
+        queued_ms: at(10)?,
+        flushes: at(15),
+        flush_ms: at(16),
+    })
 }

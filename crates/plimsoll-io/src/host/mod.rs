@@ -17,7 +17,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-pub use activity::{MemoryState, NetworkTotals, PagingTotals, ProcessTotals, SystemTotals};
+pub use activity::{CpuTicks, MemoryState, NetworkTotals, PagingTotals, ProcessTotals, SystemTotals};
 pub use device::{BlockDevice, DeviceTotals};
 
 use crate::{NANOS_PER_SECOND, Nanos};
@@ -40,23 +40,6 @@ pub fn read_text(path: &Path, bytes_max: u64) -> Result<String, String> {
         )),
         false => Ok(text),
     }
-}
-
-/// Processor time of the whole machine since it was started, in the kernel's ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuTicks {
-    /// All time of all processors.
-    pub total: u64,
-    /// Neither idle nor waiting for I/O.
-    pub busy: u64,
-    /// Taken by the hypervisor while somebody here wanted to run.
-    pub stolen: u64,
-    /// Of the busy time, that of programs.
-    pub user: u64,
-    /// Of the busy time, that of the kernel, interrupts included.
-    pub kernel: u64,
-    /// Idle while some task waited for I/O.
-    pub waiting: u64,
 }
 
 /// Pressure stall totals: time in which tasks could not go on for lack of something.

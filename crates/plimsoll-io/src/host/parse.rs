@@ -1,12 +1,9 @@
 //! The numbers in the kernel's texts.
 
-use super::CpuTicks;
-use super::activity::{MemoryState, NetworkTotals, PagingTotals, ProcessTotals, SystemTotals};
-use super::device::DeviceTotals;
+use super::activity::{CpuTicks, MemoryState, NetworkTotals, PagingTotals, ProcessTotals, SystemTotals};
 
-const SECTOR_BYTES: u64 = 512;
-
-fn numbers(line: &str) -> Vec<u64> {
+/// All numbers of a line.
+pub(super) fn numbers(line: &str) -> Vec<u64> {
     line.split_whitespace()
         .filter_map(|word| word.parse().ok())
         .collect()
@@ -120,25 +117,5 @@ pub(super) fn throttled_ns(text: &str) -> Option<u64> {
         ("throttled_time", value) => value.trim().parse().ok(),
         ("throttled_usec", value) => value.trim().parse::<u64>().ok().map(|us| us * 1000),
         _ => None,
-    })
-}
-
-/// The stat file of a block device; times are in milliseconds, sectors are 512 bytes whatever the device's own are.
-/// Kernels before 5.5 have no flush fields.
-pub(super) fn device_totals(text: &str) -> Option<DeviceTotals> {
-    let fields = numbers(text);
-    let at = |position: usize| fields.get(position).copied();
-    Some(DeviceTotals {
-        reads: at(0)?,
-        read_bytes: at(2)? * SECTOR_BYTES,
-        read_ms: at(3)?,
-        writes: at(4)?,
-        write_bytes: at(6)? * SECTOR_BYTES,
-        write_ms: at(7)?,
-        in_flight: at(8)?,
-        busy_ms: at(9)?,
-        queued_ms: at(10)?,
-        flushes: at(15),
-        flush_ms: at(16),
     })
 }

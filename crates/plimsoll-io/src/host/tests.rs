@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::parse::{device_totals, network_totals, paging_totals, process_totals, system_totals};
+use super::device::device_totals;
+use super::parse::{network_totals, paging_totals, process_totals, system_totals};
 use super::{
     BlockDevice, CpuTicks, DeviceTotals, HostFiles, MemoryState, NetworkTotals, PagingTotals, PressureTotals,
     ProcessTotals, SystemTotals,

@@ -3,9 +3,8 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use super::watch::{Seen, WATCHED_EVENTS, WatchTable};
 use crate::posix::{block_signals, errno_of};
 
 /// The key of the descriptor that ends the thread; no slot has it, because its generation is never used.
@@ -40,27 +39,22 @@ impl EpollThread {
         Ok(thread)
     }
 
-    /// Starts the thread, which tells the table of everything it sees.
-    pub(super) fn start(&self, table: Weak<WatchTable>) -> io::Result<()> {
+    /// Starts the thread, which tells of everything it sees by key and events, until it is told that nobody listens any more.
+    pub(super) fn start(&self, tell: impl Fn(u64, u32) -> bool + Send + 'static) -> io::Result<()> {
         let epoll = self.epoll.clone();
         std::thread::Builder::new()
             .name("plimsoll-net".to_owned())
             .stack_size(STACK_BYTES)
             .spawn(move || {
                 block_signals();
-                watch(&epoll, &table);
+                watch(&epoll, tell);
             })?;
         Ok(())
     }
 
-    /// Watches a descriptor under a key.
-    pub(super) fn begin(&self, key: u64, fd: RawFd) -> io::Result<()> {
-        self.control(
-            libc::EPOLL_CTL_ADD,
-            fd,
-            WATCHED_EVENTS | libc::EPOLLET as u32,
-            key,
-        )
+    /// Watches a descriptor for these events under a key.
+    pub(super) fn begin(&self, key: u64, fd: RawFd, events: u32) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, events | libc::EPOLLET as u32, key)
     }
 
     /// Watches it no more.
@@ -95,7 +89,7 @@ fn owned(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-fn watch(epoll: &OwnedFd, table: &Weak<WatchTable>) {
+fn watch(epoll: &OwnedFd, tell: impl Fn(u64, u32) -> bool) {
     let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_AT_ONCE];
     loop {
         // SAFETY: the array holds as many events as are asked for.
@@ -104,17 +98,11 @@ fn watch(epoll: &OwnedFd, table: &Weak<WatchTable>) {
         if count < 0 && errno_of(&io::Error::last_os_error()) != libc::EINTR {
             return;
         }
-        let Some(table) = table.upgrade() else { return };
         for event in &events[..usize::try_from(count).unwrap_or(0)] {
             let (key, seen) = (event.u64, event.events);
-            if key == END_KEY {
+            if key == END_KEY || !tell(key, seen) {
                 return;
             }
-            table.see(Seen {
-                key,
-                result: seen as i32,
-                goes_on: true,
-            });
         }
     }
 }

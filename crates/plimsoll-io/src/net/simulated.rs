@@ -5,47 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use super::wire::{End, SimulatedStream, WireOptions, carry, deliver, get_through};
+use super::weather::{Weather, WireOptions};
+use super::wire::{End, SimulatedStream, carry, deliver, get_through};
 use super::{Listener, Network, NetworkFuture, Stream, StreamError, address};
-use crate::{Handle, Nanos, Notify, Random};
-
-/// What happens to segments between hosts.
-pub(super) struct Weather {
-    pub(super) options: WireOptions,
-    random: RefCell<Random>,
-    /// Pairs of hosts that cannot reach each other, each pair in alphabetical order.
-    parted: RefCell<BTreeSet<(String, String)>>,
-    lost: Cell<u64>,
-}
-
-impl Weather {
-    pub(super) fn delay_ns(&self) -> Nanos {
-        self.options.delay.sample(&mut self.random.borrow_mut())
-    }
-
-    pub(super) fn loses(&self) -> bool {
-        let lost = self.random.borrow_mut().chance(self.options.loss);
-        self.lost.set(self.lost.get() + u64::from(lost));
-        lost
-    }
-
-    pub(super) fn breaks(&self) -> bool {
-        self.random.borrow_mut().chance(self.options.reset)
-    }
-
-    pub(super) fn is_parted(&self, left: &str, right: &str) -> bool {
-        self.parted.borrow().contains(&pair(left, right))
-    }
-}
-
-fn pair(left: &str, right: &str) -> (String, String) {
-    let (first, second) = if left <= right {
-        (left, right)
-    } else {
-        (right, left)
-    };
-    (first.to_owned(), second.to_owned())
-}
+use crate::{Handle, Notify, Random};
 
 struct Shared {
     handle: Handle,
@@ -73,12 +36,7 @@ pub struct SimulatedNetwork {
 impl SimulatedNetwork {
     /// A network whose tasks run on `handle`'s executor and whose chances come from `random`.
     pub fn new(handle: Handle, random: Random, options: WireOptions) -> Self {
-        let weather = Rc::new(Weather {
-            options,
-            random: RefCell::new(random),
-            parted: RefCell::default(),
-            lost: Cell::new(0),
-        });
+        let weather = Rc::new(Weather::new(random, options));
         Self {
             shared: Rc::new(Shared {
                 handle,
@@ -101,17 +59,17 @@ impl SimulatedNetwork {
 
     /// Lets nothing pass between two hosts from now on. What is on the way still arrives.
     pub fn part(&self, left: &str, right: &str) {
-        self.shared.weather.parted.borrow_mut().insert(pair(left, right));
+        self.shared.weather.part(left, right, true);
     }
 
     /// Lets everything pass between two hosts again.
     pub fn heal(&self, left: &str, right: &str) {
-        self.shared.weather.parted.borrow_mut().remove(&pair(left, right));
+        self.shared.weather.part(left, right, false);
     }
 
     /// How many tries chance has lost.
     pub fn lost(&self) -> u64 {
-        self.shared.weather.lost.get()
+        self.shared.weather.lost()
     }
 }
 

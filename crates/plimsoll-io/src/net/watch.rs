@@ -145,7 +145,19 @@ impl WatchTable {
             watcher: Watcher::Thread(thread),
         });
         if let Watcher::Thread(thread) = &table.watcher {
-            thread.start(Arc::downgrade(&table))?;
+            let told = Arc::downgrade(&table);
+            thread.start(move |key, events| {
+                let table = told.upgrade();
+                if let Some(table) = &table {
+                    let result = events as i32;
+                    table.see(Seen {
+                        key,
+                        result,
+                        goes_on: true,
+                    });
+                }
+                table.is_some()
+            })?;
         }
         Ok(table)
     }
@@ -171,7 +183,9 @@ impl WatchTable {
         };
         match &self.watcher {
             Watcher::Ring(orders, count) => give(orders, count, Order::Begin(key, fd)),
-            Watcher::Thread(thread) => thread.begin(key, fd).inspect_err(|_| self.forget(key))?,
+            Watcher::Thread(thread) => thread
+                .begin(key, fd, WATCHED_EVENTS)
+                .inspect_err(|_| self.forget(key))?,
         }
         Ok(key)
     }

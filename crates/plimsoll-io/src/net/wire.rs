@@ -16,56 +16,9 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::simulated::Weather;
+use super::weather::Weather;
 use super::{Stream, StreamError};
-use crate::{Handle, Latency, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
-
-/// What a simulated network is like.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WireOptions {
-    /// Time on the way, one direction.
-    pub delay: Latency,
-    /// Bandwidth of each direction of each connection; `None` is unlimited.
-    pub bytes_per_second: Option<f64>,
-    /// Probability that one try of one segment is lost.
-    pub loss: f64,
-    /// Probability that a segment breaks the connection for both ends.
-    pub reset: f64,
-    /// Time until the first repeated try; doubles with every further one.
-    pub retry_ns: Nanos,
-    /// Tries before an end gives up.
-    pub tries_max: u32,
-    /// The longest segment.
-    pub segment_bytes: usize,
-    /// A sender waits while this many bytes are handed over and not on the wire.
-    pub send_buffer_bytes: usize,
-    /// The wire waits while this many bytes have arrived and were not read.
-    pub receive_buffer_bytes: usize,
-}
-
-impl Default for WireOptions {
-    /// A quiet local network: 100 µs, nothing lost.
-    fn default() -> Self {
-        Self {
-            delay: Latency::Constant(NANOS_PER_MILLISECOND / 10),
-            bytes_per_second: None,
-            loss: 0.0,
-            reset: 0.0,
-            retry_ns: 200 * NANOS_PER_MILLISECOND,
-            tries_max: 8,
-            segment_bytes: 64 << 10,
-            send_buffer_bytes: 1 << 20,
-            receive_buffer_bytes: 1 << 20,
-        }
-    }
-}
-
-impl WireOptions {
-    fn wire_ns(&self, bytes: usize) -> Nanos {
-        let seconds = self.bytes_per_second.map_or(0.0, |rate| bytes as f64 / rate);
-        (seconds * NANOS_PER_SECOND as f64) as Nanos
-    }
-}
+use crate::{Handle, Nanos};
 
 /// A piece of a direction; `None` is the end of sending.
 type Segment = Option<Vec<u8>>;

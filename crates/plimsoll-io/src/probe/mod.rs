@@ -16,9 +16,9 @@ use serde::Serialize;
 pub use directio::ProbedDirectIo;
 
 use crate::blockdevice::{self, Identity};
-use crate::posix::{Mount, errno_of, lockable_bytes};
+use crate::posix::{Mount, OpenFile, OpenRules, errno_of, lockable_bytes};
 use crate::real::{Method, probe_method};
-use crate::{DiskError, RealDisk};
+use crate::{DiskError, OpenMode};
 
 /// Everything [`probe`] finds.
 #[derive(Clone, Debug, Serialize)]
@@ -131,7 +131,7 @@ pub fn probe(path: &Path) -> Result<Probe, DiskError> {
         file_system: (!is_device).then(|| probe_file_system(&looked_at)).flatten(),
         device: identity.map(|identity| probe_device(&identity, is_device)),
         direct_io: directio::probe(&looked_at),
-        methods: RealDisk::METHODS.map(describe_method).into(),
+        methods: Method::ALL.map(describe_method).into(),
         lockable_memory_bytes: lockable_bytes(),
         warnings: Vec::new(),
         looked_at,
@@ -224,11 +224,30 @@ fn probe_device(identity: &Identity, is_whole_path: bool) -> ProbedDevice {
         bottom_disks,
         shares_system_disk,
         obstacles: if is_whole_path {
-            blockdevice::obstacles(identity)
+            obstacles(identity)
         } else {
             Vec::new()
         },
     }
+}
+
+/// Everything but missing consent that keeps a device from being written, found without writing.
+fn obstacles(identity: &Identity) -> Vec<String> {
+    let mut obstacles: Vec<String> = blockdevice::use_by_others(identity).into_iter().collect();
+    let content =
+        OpenFile::open(&identity.best_path(), OpenMode::Read, &OpenRules::default()).and_then(|file| {
+            blockdevice::check_content(
+                &file.fd,
+                file.opened_length_bytes,
+                OpenMode::Write,
+                identity,
+                "probe",
+            )
+        });
+    if let Err(error) = content {
+        obstacles.push(error.detail.clone().unwrap_or_else(|| error.to_string()));
+    }
+    obstacles
 }
 
 /// The disks below "/"; none in a container, where that is not a device.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Method, MethodChoice, RealDisk, RealDiskOptions};
+use super::{Method, MethodChoice, RealDiskOptions};
 use crate::libaio::LibaioQueue;
 use crate::posix::Wakeup;
 use crate::threads::ThreadQueue;
@@ -20,7 +20,7 @@ pub(super) struct Chosen {
 /// Takes the wanted method, or the first that works.
 pub(super) fn choose(options: &RealDiskOptions, wakeup: &Arc<Wakeup>) -> Result<Chosen, DiskError> {
     let wanted = match options.method {
-        MethodChoice::Auto => RealDisk::METHODS.to_vec(),
+        MethodChoice::Auto => Method::ALL.to_vec(),
         MethodChoice::Only(method) => vec![method],
     };
     let mut remarks = Vec::new();

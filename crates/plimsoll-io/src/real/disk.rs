@@ -14,9 +14,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
+use super::RealDiskOptions;
 use super::choose::choose;
 use super::state::State;
-use super::{Method, RealDiskOptions};
 use crate::net::WatchTable;
 use crate::posix::Wakeup;
 use crate::{Buffer, Clock, Disk, DiskError, DiskFacts, NANOS_PER_SECOND, Nanos, Operation};
@@ -33,9 +33,6 @@ pub struct RealDisk {
 }
 
 impl RealDisk {
-    /// Every method, best first.
-    pub const METHODS: [Method; 3] = [Method::IoUring, Method::Libaio, Method::Threads];
-
     /// Opens the disks of this machine.
     ///
     /// # Errors

@@ -28,6 +28,9 @@ pub enum Method {
 }
 
 impl Method {
+    /// Every method, best first.
+    pub const ALL: [Method; 3] = [Method::IoUring, Method::Libaio, Method::Threads];
+
     /// The name used in plans and reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -57,9 +60,9 @@ impl MethodChoice {
         if name == "auto" {
             return Ok(MethodChoice::Auto);
         }
-        let found = RealDisk::METHODS.into_iter().find(|method| method.name() == name);
+        let found = Method::ALL.into_iter().find(|method| method.name() == name);
         found.map(MethodChoice::Only).ok_or_else(|| {
-            let known = RealDisk::METHODS.map(Method::name);
+            let known = Method::ALL.map(Method::name);
             format!("io_method is {name}; write auto or one of {}", known.join(", "))
         })
     }

@@ -9,7 +9,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use plimsoll_io::{
-    Clock, Companion, CompanionError, Disk, Executor, MemoryDisk, MemoryOptions, MethodChoice,
+    Clock, Companion, CompanionError, Disk, Executor, MemoryDisk, MemoryOptions, Method, MethodChoice,
     NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Random, RealDisk, RealDiskOptions, Stalled, inbox, within,
 };
 
@@ -28,7 +28,7 @@ fn executors() -> Vec<(&'static str, Executor)> {
     let clock = Rc::new(Clock::real());
     let memory: Rc<dyn Disk> = MemoryDisk::new(clock.clone(), Random::from_seed(0), MemoryOptions::ram());
     let mut executors = vec![("memory", Executor::new(clock, memory))];
-    for method in RealDisk::METHODS {
+    for method in Method::ALL {
         let options = RealDiskOptions {
             method: MethodChoice::Only(method),
             ..RealDiskOptions::default()

@@ -64,7 +64,7 @@ fn methods_here() -> Vec<Method> {
         }
         refusal.is_none()
     };
-    let methods = RealDisk::METHODS.into_iter();
+    let methods = Method::ALL.into_iter();
     methods.filter(|method| allowed(method.name())).collect()
 }
 

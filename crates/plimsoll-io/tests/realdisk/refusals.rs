@@ -59,7 +59,7 @@ fn without_both_threads_are_used() {
 /// A ring that can be made but not used is as good as none.
 #[test]
 fn a_ring_that_does_not_work_is_not_used() {
-    if methods_here() != RealDisk::METHODS {
+    if methods_here() != Method::ALL {
         return;
     }
     in_own_thread(|| {
@@ -74,7 +74,7 @@ fn a_ring_that_does_not_work_is_not_used() {
 /// Who asks for one method gets it or an error, never another one.
 #[test]
 fn a_chosen_method_is_not_replaced() {
-    for method in RealDisk::METHODS {
+    for method in Method::ALL {
         let options = RealDiskOptions {
             refused_methods: vec![method],
             ..options_for(method)

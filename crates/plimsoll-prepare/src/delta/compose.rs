@@ -3,10 +3,9 @@
 
 use std::borrow::Cow;
 
-use super::ghosts::Ghost;
 use super::numbers::{push_bytes, push_difference, push_number, take_bytes, take_difference, take_number};
 use crate::PreparedDatabase;
-use crate::layout::number_of_key;
+use crate::keys::number_of_key;
 use plimsoll_engine::page::{PageMut, PageView, page_flags};
 use plimsoll_engine::whole_pages::{PlacedNode, node_bytes, place_nodes, set_all_flags};
 use plimsoll_engine::{PageNumber, PageSize};
@@ -208,8 +207,8 @@ impl<'a> Composer<'a> {
     }
 
     /// Makes the page out of a copy of the prepared one, checksums aside: what is free still holds what was there, the prepared page and
-    /// then records that have come and gone.
-    pub(super) fn finish(self, ghosts: &[Ghost], bytes: &mut [u8]) {
+    /// then `remains`: nodes of records that have come and gone, each with its place from the end of the page header.
+    pub(super) fn finish(self, remains: &[(usize, Vec<u8>)], bytes: &mut [u8]) {
         let size = self.size();
         let header_bytes = size.header_bytes();
         let heading = &self.heading;
@@ -220,9 +219,8 @@ impl<'a> Composer<'a> {
         // Nothing is left of prepared tags.
         bytes[prepared_end.max(external_end)..].fill(0);
         PageMut::new(bytes, size).format_ends(self.page, heading.object, heading.flags, &heading.external);
-        for ghost in ghosts {
-            let (_, node) = ghost.node(&self);
-            paint(&mut bytes[header_bytes..area_end], ghost.offset, &node);
+        for (offset, node) in remains {
+            paint(&mut bytes[header_bytes..area_end], *offset, node);
         }
         place_nodes(bytes, size, heading.external.len(), &self.nodes);
         set_all_flags(bytes, heading.flags);

@@ -28,6 +28,14 @@ impl Ghost {
     }
 }
 
+/// What ghosts have left on the page that is composed: the place and the bytes of each.
+pub(super) fn remains(ghosts: &[Ghost], composer: &Composer<'_>) -> Vec<(usize, Vec<u8>)> {
+    ghosts
+        .iter()
+        .map(|ghost| (ghost.offset, ghost.node(composer).1))
+        .collect()
+}
+
 pub(super) fn push(coded: &mut Vec<u8>, ghosts: &[Ghost]) {
     push_number(coded, ghosts.len() as u64);
     let (mut offset, mut number) = (0, 0);

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use super::compose::{Composer, Content};
 use super::numbers::{push_bytes, push_difference, push_number, take_bytes, take_difference, take_number};
-use crate::layout::number_of_key;
+use crate::keys::number_of_key;
 use crate::value::{identify_chunk, write_chunk};
 use plimsoll_engine::page::PageView;
 
