@@ -13,7 +13,11 @@ use crate::logtime::{LogTime, Signature};
 /// Our log version. Real ESE logs have major version 7 or 8.
 pub const LOG_VERSION_MAJOR: u32 = 0x504C;
 const REAL_VERSIONS: std::ops::RangeInclusive<u32> = 5..=9;
-const LOG_VERSION_MINOR: u32 = 2;
+/// The version that is written: 3 has edits 8 and 9 of schema changes, 2 gave units a CRC. Every opening begins a generation, so that no
+/// generation holds records of two versions.
+const LOG_VERSION_MINOR: u32 = 3;
+/// The oldest version that is read. Every later one has its records among others.
+const LOG_VERSION_MINOR_OLDEST: u32 = 2;
 const FILE_TYPE_LOG: u32 = 3;
 
 /// What a generation says of itself.
@@ -135,9 +139,16 @@ impl GenerationHeader {
             return Err("it is not a log file".into());
         }
         let minor = u32_at(bytes, at::MINOR);
-        if minor != LOG_VERSION_MINOR {
+        if minor < LOG_VERSION_MINOR_OLDEST {
             return Err(format!(
-                "log version {major:#x}.{minor} was written by another version of this program, which reads .{LOG_VERSION_MINOR} (-514)"
+                "log version {major:#x}.{minor} was written by an older version of this program, and this one reads .{LOG_VERSION_MINOR_OLDEST} \
+                 to .{LOG_VERSION_MINOR}; close the databases with the older one first (-514)"
+            ));
+        }
+        if minor > LOG_VERSION_MINOR {
+            return Err(format!(
+                "log version {major:#x}.{minor} was written by a newer version of this program, and this one reads .{LOG_VERSION_MINOR_OLDEST} \
+                 to .{LOG_VERSION_MINOR}; use the newer one (-514)"
             ));
         }
         let framing = match u16_at(bytes, at::SECTOR_BYTES) {

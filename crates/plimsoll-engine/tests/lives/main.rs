@@ -11,5 +11,6 @@ mod dropped;
 mod following;
 mod forked;
 mod killed;
+mod log_versions;
 mod lost_log;
 mod savepoints;
