@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.databases import ownership, preflight, saved_sets
+from plimsoll.databases import holds, ownership, preflight, saved_sets
 from plimsoll.documents.plan import Source
 from plimsoll.documents.run_spec import RunSpec
 from plimsoll.files import folder
@@ -91,6 +91,62 @@ def test_BKP_03_a_set_is_restored_elsewhere(saved: Path) -> None:
     assert result.returncode in (0, 1, 3), result.stderr
     assert json.loads((saved / "other" / folder.SUMMARY).read_text())["ending"] == "complete"
     assert (saved / "elsewhere/one/database001.edb").exists()
+
+
+def holds_file(*names: str) -> bytes:
+    """As the engine writes it, but for the checksum: generation 1 is held under each name."""
+    listed = b"".join((1).to_bytes(4, "little") + len(name).to_bytes(2, "little") + name.encode() for name in names)
+    block = bytes(4) + b"HOLD" + bytes(28) + len(names).to_bytes(4, "little") + listed
+    return block.ljust(4096, b"\0") * 2
+
+
+def test_a_hold_on_the_log_stays_where_it_was_asked_for(saved: Path, tmp_path: Path) -> None:
+    """Copied with a set it would keep all log of every copy for ever; deleted without a word it would break what it promised."""
+    disk, sets, old = tmp_path / "disk", tmp_path / "set", tmp_path / "old"
+    plan = plan_file(tmp_path, disk)
+    assert plimsoll("prepare", plan, "--out", tmp_path / "made", cwd=tmp_path).returncode == 0
+    held = disk / "one/E00.holds"
+    held.write_bytes(holds_file("archive", "copy \x1b[2J2"))
+    result = plimsoll("prepare", plan, "--save", sets, "--out", tmp_path / "again", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert held.exists()
+    assert not list(sets.rglob("*.holds"))
+    assert "holds" not in (sets / "plimsoll-saved-set.json").read_text()
+    # A set of an earlier version, which took the file along.
+    shutil.copytree(sets, old)
+    content = held.read_bytes()
+    (old / "one/databases/E00.holds").write_bytes(content)
+    manifest = json.loads((old / saved_sets.MANIFEST).read_text())
+    entry = {"place": "databases", "name": "E00.holds", "bytes": 8192, "sha256": hashlib.sha256(content).hexdigest()}
+    manifest["instances"]["one"]["files"].append(entry)
+    (old / saved_sets.MANIFEST).write_text(json.dumps(manifest))
+    again = plan_file(tmp_path, disk, f'restore_from = "{old}"')
+    asked = plimsoll("run", again, cwd=tmp_path)
+    assert asked.returncode == 2
+    assert f"it deletes log in {disk / 'one'} that is held for archive, copy" in asked.stderr
+    assert "\x1b" not in asked.stderr
+    assert held.exists()
+    done = plimsoll("run", again, "--yes", "--out", tmp_path / "done", cwd=tmp_path)
+    assert done.returncode in (0, 1, 3), done.stderr
+    assert not held.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"", []),
+        (bytes(8192), []),
+        (holds_file(), []),
+        (holds_file("a"), ["a"]),
+        (bytes(4096) + holds_file("b")[:4096], ["b"]),
+        (b"x" * 8192, [holds.UNREADABLE]),
+        (holds_file("c").replace((1).to_bytes(4, "little"), (2**31).to_bytes(4, "little"))[:8192], [holds.UNREADABLE]),
+    ],
+)
+def test_whoever_holds_log_is_named(tmp_path: Path, content: bytes, found: list[str]) -> None:
+    """A file that says nothing sensible may stand for a hold; one that was never acknowledged stands for none."""
+    (tmp_path / "E00.holds").write_bytes(content)
+    assert holds.holders(tmp_path) == found
 
 
 def test_a_damaged_set_is_refused_before_anything_is_measured(saved: Path) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from plimsoll.databases import consent as consents
-from plimsoll.databases import ownership, saved_sets
+from plimsoll.databases import holds, ownership, saved_sets
 from plimsoll.databases.consent import Consent
 from plimsoll.databases.ownership import CLOSED, IN_USE, MARKER, Identity, Marker
 from plimsoll.documents.document import ABSENT
@@ -72,6 +72,7 @@ class Preflight:
         recovered: those of them that their last run did not close.
         prepared_anew: databases whose preparation was interrupted.
         deleted: directories of ours that are deleted first, because new or restored databases were asked for.
+        held: who needs log that is deleted with them, by directory of logs.
         restored: instances that are copied from a saved set.
         bytes_to_restore: their files.
         warnings: what a reader of the result must know.
@@ -86,6 +87,7 @@ class Preflight:
     recovered: list[str] = field(default_factory=list)
     prepared_anew: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
+    held: dict[str, list[str]] = field(default_factory=dict)
     restored: list[str] = field(default_factory=list)
     bytes_to_restore: int = 0
     warnings: list[str] = field(default_factory=list)
@@ -224,6 +226,7 @@ def _make_room(instance: InstanceSpec, forecast: Preflight) -> InstanceSpec:
     directory = Path(instance.directory)
     if ownership.read(directory) is not None:
         forecast.deleted.append(str(directory))
+        _note_holders(Path(instance.log_directory), forecast)
         freed = sum(file.stat().st_blocks * 512 for file in directory.rglob("*") if file.is_file())
         _need(forecast, directory, -freed)
     elif directory.is_dir() and any(directory.iterdir()):
@@ -231,6 +234,13 @@ def _make_room(instance: InstanceSpec, forecast: Preflight) -> InstanceSpec:
             f"{directory} is not empty and was not made by Plimsoll; name another path, nothing is overwritten"
         )
     return _with_records(instance.replace(unfinished=False), [None] * len(instance.databases))
+
+
+def _note_holders(logs: Path, forecast: Preflight) -> None:
+    """Note who needs log that is to be deleted."""
+    found = holds.holders(logs)
+    if found:
+        forecast.held[str(logs)] = found
 
 
 def _look_at_saved(instance: InstanceSpec, forecast: Preflight, directory: Path) -> InstanceSpec:

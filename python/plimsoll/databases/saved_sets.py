@@ -3,7 +3,7 @@
 A published series of tests began each run from databases of the same size by restoring them. A set is a folder with a
 manifest that names every file with its length and hash, and the identity of every instance. What is restored is compared
 with the hashes while it is copied, so a damaged set is noticed before it is measured. A set may be restored to another
-place than it was saved from. Files are copied byte by byte and share nothing with their source: a storage that shares
+place than it was saved from. Holds on the log stay with the log they were asked for and are no part of a set. Files are copied byte by byte and share nothing with their source: a storage that shares
 blocks between copies would place them unlike databases.
 """
 
@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from plimsoll.databases.holds import is_holds
 from plimsoll.databases.ownership import MARKER, Identity, Marker, identity_from
 from plimsoll.documents.document import Document, DocumentError
 from plimsoll.documents.run_spec import InstanceSpec
@@ -127,7 +128,7 @@ def _fill(instances: Sequence[InstanceSpec], markers: Sequence[Marker], director
     for instance, marker in zip(instances, markers, strict=True):
         files = []
         for place, source in _sources(instance).items():
-            for path in sorted(item for item in source.iterdir() if item.is_file() and item.name != MARKER):
+            for path in sorted(item for item in source.iterdir() if _belongs(item)):
                 say(f"saving {path}")
                 size, digest = _copy(path, directory / instance.name / place / path.name)
                 files.append(SavedFile(place=place, name=path.name, bytes=size, sha256=digest))
@@ -145,6 +146,9 @@ def restore(instance: InstanceSpec, directory: Path, say: Say) -> Sequence[int]:
     """
     saved = read_set(directory).instances[instance.name]
     for file in saved.files:
+        if is_holds(file.name):
+            # A set of an earlier version. Nobody would release it here, and all log would be kept for ever.
+            continue
         path = directory / instance.name / file.place / file.name
         say(f"restoring {path}")
         target = _places(instance)[file.place] / file.name
@@ -156,6 +160,11 @@ def restore(instance: InstanceSpec, directory: Path, say: Say) -> Sequence[int]:
             target.unlink()
             raise FolderError(f"{path} is not what was saved: its bytes have changed since; save the set anew")
     return saved.records
+
+
+def _belongs(item: Path) -> bool:
+    """Whether a file of an instance is saved with it."""
+    return item.is_file() and item.name != MARKER and not is_holds(item.name)
 
 
 def _places(instance: InstanceSpec) -> dict[Place, Path]:

@@ -179,6 +179,8 @@ def reasons_to_ask(
         reasons.append(f"it takes about {duration_in_words(seconds)}" + (f" in {times} runs" if times > 1 else ""))
     if expected.deleted:
         reasons.append(f"it deletes the databases in {', '.join(expected.deleted)}")
+    for logs, names in expected.held.items():
+        reasons.append(f"it deletes log in {logs} that is held for {', '.join(names)}")
     for mount, needed in expected.bytes_needed.items():
         share = needed / max(expected.bytes_free[mount], 1)
         if share > LARGE_SHARE:
