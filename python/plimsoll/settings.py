@@ -201,6 +201,7 @@ def published_ratios() -> dict[str, Any]:
     return _data("published_ratios.toml")
 
 
+@cache
 def limits() -> dict[str, Any]:
     """The limit sets and checks, each with its source.
 

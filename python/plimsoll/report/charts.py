@@ -295,19 +295,20 @@ def finished(chart: Any, title: str, words: list[str], description: str) -> dict
     shape = alt.TitleParams(
         title, subtitle=words, anchor="start", fontSize=15, subtitleFontSize=12.5, subtitleColor="#333", offset=8
     )
-    spec: dict[str, Any] = (
-        chart.properties(width="container", height=200, description=description, title=shape)
-        .configure(font="system-ui, sans-serif")
-        .configure_axis(
+    # One call: each of altair's copies everything that is in the chart.
+    look = alt.Config(
+        font="system-ui, sans-serif",
+        axis=alt.AxisConfig(
             labelFontSize=12,
             titleFontSize=12,
             titleFontWeight="normal",
             gridColor="#e4e4e4",
             labelColor="#333",
             titleColor="#333",
-        )
-        .configure_legend(orient="bottom", direction="vertical", columns=2, labelLimit=260, labelFontSize=12)
-        .configure_view(strokeWidth=0)
-        .to_dict(validate=schemapi.DEBUG_MODE)
+        ),
+        legend=alt.LegendConfig(orient="bottom", direction="vertical", columns=2, labelLimit=260, labelFontSize=12),
+        view=alt.ViewConfig(strokeWidth=0),
     )
+    drawn = chart.properties(width="container", height=200, description=description, title=shape, config=look)
+    spec: dict[str, Any] = drawn.to_dict(validate=schemapi.DEBUG_MODE)
     return spec
