@@ -244,7 +244,9 @@ class Measurements:
         fall into them; here they count for their time only.
         """
         row = self._database.execute(
-            "SELECT sum(mean_ns * interval_ns) / sum(interval_ns) FROM (SELECT sum(latency_ns_sum)::DOUBLE / sum(count) AS mean_ns,"
+            # In order of time: a sum of fractions differs in its last digit with the order, and hashes have none.
+            "SELECT sum(mean_ns * interval_ns ORDER BY end_ns) / sum(interval_ns) FROM"
+            " (SELECT end_ns, sum(latency_ns_sum)::DOUBLE / sum(count) AS mean_ns,"
             f" max(interval_ns)::DOUBLE AS interval_ns FROM measured WHERE {where} AND interval_ns > 0 GROUP BY end_ns"
             " HAVING sum(count) > 0)",
             values,
