@@ -10,7 +10,7 @@ import pytest
 
 from plimsoll.advice.engine import Advice, advise
 from plimsoll.advice.rules import read_rules
-from plimsoll.advice.run_facts import DESCRIBED_BY_PLAN, DESCRIBED_BY_RUN, plan_subject, read_json, run_subjects
+from plimsoll.advice.run_facts import DESCRIBED_BY_PLAN, DESCRIBED_BY_RUN, plan_subject, read_object, run_subjects
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.inputs.toml_lines import read_located
 from plimsoll.plan.complete import complete_plan
@@ -217,7 +217,7 @@ def test_bad_run_folders_are_refused(tmp_path: Path) -> None:
         run_subjects(tmp_path)
     (tmp_path / "verdict.json").write_bytes(b"\xff")
     with pytest.raises(InputError, match="not UTF-8"):
-        read_json(tmp_path / "verdict.json")
+        read_object(tmp_path / "verdict.json")
     (tmp_path / "verdict.json").write_text('{"checks": [3, {"name": "x"}], "result": {}, "qualifying": null}')
     for name in ("plan", "summary", "environment"):
         (tmp_path / f"{name}.json").write_text(

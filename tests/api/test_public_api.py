@@ -18,6 +18,7 @@ LISTED = re.findall(r"^from (\S+) import (\w+) as (\w+)$", (PACKAGE / "__init__.
 BESIDE_THE_API = {
     "plimsoll": "the public API",
     "plimsoll.cli": "itself",
+    "plimsoll.errors.system_errors": "what the operating system says reads the same in every message",
     "plimsoll.settings": "defaults of options stand where they are chosen",
     "plimsoll.inputs.mistakes": "mistakes in options are told like mistakes in files, with the nearest names",
     "plimsoll.files.sanitize": "what is printed must not control a terminal",

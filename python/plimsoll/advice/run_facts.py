@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.advice.engine import Subject
+from plimsoll.errors.system_errors import system_reason
+from plimsoll.files import folder
 from plimsoll.files.sanitize import parse_json
 from plimsoll.inputs.expression import Fact
 from plimsoll.inputs.mistakes import InputError, Mistake
@@ -19,7 +21,6 @@ from plimsoll.inputs.mistakes import InputError, Mistake
 DESCRIBED_BY_PLAN = frozenset({"plan"})
 DESCRIBED_BY_RUN = frozenset({"plan", "run"})
 FILES = ("plan.json", "verdict.json", "summary.json", "environment.json")
-JSON_BYTES_MAX = 64 * 1024 * 1024
 SECONDS_PER_HOUR = 3600.0
 
 #: The key to write, or the file to add, for a fact that is missing.
@@ -46,45 +47,45 @@ def plan_subject(plan: dict[str, Any], file_name: str) -> Subject:
     return Subject("plan", Path(file_name).name, _known(_plan_facts(plan)), file_name)
 
 
-def run_subjects(folder: Path) -> list[Subject]:
+def run_subjects(run_folder: Path) -> list[Subject]:
     """The subjects of a run folder: the run, and its plan when it is there.
 
     Raises:
         InputError: the folder holds no file of a run, or one of them cannot be read.
     """
-    present = [name for name in FILES if (folder / name).is_file()]
+    present = [name for name in FILES if (run_folder / name).is_file()]
     if not present:
         hint = "a run folder holds plan.json, summary.json and verdict.json"
-        raise InputError(str(folder), [Mistake(0, "", "is not the folder of a run: none of its files is there", hint)])
-    contents = {name: read_json(folder / name) for name in present}
+        raise InputError(
+            str(run_folder), [Mistake(0, "", "is not the folder of a run: none of its files is there", hint)]
+        )
+    contents = {name: read_object(run_folder / name) for name in present}
     subjects = []
     if "plan.json" in contents:
-        subjects.append(plan_subject(contents["plan.json"], str(folder / "plan.json")))
+        subjects.append(plan_subject(contents["plan.json"], str(run_folder / "plan.json")))
     facts: dict[str, Any] = dict(subjects[0].facts) if subjects else {}
     facts |= _summary_facts(contents.get("summary.json", {}))
     facts |= _environment_facts(contents.get("environment.json", {}), facts.get("database_bytes"))
     facts |= _verdict_facts(contents.get("verdict.json", {}))
-    return [*subjects, Subject("run", folder.name, _known(facts), str(folder))]
+    return [*subjects, Subject("run", run_folder.name, _known(facts), str(run_folder))]
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read one JSON object.
+def read_object(path: Path) -> dict[str, Any]:
+    """One JSON object, with the line of what is wrong.
 
     Raises:
         InputError: it cannot be read, is too large, or is no object.
     """
     try:
-        if path.stat().st_size > JSON_BYTES_MAX:
-            raise ValueError("is larger than 64 MiB")
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(folder.read_text(path))
     except OSError as error:
-        raise InputError(str(path), [Mistake(0, "", f"cannot be read: {error.strerror}")]) from error
+        raise InputError(str(path), [Mistake(0, "", f"cannot be read: {system_reason(error)}")]) from error
     except UnicodeDecodeError as error:
         raise InputError(str(path), [Mistake(0, "", "is not UTF-8 text")]) from error
     except json.JSONDecodeError as error:
         raise InputError(str(path), [Mistake(error.lineno, "", f"is not valid JSON: {error.msg}")]) from error
     except ValueError as error:
-        raise InputError(str(path), [Mistake(0, "", str(error))]) from error
+        raise InputError(str(path), [Mistake(0, "", f"cannot be read: {error}")]) from error
     if not isinstance(content, dict):
         raise InputError(str(path), [Mistake(1, "", "is JSON, but not an object")])
     return content

@@ -13,6 +13,7 @@ from plimsoll import exit_codes
 from plimsoll.cli.folder_errors import reading
 from plimsoll.cli.live import showing
 from plimsoll.cli.terminal import stop_with
+from plimsoll.errors.system_errors import system_reason
 
 Hosts = Annotated[
     list[str], typer.Argument(help="A run folder of each host; NAME=DIR calls the host so.", metavar="[NAME=]DIR...")
@@ -52,7 +53,7 @@ def combine(
             )
             show(found, as_json=as_json)
     except OSError as error:
-        stop_with(exit_codes.USAGE, f"{error.filename}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{error.filename}: {system_reason(error)}")
     raise typer.Exit(exit_codes.BY_RESULT[found.result])
 
 

@@ -13,6 +13,7 @@ import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli.folder_errors import reading
 from plimsoll.cli.terminal import refusing, stop_with
+from plimsoll.errors.system_errors import system_reason
 
 Sides = Annotated[
     list[Path],
@@ -77,4 +78,4 @@ def _write_page(path: Path, found: plimsoll.Comparison) -> None:
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
-        stop_with(exit_codes.USAGE, f"{path}: {(error.strerror or str(error)).lower()}; name another file")
+        stop_with(exit_codes.USAGE, f"{path}: {system_reason(error)}; name another file")

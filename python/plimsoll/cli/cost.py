@@ -12,6 +12,7 @@ import typer
 import plimsoll
 from plimsoll.cli.input_errors import refuse
 from plimsoll.cli.sections import print_sections
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.inputs.mistakes import Mistake
 from plimsoll.pages.sections import Section, write_html
 
@@ -59,7 +60,7 @@ def _write_workbook(path: Path, study: plimsoll.CostStudy) -> None:
         hint = 'install it with: pip install "plimsoll[report]"'
         raise plimsoll.InputError(str(path), [Mistake(0, "--xlsx", "needs XlsxWriter", hint)]) from error
     except OSError as error:
-        message = f"cannot be written: {(error.strerror or str(error)).lower()}"
+        message = f"cannot be written: {system_reason(error)}"
         raise plimsoll.InputError(
             str(path), [Mistake(0, "--xlsx", message, "name a file in a folder that exists")]
         ) from error

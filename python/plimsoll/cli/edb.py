@@ -15,6 +15,7 @@ import typer
 import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli.terminal import refusing, say, stop_with
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.sanitize import printable, unusable_name
 
 edb = typer.Typer(
@@ -160,7 +161,7 @@ def _export_one(file: Path, table: str, form: Format, out: Path | None, dirty: b
     except BrokenPipeError:
         raise
     except OSError as error:
-        stop_with(exit_codes.USAGE, f"{out or 'the output'}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{out or 'the output'}: {system_reason(error)}")
     rows, encrypted = text.counts()
     say(f"{rows:,} rows of {table}")
     if encrypted:
@@ -178,7 +179,7 @@ def _export_all(file: Path, form: Format, out: Path, dirty: bool) -> None:
     except FileExistsError:
         stop_with(exit_codes.USAGE, f"{out} exists; name another directory with --out, nothing is overwritten")
     except OSError as error:
-        stop_with(exit_codes.USAGE, f"{out}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{out}: {system_reason(error)}")
     lost: list[Exception] = []
     for table, name in zip(tables, file_names(tables, form.value), strict=True):
         try:

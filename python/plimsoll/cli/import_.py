@@ -13,6 +13,7 @@ from plimsoll import exit_codes
 from plimsoll.cli.input_errors import refuse
 from plimsoll.cli.live import showing
 from plimsoll.cli.terminal import refusing, stop_with
+from plimsoll.errors.system_errors import system_reason
 
 
 def import_files(
@@ -111,7 +112,7 @@ def _write_new(path: Path, text: str) -> None:
     except FileExistsError:
         stop_with(exit_codes.USAGE, f"{path} exists; name another with --out, nothing is overwritten")
     except OSError as error:
-        stop_with(exit_codes.USAGE, f"{path}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{path}: {system_reason(error)}")
 
 
 def _tell(found: plimsoll.Imported) -> None:

@@ -11,6 +11,7 @@ import typer
 import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli.terminal import say, stop_with
+from plimsoll.errors.system_errors import system_reason
 
 plan = typer.Typer(
     no_args_is_help=True,
@@ -91,7 +92,7 @@ def init(
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        stop_with(exit_codes.USAGE, f"{file}: {(error.strerror or str(error)).lower()}; name another file")
+        stop_with(exit_codes.USAGE, f"{file}: {system_reason(error)}; name another file")
     typer.echo(f"{file} written; look at what it takes with `plimsoll run {file} --dry-run`")
 
 
@@ -167,7 +168,7 @@ def export(
     except FileExistsError:
         stop_with(exit_codes.USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
     except OSError as error:
-        stop_with(exit_codes.USAGE, f"{out}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{out}: {system_reason(error)}")
     for remark in remarks:
         say(f"note: {remark}")
     print(out)

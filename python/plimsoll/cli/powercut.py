@@ -18,6 +18,7 @@ from plimsoll import exit_codes
 from plimsoll.cli import options
 from plimsoll.cli.live import showing
 from plimsoll.cli.terminal import refusing, say, stop_with
+from plimsoll.errors.system_errors import system_reason
 
 PAGE_KIB = (4, 8, 16, 32)
 IO_METHODS = ("auto", "io_uring", "libaio", "threads")
@@ -65,7 +66,7 @@ def powercut(
     except plimsoll.PowercutError as error:
         stop_with(exit_codes.USAGE, str(error))
     except OSError as error:
-        stop_with(exit_codes.USAGE, f"{error.filename or directory}: {(error.strerror or str(error)).lower()}")
+        stop_with(exit_codes.USAGE, f"{error.filename or directory}: {system_reason(error)}")
     _print(ended, as_json)
     raise typer.Exit(exit_codes.INTERRUPTED if ended.interrupted else exit_codes.PASS)
 

@@ -12,6 +12,7 @@ from plimsoll import exit_codes
 from plimsoll.cli import options
 from plimsoll.cli.live import showing
 from plimsoll.cli.terminal import reading_plan, refusing, say, stop_with
+from plimsoll.errors.system_errors import system_reason
 
 
 def prepare(
@@ -65,6 +66,6 @@ def _save(found: plimsoll.Preflight, directory: Path) -> None:
         with refusing(plimsoll.FolderError):
             plimsoll.save_set(found.run, directory, say)
     except OSError as error:
-        words = (error.strerror or str(error)).lower()
+        words = system_reason(error)
         stop_with(exit_codes.USAGE, f"{directory}: {words}; the databases are prepared, nothing is saved")
     typer.echo(f"saved in {directory}; restore it with `restore_from` in a plan")

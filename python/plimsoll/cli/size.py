@@ -15,6 +15,7 @@ import typer
 
 import plimsoll
 from plimsoll import InputError
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.inputs.mistakes import Mistake
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def _write(
             try:
                 write(sizing, path)
             except OSError as error:
-                reason = (error.strerror or str(error)).lower()
+                reason = system_reason(error)
                 raise InputError("options", [Mistake(0, option, f"{path} cannot be written: {reason}", "")]) from error
             typer.echo(f"wrote {path}", err=True)
     if as_json:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.errors import of_the_engine
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.folder import FolderError
 from plimsoll.files.sanitize import parse_json, printable
 
@@ -95,4 +96,4 @@ def copy_database(file: Path, target: Path) -> None:
         raise FolderError(f"{printable(target)} exists; name another with --out, nothing is overwritten") from error
     except OSError as error:
         place = Path(error.filename or target)
-        raise FolderError(f"{printable(place)}: {(error.strerror or str(error)).lower()}") from error
+        raise FolderError(f"{printable(place)}: {system_reason(error)}") from error

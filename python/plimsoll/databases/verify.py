@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.errors import of_the_engine
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.files.sanitize import parse_json, printable
 
@@ -54,7 +55,7 @@ def _files_in(directory: Path, unseen: list[str]) -> list[Path]:
     """
 
     def note(error: OSError) -> None:
-        unseen.append(f"{printable(Path(error.filename or directory))}: {(error.strerror or str(error)).lower()}")
+        unseen.append(f"{printable(Path(error.filename or directory))}: {system_reason(error)}")
 
     found = []
     for place, _, names in os.walk(directory, onerror=note):

@@ -130,21 +130,22 @@ def read_json(path: Path) -> Any:
         FolderError: it is missing or damaged.
     """
     try:
-        return parse_json(_whole(path))
+        return parse_json(read_text(path))
     except FileNotFoundError as error:
         raise FolderError(f"{path} is missing; is {path.parent} the folder of a run?") from error
     except (OSError, ValueError) as error:
         raise FolderError(f"{path} cannot be read: {error}") from error
 
 
-def _whole(path: Path, errors: str = "strict") -> str:
+def read_text(path: Path, errors: str = "strict") -> str:
     """All of a text file; what does not fit into memory is not read.
 
     Raises:
-        FolderError: it is too large.
+        OSError: it cannot be read.
+        ValueError: it is too large, or is not UTF-8.
     """
     if path.stat().st_size > JSON_BYTES_MAX:
-        raise FolderError(f"{path} cannot be read: it is larger than {JSON_BYTES_MAX >> 20} MiB")
+        raise ValueError(f"it is larger than {JSON_BYTES_MAX >> 20} MiB")
     return path.read_text(encoding="utf-8", errors=errors)
 
 
@@ -279,8 +280,12 @@ def read_events(folder: Path) -> list[dict[str, Any]]:
     path = folder / EVENTS
     if not path.exists():
         return []
+    try:
+        text = read_text(path, "replace")
+    except ValueError as error:
+        raise FolderError(f"{path} cannot be read: {error}") from error
     # A name in an event may hold what Python takes for another end of a line.
-    for line in _whole(path, "replace").split("\n"):
+    for line in text.split("\n"):
         try:
             event = parse_json(line)
         except ValueError:

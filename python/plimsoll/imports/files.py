@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.imports.consistency_checks import Finding, as_data
 from plimsoll.imports.detect import (
@@ -128,6 +129,6 @@ def keep_report(report: dict[str, Any], parent: Path) -> tuple[Path, dict[str, A
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise folder.FolderError(f"{target}: {(error.strerror or str(error)).lower()}") from error
+        raise folder.FolderError(f"{target}: {system_reason(error)}") from error
     verdict = write_run_folder(target, report)
     return target, verdict, folder.read_json(target / folder.CONSISTENCY)["findings"]

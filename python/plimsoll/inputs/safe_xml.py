@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
 
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.inputs.mistakes import InputError, Mistake
 
 #: Result files of day-long tests with dozens of databases stay far below.
@@ -49,7 +50,7 @@ def read_bytes(path: Path, bytes_max: int = FILE_BYTES_MAX) -> bytes:
         size = path.stat().st_size
         content = path.read_bytes() if size <= bytes_max else b""
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = system_reason(error)
         raise InputError(str(path), [Mistake(0, "", f"cannot be read: {reason}", "check the path")]) from error
     if size > bytes_max:
         raise InputError(

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.inputs.mistakes import InputError, Mistake
 
 KeyPath = tuple[str | int, ...]
@@ -71,7 +72,7 @@ def read_located(path: Path) -> LocatedFile:
         with path.open("rb") as file:
             raw = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = system_reason(error)
         raise InputError(name, [Mistake(0, "", f"cannot be read: {reason}", "check the path")]) from error
     if len(raw) > FILE_BYTES_MAX:
         raise InputError(name, [Mistake(0, "", "is larger than 4 MiB, which no description of this kind needs")])

@@ -22,6 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from plimsoll.errors import InvalidValueError
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.live.openmetrics import CONTENT_TYPE
 
 HOST, PORT = "127.0.0.1", 17611
@@ -123,7 +124,7 @@ class MetricsServer(ThreadingHTTPServer):
         try:
             super().__init__((host, port), _Handler)
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
+            reason = system_reason(error)
             raise AddressError(f"--metrics: {host}:{port}: {reason}; name another ADDRESS:PORT") from error
         self.place = f"{host}:{self.server_address[1]}"
         self.is_private = is_loopback(host)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.inputs.mistakes import InputError, Mistake
 
 
@@ -70,7 +71,7 @@ def write_html(path: Path, title: str, sections: Sequence[Section], footer: str 
     try:
         path.write_text(html_page(title, sections, footer), encoding="utf-8")
     except OSError as error:
-        message = f"cannot be written: {(error.strerror or str(error)).lower()}"
+        message = f"cannot be written: {system_reason(error)}"
         raise InputError(str(path), [Mistake(0, "--html", message, "name a file in a folder that exists")]) from error
 
 

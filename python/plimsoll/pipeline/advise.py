@@ -104,7 +104,7 @@ def _read_one(path: Path, described: Described) -> None:
             described.subjects += run_facts.run_subjects(path)
             described.scopes |= run_facts.DESCRIBED_BY_RUN
         else:
-            described.subjects.append(run_facts.plan_subject(run_facts.read_json(path), str(path)))
+            described.subjects.append(run_facts.plan_subject(run_facts.read_object(path), str(path)))
             described.scopes |= run_facts.DESCRIBED_BY_PLAN
         described.keys_behind |= run_facts.KEYS_BEHIND
         return

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
 from plimsoll.results import counters
@@ -56,5 +57,5 @@ def export_counters(run_folder: Path, csv_file: Path | None = None) -> Exported:
             writer.writerow(headings)
             writer.writerows(rows)
     except OSError as error:
-        raise folder.FolderError(f"{target}: {(error.strerror or str(error)).lower()}; name another file") from error
+        raise folder.FolderError(f"{target}: {system_reason(error)}; name another file") from error
     return Exported(target, len(rows), len(headings) - 2)

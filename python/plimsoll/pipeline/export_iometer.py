@@ -12,6 +12,7 @@ from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import FilesWorkload
 from plimsoll.documents.summary import Summary
 from plimsoll.errors import InvalidValueError
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
 from plimsoll.results.distributions import QUANTILES
@@ -78,7 +79,7 @@ def export_iometer(run_folder: Path, version: str, csv_file: Path | None = None)
     try:
         target.write_text(_text(plan, summary, rows, version), encoding="utf-8")
     except OSError as error:
-        raise folder.FolderError(f"{target}: {(error.strerror or str(error)).lower()}; name another file") from error
+        raise folder.FolderError(f"{target}: {system_reason(error)}; name another file") from error
     return target
 
 

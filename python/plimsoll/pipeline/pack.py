@@ -9,6 +9,7 @@ from pathlib import Path
 from plimsoll.archive.archive import Packed, PackError
 from plimsoll.archive.archive import pack as write_archive
 from plimsoll.archive.archive import unpack as read_archive
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.files.damage import may_be_the_folder, reading
 from plimsoll.live.listener import Listener
@@ -65,7 +66,7 @@ def pack_folder(
             left_out += _pages_again(home, copy, listener or Listener())
             return PackedFolder(write_archive(copy, "run", target), names.counts(), sorted(left_out))
     except OSError as error:
-        raise PackError([f"{error.filename or target}: {(error.strerror or str(error)).lower()}"]) from error
+        raise PackError([f"{error.filename or target}: {system_reason(error)}"]) from error
 
 
 def unpack_folder(archive: Path, to: Path | None = None, *, only_check: bool = False) -> tuple[Packed, Path | None]:
@@ -91,7 +92,7 @@ def unpack_folder(archive: Path, to: Path | None = None, *, only_check: bool = F
     try:
         return read_archive(archive, into), into
     except OSError as error:
-        raise PackError([f"{error.filename or archive}: {(error.strerror or str(error)).lower()}"]) from error
+        raise PackError([f"{error.filename or archive}: {system_reason(error)}"]) from error
 
 
 def _must_be_possible(directory: Path, home: Path, target: Path) -> None:

@@ -21,6 +21,7 @@ from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import AnySummary, read_summary
 from plimsoll.documents.verdict import Verdict, read_verdict, verdict_of
 from plimsoll.errors import exit_codes, of_the_engine
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
 from plimsoll.files.parquet import Columns
@@ -159,7 +160,7 @@ def make_run_folder(plan: Plan, wanted: Path | None = None) -> Path:
     try:
         return folder.new_folder(plan.name, wanted)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        why = system_reason(error)
         raise folder.FolderError(f"{error.filename}: {why}; name another folder with --out") from error
 
 
@@ -228,7 +229,7 @@ def measure(
             preflight.give_back(found.run, error.outcome)
             raise
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
+            why = system_reason(error)
             raise folder.FolderError(f"{error.filename or run_folder}: {why}; check space and permissions") from error
         finally:
             progress.remove()

@@ -19,6 +19,7 @@ from typing import Any
 
 from plimsoll.databases import ownership
 from plimsoll.errors import PowercutError
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.powercut import workspace
 from plimsoll.powercut.judge import judge
 from plimsoll.powercut.witness import WitnessError
@@ -211,7 +212,7 @@ def _copy(place: Path, work_in: Path | None, unreadable: dict[str, int]) -> Path
             raise AuditError(f"{parent} has no room for a copy of {size >> 20} MiB; name another directory with --work")
         copy = Path(tempfile.mkdtemp(prefix=COPY_PREFIX, dir=parent))
     except OSError as error:
-        raise AuditError(f"{error.filename}: {(error.strerror or str(error)).lower()}; see --work") from error
+        raise AuditError(f"{error.filename}: {system_reason(error)}; see --work") from error
     try:
         for path in files:
             if count := _copy_file(path, copy / path.name):
@@ -219,7 +220,7 @@ def _copy(place: Path, work_in: Path | None, unreadable: dict[str, int]) -> Path
     except OSError as error:
         shutil.rmtree(copy)
         where = error.filename or f"{place} or {copy}"
-        raise AuditError(f"{where}: {(error.strerror or str(error)).lower()}; see --work") from error
+        raise AuditError(f"{where}: {system_reason(error)}; see --work") from error
     except BaseException:
         shutil.rmtree(copy)
         raise

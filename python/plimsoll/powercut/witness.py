@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.errors import PowercutError
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.sanitize import parse_json
 from plimsoll.live.metrics_server import AddressError, is_loopback, parse_address
 
@@ -74,7 +75,7 @@ class WitnessLog:
         except BlockingIOError as error:
             raise WitnessError(f"{path} is written by another witness; name another file") from error
         except OSError as error:
-            raise WitnessError(f"{path}: {(error.strerror or str(error)).lower()}; name another file") from error
+            raise WitnessError(f"{path}: {system_reason(error)}; name another file") from error
         self.size = os.fstat(self._descriptor).st_size
         if self.size == 0:
             self.note({"kind": LOG_KIND, "schema_version": 1})
@@ -103,7 +104,7 @@ class WitnessLog:
                 written, self.size = written + count, self.size + count
             os.fsync(self._descriptor)
         except OSError as error:
-            raise WitnessError(f"{self.path}: {(error.strerror or str(error)).lower()}; begin another log") from error
+            raise WitnessError(f"{self.path}: {system_reason(error)}; begin another log") from error
 
     def note(self, event: dict[str, Any]) -> None:
         """Append a line of the witness's own."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.sanitize import parse_json
 from plimsoll.powercut.witness import GREETING_BYTES_MAX, WitnessError, is_witness_log
 
@@ -107,7 +108,7 @@ def read_statement(path: Path, fits: Callable[[dict[str, Any]], bool], what: str
             raise WitnessError(f"{path} is no log of a witness; name the file that `plimsoll witness` wrote")
         found, known = _read(path, fits)
     except OSError as error:
-        raise WitnessError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+        raise WitnessError(f"{path}: {system_reason(error)}") from error
     if not found:
         others = f"knows {', '.join(known)}, but not {what}" if known else "knows of no run"
         raise WitnessError(f"{path} {others}; name the log of that run's witness")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plimsoll.errors import MissingLibraryError
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.damage import reading
 from plimsoll.files.folder import FolderError
 from plimsoll.solution.solution import Solution, read_solution
@@ -60,7 +61,7 @@ def write_solution(solution_file: Path, out: Path | None = None, formats: Sequen
             page.write_text(page_of(document), encoding="utf-8")
             return _further(solution, document, page, formats)
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
+            why = system_reason(error)
             raise FolderError(f"{error.filename or parent}: {why}; name another folder with --out") from error
 
 

@@ -26,6 +26,7 @@ from plimsoll.databases import preflight
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.study import StudyFindings
 from plimsoll.errors import exit_codes
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.live.listener import Listener
 from plimsoll.pipeline import forecast
@@ -165,9 +166,7 @@ def _take(home: Path, wanted: Study, study_file: Path) -> None:
         if study_file.resolve() != (home / COPY).resolve():
             shutil.copyfile(study_file, home / COPY)
     except OSError as error:
-        raise folder.FolderError(
-            f"{error.filename}: {(error.strerror or str(error)).lower()}; name another folder"
-        ) from error
+        raise folder.FolderError(f"{error.filename}: {system_reason(error)}; name another folder") from error
 
 
 @contextmanager

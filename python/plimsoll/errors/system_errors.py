@@ -1,0 +1,14 @@
+"""What the operating system says of an error, as it stands in the messages of this package."""
+
+from __future__ import annotations
+
+
+def system_reason(error: OSError) -> str:
+    """The reason, to stand behind a path and a colon.
+
+    >>> system_reason(FileNotFoundError(2, "No such file or directory", "/nowhere"))
+    'no such file or directory'
+    >>> system_reason(OSError("unsupported archive"))
+    'unsupported archive'
+    """
+    return (error.strerror or str(error)).lower()
