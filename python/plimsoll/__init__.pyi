@@ -92,8 +92,8 @@ from plimsoll.multihost.result import judge_hosts as judge_hosts
 from plimsoll.pages.chart_script import ScriptError as ScriptError
 from plimsoll.pipeline.advise import Advised as Advised
 from plimsoll.pipeline.advise import advise as advise
-from plimsoll.pipeline.background import last_words as last_words
 from plimsoll.pipeline.background import leave_to_background as leave_to_background
+from plimsoll.pipeline.background import no_result_in_words as no_result_in_words
 from plimsoll.pipeline.background import state_of as state_of
 from plimsoll.pipeline.calibrate import calibrate as calibrate
 from plimsoll.pipeline.calibrate import plan_calibration as plan_calibration

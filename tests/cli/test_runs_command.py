@@ -45,7 +45,10 @@ def test_every_run_is_listed_with_its_state(home: Path, capsys: pytest.CaptureFi
     assert found["good"]["database_iops"] > 0
     assert found["damaged"]["state"] == "broken"
     assert "summary.json cannot be read" in found["damaged"]["problem"]
-    assert (found["killed"]["state"], found["killed"]["problem"]) == ("killed", "ended without a result")
+    assert (found["killed"]["state"], found["killed"]["problem"]) == (
+        "killed",
+        f"{home / 'killed'} was killed; `plimsoll resume {home / 'killed'}` goes on",
+    )
 
 
 def test_the_list_is_sorted(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

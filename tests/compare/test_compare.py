@@ -199,7 +199,7 @@ def test_every_folder_that_is_none_is_named_at_once(fast: Path, tmp_path: Path) 
     shutil.copy(fast / folder.PLAN, tmp_path / "cut")
     with pytest.raises(ComparisonError) as raised:
         read_sides([fast, *(tmp_path / name for name in ("missing", "file", "empty", "cut"))])
-    words = ("does not exist", "is a file", "holds no run", "was cut off before it measured")
+    words = ("does not exist", "is a file", "holds no run", "was killed")
     assert len(raised.value.problems) == 4
     assert all(word in problem for word, problem in zip(words, raised.value.problems, strict=True))
 

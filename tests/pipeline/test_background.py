@@ -67,7 +67,12 @@ def test_a_killed_run_is_told_from_a_running_one(tmp_path: Path) -> None:
     time.sleep(0.5)
     state = plimsoll("status", tmp_path / "run", cwd=tmp_path)
     assert state.returncode == 3
-    assert "ended without a result" in state.stdout
+    words = f"{tmp_path / 'run'} was killed; `plimsoll resume {tmp_path / 'run'}` goes on"
+    assert words in state.stdout
+    assert words in plimsoll("watch", tmp_path / "run", cwd=tmp_path).stderr
+    assert words in plimsoll("report", tmp_path / "run", cwd=tmp_path).stderr
+    assert words in plimsoll("runs", tmp_path, cwd=tmp_path).stdout
+    assert words in plimsoll("compare", tmp_path / "run", tmp_path / "run", cwd=tmp_path).stderr
 
 
 def test_asking_after_nothing(tmp_path: Path) -> None:

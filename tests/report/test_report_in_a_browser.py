@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from plimsoll.files import folder
-from tests.support.synthetic import finish, make_slow_folder
+from tests.support.synthetic import EMC, finish, make_folder, make_slow_folder
 
 BROWSER = shutil.which("chromium")
-CHARTS = 11
+CHARTS = 13
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")]
 
 
@@ -59,6 +59,35 @@ def test_RPT_16_it_draws_without_a_network_and_without_scrolling_sideways(
     too_wide = "[...document.querySelectorAll('.chart svg')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).length"
     assert page.evaluate(too_wide) == 0
     page.close()
+
+
+def test_the_first_charts_stand_within_one_screen_of_the_top(browser: Any, published: Path, failed: Path) -> None:
+    """A reader sees how the storage went before scrolling: rates and latencies over time with their limits, below the verdict."""
+    for run_folder in (published, failed):
+        page = drawn(browser, run_folder / folder.REPORT, 1200)
+        for name in ("overview-iops", "overview-latency"):
+            box = page.query_selector(f"#{name} svg").bounding_box()
+            assert box["y"] + box["height"] <= 900, (run_folder, name, box)
+        words = page.get_attribute("#overview-latency", "aria-label")
+        for curve in ("database reads", "database writes", "log writes"):
+            assert curve in words
+        marks = page.eval_on_selector_all("#overview-latency text", "texts => texts.map(text => text.textContent)")
+        assert {"limit of database reads 20 ms", "limit of log writes 10 ms"} <= set(marks)
+        page.close()
+
+
+def test_no_table_is_cut_off(browser: Any, published: Path, golden: Path, tmp_path: Path) -> None:
+    """A column behind the edge is not read: every table fits at 1,200 px, folded ones and those of a dozen databases too."""
+    many = finish(make_folder(tmp_path / "many", rates=EMC * 6))
+    cut = (
+        "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)"
+        ".map(e => e.getAttribute('aria-label'))"
+    )
+    for run_folder, charts in ((published, CHARTS), (golden, CHARTS - 1), (many, CHARTS)):
+        page = drawn(browser, run_folder / folder.REPORT, 1200, charts)
+        page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
+        assert page.evaluate(cut) == [], run_folder
+        page.close()
 
 
 @pytest.mark.parametrize("width", [pytest.param(390, marks=pytest.mark.slow), 1280])

@@ -28,6 +28,7 @@ def demo(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for this run; a new one below runs/ if left out.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only warnings and the result.")] = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Prepare two databases, measure the 2010 mix, stop cleanly, verify every page and print the result.
 
@@ -49,7 +50,7 @@ def demo(
     made_directory = not directory.exists()
     with refusing():
         result = plimsoll.qualify(plan, out, found=found, listener=listener)
-    options.print_result(result)
+    options.print_result(result, verbose=verbose, told=listener.warnings)
     if keep:
         print(f"databases:  {directory} (delete them with `plimsoll clean {directory}`)")
     else:

@@ -29,6 +29,8 @@ class PlainListener(Listener):
         self._quiet = quiet
         self._figures: Figures | None = None
         self._said, self._said_ns = 0.0, 0
+        #: What was warned of, once each.
+        self.warnings: list[str] = []
 
     def say(self, text: str) -> None:
         say(text)
@@ -37,7 +39,9 @@ class PlainListener(Listener):
         say(f"note: {text}")
 
     def warning(self, text: str) -> None:
-        warn(text)
+        if text not in self.warnings:
+            self.warnings.append(text)
+            warn(text)
 
     def begins(self, figures: Figures) -> None:
         self._figures, self._said, self._said_ns = figures, time.monotonic(), 0
@@ -88,7 +92,7 @@ class TerminalListener(PlainListener):
         self._live.update(_panel(figures.snapshot(), figures.limits_ms), refresh=True)
 
 
-def showing(*, quiet: bool) -> Listener:
+def showing(*, quiet: bool) -> PlainListener:
     """The way of showing that suits where the error stream leads."""
     if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return PlainListener(quiet=quiet)

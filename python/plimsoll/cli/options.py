@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -40,6 +42,7 @@ Out = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", help="Agree to long and large runs beforehand.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show files, space and time; write nothing.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only warnings and the result.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print every check, stall and figure of the load.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the verdict (or the plan of a dry run) as JSON.")]
 Detach = Annotated[bool, typer.Option("--detach", help="Go on in the background; see `status` and `watch`.")]
 MaxIops = Annotated[float | None, typer.Option(help="Reads and writes per second at most, on shared storage.", min=1)]
@@ -83,6 +86,7 @@ class Choices:
     metrics: str | None = None
     create: bool = False
     allow_system_disk: bool = False
+    verbose: bool = False
 
 
 def checked(
@@ -190,21 +194,33 @@ def perform(plan: plimsoll.Plan, choices: Choices) -> None:
             show_series(series, as_json=choices.as_json)
             raise typer.Exit(series.exit_code)
         result = plimsoll.qualify_into(plan, run_folder, found=found, listener=listener, metrics=metrics)
-    show_result(result, as_json=choices.as_json)
+    show_result(result, as_json=choices.as_json, verbose=choices.verbose, told=listener.warnings)
 
 
-def show_result(found: plimsoll.Result, *, as_json: bool = False) -> NoReturn:
+def show_result(
+    found: plimsoll.Result, *, as_json: bool = False, verbose: bool = False, told: Collection[str] = ()
+) -> NoReturn:
     """The verdict on the output; leaves with the exit code that says how the run ended."""
     if as_json:
         typer.echo(json.dumps({**found.verdict.plain(), "run_folder": str(found.folder)}, indent=2))
     else:
-        print_result(found)
+        print_result(found, verbose=verbose, told=told)
     raise typer.Exit(found.exit_code)
 
 
-def print_result(found: plimsoll.Result) -> None:
-    """The verdict with one reason for every check, and where the rest is."""
-    print("\n" + "\n".join(found.lines()))
+def print_result(found: plimsoll.Result, *, verbose: bool = False, told: Collection[str] = ()) -> None:
+    """The verdict first and last, what did not pass, and where the rest is; with `verbose` one reason for every check.
+
+    Args:
+        found: what became of the run.
+        verbose: print everything.
+        told: warnings that the terminal showed before.
+    """
+    width = shutil.get_terminal_size((100, 24)).columns
+    print("\n" + "\n".join(found.lines() if verbose else found.brief(told, width)))
     print(f"\nrun folder: {found.folder}")
     if found.report:
         print(f"report:     {found.report}")
+    if not verbose:
+        print(f"all checks: plimsoll report {found.folder} --verbose")
+        print(found.headline)

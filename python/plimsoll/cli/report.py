@@ -15,8 +15,13 @@ from plimsoll.cli.folder_errors import reading
 from plimsoll.cli.live import showing
 
 
-def report(run_folder: Annotated[Path, typer.Argument(help="The folder of a run.")]) -> None:
-    """Judge a run again and write its report again, from the files in its folder."""
+def report(
+    run_folder: Annotated[Path, typer.Argument(help="The folder of a run.")], verbose: options.Verbose = False
+) -> None:
+    """Judge a run again and write its report again, from the files in its folder.
+
+    Example: plimsoll report results/first
+    """
     listener = showing(quiet=True)
     kind = plimsoll.kind_of_folder(run_folder)
     with reading(run_folder):
@@ -33,4 +38,4 @@ def report(run_folder: Annotated[Path, typer.Argument(help="The folder of a run.
             show(hosts, as_json=False)
             raise typer.Exit(exit_codes.BY_RESULT[hosts.result])
         found = plimsoll.judge(run_folder, listener=listener)
-        options.show_result(replace(found, folder=run_folder.absolute()))
+        options.show_result(replace(found, folder=run_folder.absolute()), verbose=verbose)

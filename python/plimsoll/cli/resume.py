@@ -23,6 +23,7 @@ def resume(
     destroy: options.Destroy = None,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
+    verbose: options.Verbose = False,
     detach_it: options.Detach = False,
 ) -> None:
     """Go on with a run after a crash of its process or of the host: find the storage, recover, do what was left to do.
@@ -43,4 +44,4 @@ def resume(
         options.leave_to_background(run_folder)
     with refusing():
         found = left.go_on(listener=listener)
-    options.show_result(found, as_json=as_json)
+    options.show_result(found, as_json=as_json, verbose=verbose, told=listener.warnings)

@@ -38,6 +38,7 @@ def run(
     detach: options.Detach = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Carry out a plan, judge what was measured and write the report.
 
@@ -69,5 +70,6 @@ def run(
             metrics,
             create,
             allow_system_disk,
+            verbose,
         ),
     )

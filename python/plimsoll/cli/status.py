@@ -36,17 +36,17 @@ def status(
     raise typer.Exit(exit_codes.INCONCLUSIVE if found["state"] == "killed" else exit_codes.PASS)
 
 
-def watch(run_folder: RunFolder) -> None:
+def watch(run_folder: RunFolder, verbose: options.Verbose = False) -> None:
     """Show the events and figures of a run until it ends, then its result; leaves with the run's own exit code.
 
     Ctrl-C ends the watching, not the run.
     """
     with reading(run_folder):
         plimsoll.require_single(run_folder, "watch")
-        _watch(run_folder)
+        _watch(run_folder, verbose=verbose)
 
 
-def _watch(run_folder: Path) -> NoReturn:
+def _watch(run_folder: Path, *, verbose: bool) -> NoReturn:
     seen, said = 0, 0.0
     while True:
         found = _state(run_folder)
@@ -55,7 +55,9 @@ def _watch(run_folder: Path) -> NoReturn:
             say(plimsoll.event_line(event))
         seen = len(events)
         if found["state"] == "ended":
-            options.show_result(replace(plimsoll.read_result(run_folder), folder=run_folder.absolute()))
+            options.show_result(
+                replace(plimsoll.read_result(run_folder), folder=run_folder.absolute()), verbose=verbose
+            )
         if found["state"] == "killed":
             stop_with(exit_codes.INCONCLUSIVE, _in_words(run_folder, found))
         if found["state"] == "running" and time.monotonic() - said >= FIGURES_EVERY_S:
@@ -80,9 +82,4 @@ def _in_words(run_folder: Path, found: dict[str, Any]) -> str:
             return f"running as process {found['process_id']}\n{plimsoll.figures_line(found)}"
         case "starting":
             return "starting"
-    why = plimsoll.last_words(run_folder)
-    return "ended without a result" + (
-        f": {why}"
-        if why
-        else f"; go on with `plimsoll resume {run_folder}`, or its databases are recovered by the next run"
-    )
+    return plimsoll.no_result_in_words(run_folder)

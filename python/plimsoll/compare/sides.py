@@ -218,12 +218,12 @@ def read_run(path: Path) -> RunRead:
         raise ComparisonError([f"{path} is missing or no folder; expected the folder of a run"])
     problems: list[str] = []
     if not (path / folder.SUMMARY).exists():
-        if (path / folder.SAMPLES).exists():
+        if (path / folder.SAMPLES).exists() and (path / folder.OUTCOME).exists():
             problems.append(
                 f"{path / folder.SUMMARY} is missing; `plimsoll report {path}` computes it from the samples"
             )
         elif (path / folder.PLAN).exists():
-            problems.append(f"{path / folder.SUMMARY} is missing: this run was cut off before it measured anything")
+            problems.append(f"{path} goes on" if folder.goes_on(path) else folder.killed_in_words(path))
         else:
             problems.append(f"{path} holds no run: expected {folder.PLAN} and {folder.SUMMARY} in it")
         raise ComparisonError(problems)

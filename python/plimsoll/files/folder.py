@@ -240,6 +240,15 @@ def goes_on(home: Path) -> bool:
     return number != os.getpid() and lives(number)
 
 
+def killed_in_words(home: Path) -> str:
+    """What is said of a run whose process is gone without a result, and what the user can do.
+
+    >>> killed_in_words(Path("runs/night"))
+    'runs/night was killed; `plimsoll resume runs/night` goes on'
+    """
+    return f"{home} was killed; `plimsoll resume {home}` goes on"
+
+
 def lives(process_id: Any) -> bool:
     """Whether a process is there and is one of ours; its number may have gone to another."""
     try:

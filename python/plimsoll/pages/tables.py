@@ -6,9 +6,11 @@ A table is a title, headings and rows of values. Tables without headings are two
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+#: The twelve columns of the published tables and the place they are of; more do not fit on a page.
+COLUMNS_MAX = 13
 _FIGURE = re.compile(r"–|-?[\d,]+(\.\d+)?( ([KMGT]iB|ms|s|%|bytes|pages))?")
 
 
@@ -33,6 +35,30 @@ class Table:
         if self.decimals and isinstance(value, float):
             return f"{value:,.{self.decimals[min(column, len(self.decimals) - 1)]}f}"
         return shown(value)
+
+    def parts(self) -> list[Table]:
+        """The table itself, or where it has more columns than a page is wide, tables of some of its columns, each with the first.
+
+        >>> wide = Table("t", list("abcdefghijklmnop"), [list(range(16))])
+        >>> ["".join(part.headings) for part in wide.parts()], wide.parts()[1].rows
+        (['abcdefghi', 'ajklmnop'], [[0, 9, 10, 11, 12, 13, 14, 15]])
+        """
+        width = len(self.headings)
+        if width <= COLUMNS_MAX:
+            return [self]
+        count = -(-(width - 1) // (COLUMNS_MAX - 1))
+        each = -(-(width - 1) // count)
+        found = []
+        for first in range(1, width, each):
+            chosen = [0, *range(first, min(first + each, width))]
+            digits = (
+                tuple(self.decimals[min(column, len(self.decimals) - 1)] for column in chosen) if self.decimals else ()
+            )
+            rows = [[row[column] for column in chosen] for row in self.rows]
+            found.append(
+                replace(self, headings=[self.headings[column] for column in chosen], rows=rows, decimals=digits)
+            )
+        return found
 
     def is_numeric(self, column: int) -> bool:
         """Whether a column of a table with headings holds figures, or nothing: they stand to the right."""

@@ -56,6 +56,17 @@ def state_of(run_folder: Path) -> dict[str, Any]:
     return {"state": STARTING if age_s < STARTING_S else KILLED}
 
 
+def no_result_in_words(run_folder: Path) -> str:
+    """Why a run has no result although its process is gone, and what the user can do."""
+    if (run_folder / folder.REPEATS).exists():
+        runs = folder.read_json(run_folder / folder.REPEATS)["runs"]
+        return no_result_in_words(folder.inner(run_folder, runs[-1]["folder"])) if runs else f"{run_folder} was killed"
+    last = last_words(run_folder)
+    if last is not None and last.startswith(("error:", "internal error:")):
+        return f"{run_folder} ended without a result: {last}"
+    return folder.killed_in_words(run_folder)
+
+
 def last_words(run_folder: Path) -> str | None:
     """The last line that a run in the background would have shown; None where it was in no background, or said nothing."""
     log = run_folder / folder.TERMINAL

@@ -79,7 +79,7 @@ def entry_of(path: Path, name: str) -> dict[str, Any]:
     if problems:
         entry |= {"state": BROKEN, "problem": "; ".join(dict.fromkeys(problems))}
     elif entry["state"] == background.KILLED:
-        entry["problem"] = "ended without a result"
+        entry["problem"] = background.no_result_in_words(path)
     return entry
 
 

@@ -7,7 +7,7 @@ by setting an `Event` from another thread, or by Ctrl-C where it is carried out 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,11 +31,12 @@ from plimsoll.live.metrics_server import MetricsServer
 from plimsoll.live.openmetrics import Exposition
 from plimsoll.live.progress import Figures
 from plimsoll.live.progress_file import ProgressFile
-from plimsoll.pipeline import forecast
+from plimsoll.pipeline import background, forecast
 from plimsoll.plan import stop_conditions
 from plimsoll.results import counters, files, load, store
 from plimsoll.results import summary as measurements
 from plimsoll.results.answers import answers
+from plimsoll.verdict.brief import brief_of
 from plimsoll.verdict.text import lines_of
 
 
@@ -99,6 +100,21 @@ class Result:
         figures = [*load.in_words(summary.load), *files.in_words(summary.files)]
         figures += store.in_words(summary.store, summary.store_audits)
         return [*lines, "", *figures] if figures else lines
+
+    def brief(self, told: Collection[str] = (), width: int = 100) -> list[str]:
+        """The same in few rows of a terminal: the verdict first, what did not pass, and what keeps it from qualifying.
+
+        Args:
+            told: warnings that were shown before the run; they are not repeated.
+            width: characters in a row of the terminal.
+        """
+        summary, judgement = self.summary, folder.read_json(self.folder / folder.PLAN)["judgement"]
+        before, after = answers(summary), load.in_words(summary.load)
+        if self.verdict.prediction:
+            first, *rest = words.lines_of(judgement, summary.plain(), self.verdict.prediction.plain())
+            before, after = [first, *before], [*rest, *after]
+        after += [*files.in_words(summary.files), *store.in_words(summary.store, summary.store_audits)]
+        return brief_of(self.verdict, before=before, after=after, told=told, width=width)
 
 
 def qualify(
@@ -249,8 +265,25 @@ def judge(run_folder: Path, *, listener: Listener | None = None) -> Result:
         FolderError: files are missing or damaged, or nothing can be written there.
     """
     with reading(run_folder):
+        if not (run_folder / folder.OUTCOME).exists():
+            _refuse_unfinished(run_folder)
         found = judge_files(run_folder, listener or Listener())
         return Result(run_folder, found, Outcome.read(run_folder / folder.OUTCOME))
+
+
+def _refuse_unfinished(run_folder: Path) -> None:
+    """Says of a run without an outcome whether it goes on or was killed.
+
+    Raises:
+        FolderError: one of both; nothing where the folder holds no run, of which its missing files tell more.
+    """
+    if not (run_folder / folder.PLAN).exists() or is_imported(run_folder):
+        return
+    state = background.state_of(run_folder)["state"]
+    if state == background.KILLED:
+        raise folder.FolderError(background.no_result_in_words(run_folder))
+    if state != background.ENDED:
+        raise folder.FolderError(f"{run_folder} goes on; see `plimsoll watch {run_folder}`")
 
 
 def judge_files(run_folder: Path, listener: Listener) -> Verdict:

@@ -114,7 +114,9 @@ def _over_time(summary: Summary, measured: Measurements, series: Series, limit: 
             alt.Tooltip("v:Q", title=series.unit, format=".3~g"),
         ],
     )
-    layers = [lines] if limit is None or not series.is_latency else [lines, *_limit_mark(limit)]
+    layers = (
+        [lines] if limit is None or not series.is_latency else [lines, *limit_mark(limit, f"limit {shown(limit)} ms")]
+    )
     name = f"{series.metric}-{series.figure}".replace("_", "-")
     words = _over_time_words(drawn, chosen, series, limit)
     description = ". ".join([f"{series.title} over time", *words])
@@ -167,13 +169,14 @@ def _latency_range(values: list[float]) -> tuple[float, float]:
     return low, high
 
 
-def _limit_mark(limit: float) -> list[Any]:
+def limit_mark(limit: float, words: str) -> list[Any]:
+    """A line across a chart at a limit, with words at its left end."""
     once = alt.Data(values=[{}])
     rule = alt.Chart(once).mark_rule(color=LIMIT_COLOUR, strokeWidth=1.5, strokeDash=[5, 3]).encode(y=alt.datum(limit))
     text = (
         alt.Chart(once)
         .mark_text(color=LIMIT_COLOUR, align="left", baseline="bottom", dx=4, dy=-2, fontSize=12)
-        .encode(y=alt.datum(limit), x=alt.value(0), text=alt.value(f"limit {shown(limit)} ms"))
+        .encode(y=alt.datum(limit), x=alt.value(0), text=alt.value(words))
     )
     return [rule, text]
 

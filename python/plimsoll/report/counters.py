@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from plimsoll import settings
-from plimsoll.documents.summary import Summary
-from plimsoll.pages.tables import Table, size_shown
+from plimsoll.documents.summary import CounterAverages, Summary
+from plimsoll.pages.tables import Table, shown, size_shown
 
 TITLES = {
     "measure": "Counters while measuring",
@@ -18,32 +19,50 @@ TITLES = {
 
 
 def counter_tables(summary: Summary) -> list[Table]:
-    """Average, minimum and maximum of every counter, one table for each kind of phase that was published."""
-    found = []
-    for kind, title in TITLES.items():
-        counted = [item for item in summary.counters if item.phase_kind == kind]
-        if not counted:
-            continue
-        rows: list[list[Any]] = [
-            [
-                f"{item.object}: {item.counter}",
-                item.instance,
-                item.role,
-                item.average,
-                item.minimum,
-                item.maximum,
-                item.unit,
-                item.source,
-                item.nearness,
-            ]
-            for item in counted
-        ]
-        headings = ["Counter", "Of", "For", "Average", "Minimum", "Maximum", "Unit", "Linux source", "Nearness"]
-        note = (
-            "Averages are the published ones: plain means of the values of all intervals, intervals without a transfer as zero. "
-            "Every interval is in counters.parquet; `plimsoll export` writes it as CSV."
-        )
-        found.append(Table(title, headings, rows, note))
+    """Every counter in one row: a folded table for each kind of phase that was published, and one of where they come from."""
+    found = [
+        _phase_table(title, [item for item in summary.counters if item.phase_kind == kind])
+        for kind, title in TITLES.items()
+        if any(item.phase_kind == kind for item in summary.counters)
+    ]
+    return [*found, _sources(summary.counters)] if found else []
+
+
+def _phase_table(title: str, counted: Sequence[CounterAverages]) -> Table:
+    rows: list[list[Any]] = []
+    for name, places in _by_name(counted).items():
+        least, most = min(place.minimum for place in places), max(place.maximum for place in places)
+        of = places[0].instance if len(places) == 1 else f"{len(places)} places"
+        rows.append([name, of, _span([place.average for place in places]), least, most, places[0].unit])
+    headings = ["Counter", "Of", "Average", "Minimum", "Maximum", "Unit"]
+    note = (
+        "Averages are the published ones: plain means of the values of all intervals, intervals without a transfer as zero. "
+        "Of several places the smallest and the largest average stand here. Every place and interval is in counters.parquet; "
+        "`plimsoll export` writes it as CSV."
+    )
+    return Table(title, headings, rows, note, folded=True)
+
+
+def _span(averages: Sequence[float]) -> Any:
+    """One average, or the smallest and the largest of several.
+
+    >>> _span([2.0]), _span([1.0, 2.0, 1.5])
+    (2.0, '1 to 2')
+    """
+    low, high = shown(min(averages)), shown(max(averages))
+    return max(averages) if low == high else f"{low} to {high}"
+
+
+def _sources(counted: Sequence[CounterAverages]) -> Table:
+    rows: list[list[Any]] = [[name, places[0].source, places[0].nearness] for name, places in _by_name(counted).items()]
+    return Table("Where the counters come from", ["Counter", "Linux source", "Nearness"], rows, folded=True)
+
+
+def _by_name(counted: Sequence[CounterAverages]) -> dict[str, list[CounterAverages]]:
+    """The places of each counter, in the order in which they are listed."""
+    found: dict[str, list[CounterAverages]] = {}
+    for item in counted:
+        found.setdefault(f"{item.object}: {item.counter}", []).append(item)
     return found
 
 

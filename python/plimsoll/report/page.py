@@ -30,6 +30,7 @@ from plimsoll.report.findings import figure_list, finding_list
 from plimsoll.report.integrity import integrity_sections
 from plimsoll.report.load import knee_charts, load_tables, search_tables
 from plimsoll.report.modelled import modelled_sections
+from plimsoll.report.overview import overview
 from plimsoll.report.sections import published_sections
 from plimsoll.report.storage_state import condition_tables
 from plimsoll.report.store import store_charts, store_tables
@@ -86,6 +87,7 @@ def render(run_folder: Path) -> str:
     outcome = Outcome.read(run_folder / folder.OUTCOME)
     points = Points.read(run_folder / folder.POINTS).searches if (run_folder / folder.POINTS).exists() else ()
     with unchecked(), Measurements(run_folder, outcome) as measured:
+        first = overview(verdict, measured)
         chapters = [
             Chapter("modelled", "The modelled array", modelled_sections(plan, summary, verdict)),
             Chapter("test", "Test report", published_sections(plan, summary, environment, run_folder.absolute().name)),
@@ -116,7 +118,7 @@ def render(run_folder: Path) -> str:
             ),
         ]
     chapters = [chapter for chapter in chapters if chapter.tables or chapter.charts]
-    specs = {chart.name: chart.spec for chapter in chapters for chart in chapter.charts}
+    specs = {chart.name: chart.spec for chart in [*first, *(chart for chapter in chapters for chart in chapter.charts)]}
     bottlenecks = bottlenecks_of(summary, verdict)
     self_check = self_check_table(plan, summary)
     return (
@@ -128,6 +130,7 @@ def render(run_folder: Path) -> str:
             where=_where(plan, summary),
             mark=MARKS[verdict.result],
             colour=colour_of(verdict),
+            overview=first,
             modelled=WARNING if plan.judgement.modelled else "",
             figures=figure_list(summary, verdict),
             findings=finding_list(summary, verdict),
@@ -173,6 +176,7 @@ def _render_imported(run_folder: Path) -> str:
             where=imported.where(report, summary),
             mark=MARKS[verdict.result],
             colour=colour_of(verdict),
+            overview=[],
             modelled="",
             figures=imported.figures(summary, verdict),
             findings=imported.findings(consistency),

@@ -1,0 +1,91 @@
+"""What a test leaves on the terminal: its verdict first and last, in no more than 25 rows, each warning once."""
+
+from pathlib import Path
+
+import pytest
+
+from plimsoll.cli import run_program
+from plimsoll.cli.live import PlainListener
+from plimsoll.documents.verdict import Verdict, read_verdict
+from plimsoll.files import folder
+from plimsoll.verdict.brief import brief_of, rows_of
+from tests.support.synthetic import finish, make_slow_folder
+
+ROWS = 25
+WIDTH = 80
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that fails in several places."""
+    return finish(make_slow_folder(tmp_path_factory.mktemp("slow") / "run"))
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    run_program(list(arguments))
+    return capsys.readouterr().out.strip().splitlines()
+
+
+def test_the_result_fits_a_terminal(
+    slow: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifty lines scrolled the verdict away; it stands first and last now, with what failed and why below the first."""
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    found = read_verdict(slow / folder.VERDICT)
+    lines = printed(capsys, "report", str(slow))
+    assert rows_of(["", *lines], WIDTH) <= ROWS
+    assert lines[0] == lines[-1] == found.headline
+    failed = [check for check in found.checks if check.status == "fail"]
+    assert failed and any(failed[0].reason in line for line in lines)
+    assert not any(check.reason in line for check in found.checks if check.status == "pass" for line in lines)
+    text = "\n".join(lines)
+    assert str(slow / folder.REPORT) in text
+    assert f"plimsoll report {slow} --verbose" in text
+
+
+def test_verbose_prints_every_check(slow: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is lost: what the short form counts, the long form says."""
+    text = "\n".join(printed(capsys, "report", str(slow), "--verbose"))
+    assert all(check.reason in text for check in read_verdict(slow / folder.VERDICT).checks)
+
+
+def crowded(slow: Path) -> Verdict:
+    """A verdict with more of everything than any run has had, in long sentences."""
+    found = read_verdict(slow / folder.VERDICT)
+    failed = next(check for check in found.checks if check.status == "fail")
+    long = "a sentence that goes on for longer than a terminal is wide, as those about storage often do, " * 3
+    many = [f"{number}: {long}" for number in range(30)]
+    return found.replace(
+        checks=[failed.replace(reason=text) for text in many],
+        cautions=many,
+        warnings=many,
+        not_qualifying_because=many,
+        not_tested=many,
+    )
+
+
+def test_no_verdict_is_too_long(slow: Path) -> None:
+    """Thirty of everything still fit; how many are left out is said, and the verdict is not among them."""
+    found = crowded(slow)
+    lines = brief_of(found, before=["the answer"], after=["figures"] * 9, width=WIDTH)
+    assert rows_of(lines, WIDTH) <= ROWS - 8
+    assert lines[:2] == ["the answer", found.headline]
+    assert any("more" in line for line in lines)
+
+
+def test_each_warning_is_said_once(slow: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A disk's block size was warned of before the run, and three times more below the verdict."""
+    warning = "vda writes 4096 byte blocks but is addressed in 512 bytes (512e): a torn block can lose a commit"
+    remark = warning.replace("vda", "I/O: the device below /srv/instance1")
+    listener = PlainListener(quiet=True)
+    for text in (warning, warning):
+        listener.warning(text)
+    assert capsys.readouterr().err.count(warning) == 1
+    found = read_verdict(slow / folder.VERDICT).replace(
+        not_qualifying_because=[warning, remark, "60 s were measured"], checks=[]
+    )
+    text = "\n".join(brief_of(found, told=listener.warnings))
+    assert "torn block" not in text
+    assert "60 s were measured" in text
+    assert "2 that were warned of above" in text
+    assert "torn block" in "\n".join(brief_of(found))
