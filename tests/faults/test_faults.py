@@ -179,7 +179,7 @@ def test_a_file_system_that_fills_up_in_the_middle(tmp_path: Path) -> None:
 def test_direct_io_refused(tmp_path: Path) -> None:
     """A file system in memory: the run goes on with buffered I/O, and the result says that it measured memory."""
     with mounted("none", tmp_path / "disk", "-t", "tmpfs", "-o", "size=500m") as disk:
-        result = performance(disk / "here", cwd=tmp_path)
+        result = performance(disk / "here", "--verbose", cwd=tmp_path)
         assert result.returncode in (0, 1, 3), result.stderr
         assert "memory" in result.stdout.split("not a qualification, because")[1]
 

@@ -30,7 +30,7 @@ def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """The demo, once, with its databases kept."""
     home = tmp_path_factory.mktemp("demo")
-    return home, run("demo", home / "disk", *SHORT, "--keep", "--out", home / "run", cwd=home)
+    return home, run("demo", home / "disk", *SHORT, "--keep", "--verbose", "--out", home / "run", cwd=home)
 
 
 def content(home: Path, name: str) -> Any:
@@ -228,7 +228,7 @@ def test_memory_is_tested_only_with_a_warning(tmp_path: Path) -> None:
     if mounted.returncode != 0:
         pytest.skip("mounting is not allowed here")
     try:
-        result = run("demo", disk, *SHORT, "--out", tmp_path / "run", cwd=tmp_path)
+        result = run("demo", disk, *SHORT, "--verbose", "--out", tmp_path / "run", cwd=tmp_path)
         assert result.returncode == 0, result.stderr
         assert "memory" in result.stderr
         assert "memory" in result.stdout.split("not a qualification, because")[1]

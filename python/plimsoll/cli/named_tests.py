@@ -19,6 +19,7 @@ import typer
 import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli import options
+from plimsoll.cli.panels import in_panels
 from plimsoll.cli.terminal import reading_plan, refusing, stop_with
 
 #: Options of a plan, as its file has them.
@@ -28,6 +29,8 @@ MakePlan = Callable[..., Options]
 #: What a user gave for each parameter of a command.
 Given = Mapping[str, object]
 
+#: Headings in the help of a test, below the options that are its own.
+DATABASES, CARRIED_OUT = "What is tested", "How the run is carried out"
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
 
@@ -99,6 +102,7 @@ _RUN_OPTIONS: list[tuple[str, Any, Any]] = [
     ("create", options.Create, False),
     ("allow_system_disk", options.AllowSystemDisk, False),
     ("quiet", options.Quiet, False),
+    ("verbose", options.Verbose, False),
     ("as_json", options.AsJson, False),
     ("detach", options.Detach, False),
     ("max_iops", options.MaxIops, None),
@@ -179,7 +183,9 @@ def _add_command(
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     command.__doc__ = make_plan.__doc__
     command.__name__ = make_plan.__name__
-    app.command(name, context_settings=HELP_NAMES)(command)
+    headings = dict.fromkeys((item.name for item in fields(Layout)), DATABASES)
+    headings |= dict.fromkeys((*(key for key, _, _ in _RUN_OPTIONS), "help"), CARRIED_OUT)
+    app.command(name, cls=in_panels(headings), context_settings=HELP_NAMES)(command)
 
 
 def _own_parameters(make_plan: MakePlan) -> list[inspect.Parameter]:

@@ -64,7 +64,7 @@ def brief_of(
         Part("", [f"  warning: {text}" for text in found.warnings if text not in told], 2, "warnings"),
         Part("not a qualification, because", _obstacles(found, told), 3, "reasons in verdict.json"),
         Part("", [f"note: {text.partition(':')[0]}" for text in found.not_tested], 1, "notes"),
-        Part("", list(after), 3, "lines with --verbose"),
+        Part("", list(after), 5, "lines with --verbose"),
     ]
     most = [part.shown_max for part in parts]
     while True:
