@@ -6,6 +6,7 @@
 import math
 import random
 from dataclasses import dataclass
+from functools import cache
 
 from plimsoll.compare.blocks import Estimate, Moment, of_blocks
 from plimsoll.compare.compare import SAME, UNDECIDED, difference
@@ -28,6 +29,12 @@ def estimated(moments: list[Moment]) -> Estimate:
     return of_blocks(mean, moments)
 
 
+@cache
+def estimate_of(seed: int, seconds: int, memory: float) -> Estimate:
+    """The estimate of one series: coverage and false alarms ask about the same ones."""
+    return estimated(series(seed, seconds, memory))
+
+
 @dataclass(frozen=True)
 class Coverage:
     """Of the runs: the share that has an interval, and of these the share whose interval holds the true mean."""
@@ -40,7 +47,7 @@ def coverage(memory: float, seconds: int, runs: int) -> Coverage:
     """How often the interval of 95 % holds the truth."""
     inside, given = 0, 0
     for seed in range(runs):
-        estimate = estimated(series(seed, seconds, memory))
+        estimate = estimate_of(seed, seconds, memory)
         if estimate.relative_error is None or estimate.value is None:
             continue
         reach = quantile(0.975, estimate.degrees) * estimate.relative_error * estimate.value
@@ -55,7 +62,7 @@ def false_alarms(memory: float, seconds: int, figures: int, pairs: int) -> float
     for _ in range(pairs):
         words = []
         for _ in range(figures):
-            pair = [estimated(series(next(seeds), seconds, memory)) for _ in (0, 1)]
+            pair = [estimate_of(next(seeds), seconds, memory) for _ in (0, 1)]
             found = difference(FIGURES[0], pair[0], pair[1], figures)
             words.append(found.word if found.low is not None else UNDECIDED)
         alarms += any(word not in (UNDECIDED, SAME) for word in words)

@@ -16,14 +16,25 @@ from tests.support.disk_rules import Rule
 
 #: The shortest load there is.
 SECONDS = 1.25
+#: How often a row is carried out on a machine that others keep busy, and what the verdict says then.
+ATTEMPTS, MACHINE_WAS_BUSY = 4, "others were running on this machine"
 FAST = [rogue for rogue in GALLERY if rogue.is_fast]
 CONCLUDED = Concluded("pass", "Rehearsal passed", (), ("io_errors",), (), "Rehearsal passed", 0, 1.0)
 
 
 @pytest.mark.parametrize("rogue", FAST, ids=lambda rogue: rogue.name.replace(" ", "-"))
 def test_what_is_concluded_of(rogue: Rogue, tmp_path: Path) -> None:
-    """A bad storage that passes, or a sound one that fails, is the worst that this program can do."""
-    concluded = conclude(replace(rogue, seconds=SECONDS), tmp_path)
+    """A bad storage that passes, or a sound one that fails, is the worst that this program can do.
+
+    Where other processes took the processor, the verdict of a sound storage says so and is inconclusive: that is right, but no answer to
+    what is asked here, so the row is carried out again.
+    """
+    for attempt in range(ATTEMPTS):
+        home = tmp_path / str(attempt)
+        home.mkdir()
+        concluded = conclude(replace(rogue, seconds=SECONDS), home)
+        if rogue.result != "pass" or concluded.result != "inconclusive" or MACHINE_WAS_BUSY not in concluded.text:
+            break
     assert mistakes(rogue, concluded) == [], concluded.text[:4000]
 
 

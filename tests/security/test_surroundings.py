@@ -86,8 +86,12 @@ def test_a_run_folder_on_a_read_only_mount(tmp_path: Path) -> None:
 
 def test_a_clock_that_steps_back(tmp_path: Path) -> None:
     """Time servers correct clocks in the middle of runs. Durations and rates come from a clock that cannot go back."""
-    library = clock_that_steps_back(tmp_path)
-    process = begin(tmp_path / "disk", tmp_path / "run", minutes="0.1", env={**os.environ, "LD_PRELOAD": str(library)})
+    stepped = tmp_path / "stepped"
+    environment = clock_that_steps_back(tmp_path, stepped)
+    process = begin(tmp_path / "disk", tmp_path / "run", minutes="0.1", env=environment)
+    # In the middle of the measured time, however long the machine took to get there.
+    wait_for(tmp_path / "run" / folder.EVENTS, "measure started")
+    stepped.touch()
     output, errors = process.communicate(timeout=200)
     assert process.returncode in ENDED, errors
     outcome = json.loads((tmp_path / "run" / folder.OUTCOME).read_text())

@@ -58,19 +58,15 @@ def forbid_io_uring() -> None:
 
 _CLOCK = r"""
 #define _GNU_SOURCE
+#include <stdlib.h>
 #include <time.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-/* The time of day goes back by an hour, four seconds after the program began. */
-static long began;
+/* The time of day goes back by an hour as soon as a file is there. */
 int clock_gettime(clockid_t clock, struct timespec *time) {
     int result = syscall(SYS_clock_gettime, clock, time);
-    if (result == 0 && clock == CLOCK_REALTIME) {
-        struct timespec now;
-        syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-        if (began == 0) began = now.tv_sec;
-        if (now.tv_sec - began >= 4) time->tv_sec -= 3600;
-    }
+    const char *signal = getenv("CLOCK_STEPS_BACK_WITH");
+    if (result == 0 && clock == CLOCK_REALTIME && signal && access(signal, F_OK) == 0) time->tv_sec -= 3600;
     return result;
 }
 time_t time(time_t *out) {
@@ -82,15 +78,15 @@ time_t time(time_t *out) {
 """
 
 
-def clock_that_steps_back(home: Path) -> Path:
-    """A library to preload whose clock goes back by an hour in the middle; skips the test without a C compiler."""
+def clock_that_steps_back(home: Path, when: Path) -> dict[str, str]:
+    """The environment of a program whose clock goes back by an hour as soon as a file is there; skips the test without a C compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or platform.system() != "Linux":
         pytest.skip("a clock that steps back is made with a C compiler, and there is none")
     (home / "clock.c").write_text(_CLOCK)
     library = home / "clock.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, home / "clock.c"], check=True)
-    return library
+    return {**os.environ, "LD_PRELOAD": str(library), "CLOCK_STEPS_BACK_WITH": str(when)}
 
 
 @contextmanager

@@ -22,6 +22,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 #: The least that is looked at, in seconds and in samples.
 SECONDS_MIN = 50.0
@@ -33,8 +34,7 @@ BOUND_ERRORS, LIKELY_ERRORS = 2.0, 0.5
 CORRELATION_MAX = 0.999
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """One sample of a figure: what is divided, by what, and how long it took."""
 
     seconds: float
