@@ -27,6 +27,7 @@ from tests.planted import (
     operation_bugs,
     row_bugs,
     schema_bugs,
+    text_bugs,
     tree_bugs,
 )
 from tests.planted.bug import Bug
@@ -41,6 +42,7 @@ BUGS = (
     *file_bugs.BUGS,
     *operation_bugs.BUGS,
     *schema_bugs.BUGS,
+    *text_bugs.BUGS,
 )
 ROOT = Path(__file__).resolve().parents[2]
 COPY = ROOT / "target" / "planted"
@@ -52,6 +54,8 @@ PROGRAMS = (
     "table_steps",
     "rows",
     "cursors",
+    "unicode_keys",
+    "windows_traits",
     "long_value_pieces",
     "cache_habits",
     "small_trees",

@@ -183,8 +183,8 @@ impl SchemaChange {
     async fn add_column(&mut self, mut placed: PlacedTable, column: Column) -> Result<PlacedTable> {
         let given = column_flags::NOT_NULL | column_flags::AUTO_INCREMENT;
         if column.flags & given != 0 || column.default.is_some() {
-            let why =
-                "an added column is null in the rows that are there: it has no default value and no counter";
+            let why = "an added column is null in the rows that are there, so it can neither refuse null nor have a default value or a counter: \
+                       add it without and give each row its value";
             return Err(refused(&placed, why));
         }
         let is_long = column.column_type.is_long();

@@ -129,10 +129,25 @@ impl Instance {
     /// Makes a table with its indexes, and a long-value tree if it has long columns. Durable when this returns; if it fails, nothing is left of it.
     ///
     /// # Errors
-    /// When a table of this name exists, or a tree cannot be made.
+    /// When a table of this name exists, a column has a default value, or a tree cannot be made.
     pub async fn create_table(self: &Rc<Self>, database: u8, table: Table) -> Result<OpenTable> {
         self.change_schema(database, async move |change| change.create_table(table).await)
             .await
+    }
+}
+
+/// Refuses default values: a row that holds nothing of a column is null there to the engine, and to readers of the file it is the default.
+fn check_no_defaults(table: &Table) -> Result<()> {
+    let mut columns = table.columns.iter();
+    match columns.find(|column| column.default.is_some()) {
+        None => Ok(()),
+        Some(column) => Err(EngineError::BadChange {
+            table: table.name.clone(),
+            why: format!(
+                "column {} has a default value, and the engine gives rows none: give each row its value",
+                column.name
+            ),
+        }),
     }
 }
 
@@ -147,6 +162,7 @@ impl SchemaChange {
             )));
         }
         self.check_key_lengths(&table)?;
+        check_no_defaults(&table)?;
         let object = self.next_object(&tables)?;
         let placed = self.place_table(table, object).await?;
         self.raise_object_max(placed.object_max()).await?;

@@ -149,3 +149,41 @@ fn senseless_changes_are_refused() {
         check_file(&files, &handle, "refused").await;
     });
 }
+
+/// A row without a value of a column with a default is null to the engine and has the default to a reader of the file: an index over the column would
+/// be damaged to one of them.
+#[test]
+fn default_values_are_refused_with_the_way_out() {
+    let disk = base(9);
+    live(&disk, |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup())).await;
+        let with_default = Column {
+            default: Some(vec![1, 0]),
+            ..Column::new("flags", ColumnType::Short)
+        };
+        let not_null = Column::new("flags", ColumnType::Short).flagged(column_flags::NOT_NULL);
+        for column in [with_default.clone(), not_null] {
+            let added = instance.add_column(1, "Messages", column).await;
+            let why = added.unwrap_err().to_string();
+            assert!(
+                why.contains("Messages") && why.contains("give each row its value"),
+                "{why}"
+            );
+        }
+        let table = plimsoll_engine::Table::builder("New")
+            .column(Column::new("id", ColumnType::Long))
+            .column(with_default)
+            .primary("primary", &["id"])
+            .build()
+            .unwrap();
+        let made = instance.create_table(1, table).await.map(drop);
+        let why = made.unwrap_err().to_string();
+        for said in ["New", "flags", "give each row its value"] {
+            assert!(why.contains(said), "{why}");
+        }
+        assert!(!was_made(&instance, Change::CreateTable).await);
+        carry_out(&instance, Change::CreateTable).await.unwrap();
+        instance.close().await.unwrap();
+        check_file(&files, &handle, "refused defaults").await;
+    });
+}
