@@ -78,7 +78,7 @@ def _told_elsewhere(file_name: str, mistake: Mistake) -> str:
 
 def _check_targets(targets: list[Given], collector: Collector) -> None:
     for index, target in enumerate(targets):
-        if target["path"] is None and target["modelled"] is None:
+        if target["path"] is None and not target.get("is_server") and target["modelled"] is None:
             collector.add(("target", index, "path"), "is missing", "name the directory that is put to the test")
         if target["modelled"] is None and target["changes"] is not None:
             collector.add(("target", index, "changes"), "changes no modelled array", "name one with modelled = ...")

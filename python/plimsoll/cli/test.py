@@ -12,6 +12,7 @@ import plimsoll
 from plimsoll import settings
 from plimsoll.cli.named_tests import Layout, Options, named_test, phase, planned_test, stated, storage_options
 from plimsoll.cli.test_files import files_test
+from plimsoll.cli.test_mail import mail_test
 from plimsoll.cli.test_store import store_test
 
 test = typer.Typer(
@@ -281,3 +282,4 @@ def _load(sessions: int | None, required_iops: float | None, margin_percent: flo
 
 planned_test(test, "files")(files_test)
 planned_test(test, "store")(store_test)
+planned_test(test, "mail")(mail_test)

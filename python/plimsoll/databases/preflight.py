@@ -23,7 +23,7 @@ from plimsoll.databases.ownership import CLOSED, IN_USE, MARKER, Identity, Marke
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Source
-from plimsoll.documents.run_spec import FileSpec, InstanceSpec, RecordsInstance, RunSpec
+from plimsoll.documents.run_spec import FileSpec, InstanceSpec, MailInstance, RecordsInstance, RunSpec
 from plimsoll.errors import RefusedError
 from plimsoll.files.folder import FolderError
 from plimsoll.host import block_devices, open_file_limit
@@ -125,10 +125,17 @@ def inspect(run: RunSpec, source: Source | None = None, consent: Consent | None 
         if block_devices.is_device(Path(target.path)):
             run, obstacles = block_devices.settle(target, run)
             problems += obstacles
-    logs = [Path(instance.log_directory).parent for instance in run.instances]
-    problems += consents.refusals([Path(target.path) for target in run.targets] + logs, consent)
-    forecast, instances = Preflight(run, consent=consent), []
+    ours = [instance for instance in run.instances if not isinstance(instance, MailInstance)]
+    logs = [Path(instance.log_directory).parent for instance in ours]
+    places = [Path(target.path) for target in run.targets if target.name not in _servers(run)]
+    problems += consents.refusals(places + logs, consent)
+    forecast = Preflight(run, consent=consent)
+    instances: list[InstanceSpec] = []
     for instance in run.instances:
+        if isinstance(instance, MailInstance):
+            problems += _not_there(instance)
+            instances.append(instance)
+            continue
         problems += _unfit(Path(instance.directory), forecast)
         if instance.log_directory != instance.directory:
             problems += _unfit(Path(instance.log_directory), forecast)
@@ -155,6 +162,20 @@ def inspect(run: RunSpec, source: Source | None = None, consent: Consent | None 
     if problems or lacking:
         raise PreflightError(list(dict.fromkeys([*problems, *lacking])), None if problems else forecast)
     return forecast
+
+
+def _servers(run: RunSpec) -> set[str]:
+    """The targets that are servers: nothing of theirs lies in a directory of ours."""
+    return {instance.target for instance in run.instances if isinstance(instance, MailInstance)}
+
+
+def _not_there(server: MailInstance) -> list[str]:
+    """What is wrong with where the storage of a server is said to be mounted."""
+    if Path(server.directory).is_dir():
+        return []
+    return [
+        f"{server.directory} is not a directory; name where the storage of {server.name} is mounted here, or leave it out"
+    ]
 
 
 def _look_at(instance: InstanceSpec, forecast: Preflight, source: Source) -> InstanceSpec:
@@ -318,7 +339,9 @@ def _need(forecast: Preflight, directory: Path, size: int) -> None:
 
 
 def _too_little_space(run: RunSpec, forecast: Preflight) -> list[str]:
-    for path in [target.path for target in run.targets] + [item.log_directory for item in run.instances]:
+    servers = _servers(run)
+    targets = [target.path for target in run.targets if target.name not in servers]
+    for path in targets + [item.log_directory for item in run.instances if item.target not in servers]:
         try:
             forecast.warnings += forecast.storage_of(Path(path)).warnings
         except StorageError as error:
@@ -346,6 +369,8 @@ def take(run: RunSpec) -> None:
     if run.modelled:
         return
     for instance in run.instances if _opens(run) else ():
+        if isinstance(instance, MailInstance):
+            continue
         _make_directories(instance)
         _mark(instance, IN_USE, None)
 
@@ -370,6 +395,8 @@ def give_back(run: RunSpec, outcome: Outcome) -> None:
     closed = bool(stops) and all(phase.complete for phase in stops)
     found = stops[-1].databases if stops else ()
     for index, instance in enumerate(run.instances):
+        if isinstance(instance, MailInstance):
+            continue
         records = [database.records_ever for database in found[index]] if index < len(found) else None
         if closed and records is not None:
             _mark(instance, CLOSED, records)
@@ -407,7 +434,7 @@ def delete_prepared(found: Preflight) -> None:
         FolderError: somebody works with them.
     """
     for instance in found.run.instances:
-        if instance.name not in found.reused:
+        if instance.name not in found.reused and not isinstance(instance, MailInstance):
             delete_databases(Path(instance.directory))
 
 

@@ -36,6 +36,23 @@ class FilesAsked(Document):
     outstanding: int
 
 
+class MailAsked(Document):
+    """What was asked of mail users, as far as their verdict and their report need it.
+
+    `left_out` are tasks of the profile that the server cannot do; the plan agreed to leave them out of load and score.
+    """
+
+    profile: str
+    source: str
+    users: int
+    day_h_published: float
+    weights: str
+    score_weights: Mapping[str, float]
+    left_out: Sequence[str]
+    sent_per_day: float | None
+    received_per_day: float | None
+
+
 class Judgement(Document):
     """What the verdict needs.
 
@@ -55,6 +72,7 @@ class Judgement(Document):
     duplicate_percent: float = 0
     editions: Sequence[str] = ()
     files: Mapping[str, FilesAsked] = {}
+    mail: Mapping[str, MailAsked] = {}
 
 
 class Plan(Document):

@@ -122,6 +122,62 @@ class FilesInstance(InstanceSpec):
     verify: bool
 
 
+class MailEndpoint(FileSpec):
+    """One front end of a mail server: where it is read, and where mail for it is handed in."""
+
+    imap: str
+    deliver: str
+
+
+class MailInit(Document):
+    """What an account holds at the start."""
+
+    folders: int
+    messages_per_folder: int
+    inbox: int
+
+
+class MailSize(Document):
+    """One kind of mail."""
+
+    weight: float
+    body_bytes: int
+    attachment_bytes: int
+
+
+class MailMessages(Document):
+    """What mails are like."""
+
+    sizes: Sequence[MailSize]
+    entropy_percent: int
+    duplicate_percent: int
+
+
+class MailInstance(InstanceSpec):
+    """A mail server and its accounts; nothing of it lies in a directory of ours."""
+
+    backend: Literal["imap"]
+    databases: Sequence[MailEndpoint]
+    imap_tls: Literal["none", "starttls", "tls"]
+    deliver_protocol: Literal["lmtp", "smtp"]
+    deliver_tls: Literal["none", "starttls", "tls"]
+    deliver_login: bool
+    tls_name: str | None
+    ca_file: str | None
+    login: str
+    address: str
+    first_account: int
+    accounts: int
+    password_file: str
+    marker: str
+    init: MailInit | None
+    messages: MailMessages
+    connect_timeout_s: float
+    command_timeout_s: float
+    lost_after_s: float
+    literal_max_bytes: int
+
+
 class MixSpec(Document):
     """Shares of operations."""
 
@@ -249,6 +305,51 @@ class StoreWorkload(WorkloadSpec):
     searches_mean: int
     search_rows_mean: int
     lines_mean: int
+
+
+class MailTask(Document):
+    """How often a user does a task in its day."""
+
+    task: str
+    per_day: float
+
+
+class MailRecipients(Document):
+    """How many recipients some of the new mails have."""
+
+    weight: float
+    count: int
+
+
+class MailOnRead(Document):
+    """What becomes of a mail that is read: shares of 1."""
+
+    reply: float
+    reply_all: float
+    forward: float
+    move: float
+    delete: float
+    attachment: float
+
+
+class MailWorkload(WorkloadSpec):
+    """Users of a mail server."""
+
+    family: Literal["mail"]
+    tasks: Sequence[MailTask]
+    client: Literal["online", "cached"]
+    day_h: float
+    dispatch: Literal["even", "poisson"]
+    recipients: Sequence[MailRecipients]
+    on_read: MailOnRead
+    inbox_limit: int
+    page_rows: int
+    read_max: int
+    idle: bool
+    probes_per_minute: float
+    probe_poll_ms: int
+    probe_timeout_s: float
+    unfinished_max_per_user: float
 
 
 class Prepare(Document):
@@ -396,8 +497,8 @@ class RunSpec(Document):
     modelled: ModelledSpec | None = None
     hosts: Sequence[HostSpec]
     targets: Sequence[TargetSpec]
-    instances: Sequence[RecordsInstance | FilesInstance | StoreInstance]
-    workloads: Sequence[RecordsWorkload | FilesWorkload | StoreWorkload]
+    instances: Sequence[RecordsInstance | FilesInstance | StoreInstance | MailInstance]
+    workloads: Sequence[RecordsWorkload | FilesWorkload | StoreWorkload | MailWorkload]
     phases: Sequence[PhaseSpec]
 
     @property
@@ -414,6 +515,11 @@ class RunSpec(Document):
     def record_workloads(self) -> Sequence[RecordsWorkload]:
         """Those workloads that work on records."""
         return tuple(item for item in self.workloads if isinstance(item, RecordsWorkload))
+
+    @property
+    def mail_instances(self) -> Sequence[MailInstance]:
+        """Those instances that are mail servers."""
+        return tuple(item for item in self.instances if isinstance(item, MailInstance))
 
     def stored_bytes(self) -> int:
         """The size of all databases."""

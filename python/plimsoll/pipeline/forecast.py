@@ -18,17 +18,20 @@ from plimsoll.databases import preflight
 from plimsoll.databases.consent import Consent
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.plan import Plan, Source
-from plimsoll.documents.run_spec import RecordsInstance
+from plimsoll.documents.run_spec import MailInstance, RecordsInstance
 from plimsoll.host.probe import describe
 from plimsoll.live.listener import Listener
 from plimsoll.live.progress import duration_in_words
 from plimsoll.plan.capacity_search import stated_ceilings
 from plimsoll.plan.fill_level import far_below_design
+from plimsoll.workloads.mail.fields import account_names, is_storage, mean_bytes, messages_filled
 
 LARGE_S = 600
 LARGE_SHARE = 0.1
 #: Only for the forecast; while the run goes on the measured rate takes its place.
 ASSUMED_MIB_PER_S = 150
+#: Mails that a small server takes in from several sessions.
+ASSUMED_MAILS_PER_S = 200
 STOP_S = 5.0
 #: A target of database I/O is aimed at in windows: until two that follow each other agree, and no more than so many.
 CALIBRATION_WINDOWS_MIN, CALIBRATION_WINDOWS_MAX = 2, 10
@@ -64,7 +67,8 @@ def phases(plan: Plan, expected: preflight.Preflight) -> list[PhaseForecast]:
         match action:
             case spec.Prepare():
                 written = expected.bytes_to_prepare
-                seconds, how = written / 2**20 / mib_per_s, "about"
+                filled = sum(messages_filled(server) for server in run.mail_instances)
+                seconds, how = written / 2**20 / mib_per_s + filled / ASSUMED_MAILS_PER_S, "about"
             case spec.WarmUp():
                 seconds, how = action.timeout_s + CALIBRATION_WINDOWS_MAX * calibrate_s(run), "at most"
             case spec.Precondition():
@@ -75,7 +79,7 @@ def phases(plan: Plan, expected: preflight.Preflight) -> list[PhaseForecast]:
                 seconds, how = run.logs_count() * settings.REPLAY_S_PER_LOG, "about"
             case spec.Checksum() | spec.Backup():
                 seconds, how, written = run.stored_bytes() / 2**20 / mib_per_s, "about", 0
-            case spec.Stop():
+            case spec.Stop() | spec.Audit():
                 seconds, how = STOP_S, "about"
             case spec.Soak() if action.until_utc_s:
                 # However long the phases before it take, it ends at its moment.
@@ -114,6 +118,8 @@ def endurance(plan: Plan, expected: preflight.Preflight) -> list[str]:
     rated, run, lines = plan.judgement.rated_endurance_tb, plan.run, list[str]()
     for target in run.targets:
         name = target.name
+        if not is_storage(target.path):
+            continue
         if name not in rated:
             lines.append(f"{name}: unknown; state `rated_endurance_tb` of its drives in the plan to have it computed")
             continue
@@ -135,6 +141,9 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
     """The whole forecast for people."""
     lines = [f"plan {plan.name}", "", "files"]
     for instance in plan.run.instances:
+        if isinstance(instance, MailInstance):
+            lines += [f"  {line}" for line in mail_server(instance)]
+            continue
         state = "to be prepared"
         if instance.name in expected.recovered:
             state = "to be recovered"
@@ -167,6 +176,20 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
     return lines
 
 
+def mail_server(server: MailInstance) -> list[str]:
+    """What happens to a mail server, in sentences."""
+    places = ", ".join(f"{item.imap} (mail to {item.deliver})" for item in server.databases)
+    lines = [f"{server.name}: {server.backend} at {places}; accounts {account_names(server)}"]
+    if filled := messages_filled(server):
+        size = filled * mean_bytes(server) / 2**20
+        lines.append(
+            f"{server.name}: empty accounts are marked as ours and filled: {filled:,} messages, about {size:,.0f} MiB"
+        )
+    else:
+        lines.append(f"{server.name}: only accounts with our marker are used; --init marks and fills empty ones")
+    return lines
+
+
 def reasons_to_ask(
     plan: Plan, expected: preflight.Preflight, times: int = 1, *, time_agreed: bool = False
 ) -> list[str]:
@@ -181,6 +204,11 @@ def reasons_to_ask(
         reasons.append(f"it deletes the databases in {', '.join(expected.deleted)}")
     for logs, names in expected.held.items():
         reasons.append(f"it deletes log in {logs} that is held for {', '.join(names)}")
+    for server in plan.run.mail_instances:
+        if filled := messages_filled(server):
+            reasons.append(
+                f"it marks and fills the empty ones of {server.accounts} accounts ({account_names(server)}) with {filled:,} messages"
+            )
     for mount, needed in expected.bytes_needed.items():
         share = needed / max(expected.bytes_free[mount], 1)
         if share > LARGE_SHARE:
@@ -271,10 +299,14 @@ def _tell(plan: Plan, found: preflight.Preflight, listener: Listener) -> None:
         listener.say(f"plan {plan.name}: {words.WARNING}: {words.array_title(dict(plan.judgement.modelled or {}))}")
         return
     reused = f", {', '.join(found.reused)} reused" if found.reused else ""
+    servers = plan.run.mail_instances
+    prepared = f"{found.bytes_to_prepare >> 20} MiB of databases to prepare{reused}; "
+    only_servers = len(servers) == len(plan.run.instances)
     listener.say(
-        f"plan {plan.name}: {found.bytes_to_prepare >> 20} MiB of databases to prepare{reused}; "
-        f"about {duration_in_words(total_s(plan, found))} in all"
+        f"plan {plan.name}: {'' if only_servers else prepared}about {duration_in_words(total_s(plan, found))} in all"
     )
+    for line in (line for server in servers for line in mail_server(server)):
+        listener.say(line)
     for name in found.recovered:
         listener.note(f"instance {name} was not closed by its last run; it will be recovered from its log")
     source = plan.source or Source(kind="any", from_=None)
@@ -286,6 +318,6 @@ def _tell(plan: Plan, found: preflight.Preflight, listener: Listener) -> None:
         listener.note(f"{name} will be restored from {source.from_}")
     for path in found.prepared_anew:
         listener.note(f"{path} was begun by an earlier run and not finished; it will be prepared anew")
-    facts = [describe(Path(target.path)).facts for target in found.run.targets]
+    facts = [describe(Path(target.path)).facts for target in found.run.targets if is_storage(target.path)]
     for warning in [*found.warnings, *far_below_design(plan, facts)]:
         listener.warning(warning)

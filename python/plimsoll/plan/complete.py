@@ -19,7 +19,7 @@ from plimsoll.arrays.plan_target import target_array
 from plimsoll.arrays.presets import CHANGES
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.document import ABSENT, Document
-from plimsoll.documents.plan import FilesAsked, HostsOfPlan, Judgement, Plan, Source
+from plimsoll.documents.plan import FilesAsked, HostsOfPlan, Judgement, MailAsked, Plan, Source
 from plimsoll.host.block_devices import is_device
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Table, Tables, Text, require_kind
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
@@ -30,6 +30,7 @@ from plimsoll.plan.limits import LimitError, parse_limit
 from plimsoll.workloads import records
 from plimsoll.workloads.families import BACKENDS, check_workload_keys, family_of
 from plimsoll.workloads.files import fields as files
+from plimsoll.workloads.mail import fields as mail
 from plimsoll.workloads.store import fields as store
 
 MIB = 1024 * 1024
@@ -46,6 +47,10 @@ TARGET_FIELDS = {
     "name": Field(Text(), required=True, meaning="what to call the storage"),
     "path": Field(
         Text(), meaning="the directory that is put to the test, or a whole block device; missing only beside `modelled`"
+    ),
+    "data_path": Field(
+        Text(),
+        meaning="for a mail server: where its storage is mounted on this machine, to watch its device; nothing is written there",
     ),
     "modelled": Field(
         Text(),
@@ -100,6 +105,7 @@ INSTANCE_FIELDS = {
     ),
     **files.INSTANCE_FIELDS,
     **store.INSTANCE_FIELDS,
+    **mail.INSTANCE_FIELDS,
 }
 
 WORKLOAD_FIELDS = {
@@ -109,6 +115,7 @@ WORKLOAD_FIELDS = {
     **records.WORKLOAD_FIELDS,
     **files.WORKLOAD_FIELDS,
     **store.WORKLOAD_FIELDS,
+    **mail.WORKLOAD_FIELDS,
 }
 
 #: Far more than one host can hold open; a hundred thousand kept the planner busy for minutes before anything was said.
@@ -235,7 +242,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         workloads=(),
         phases=phases.completed(plan, collector),
     )
-    workloads, files_asked = _workloads(plan, run.instances, collector)
+    workloads, files_asked, mail_asked = _workloads(plan, run.instances, collector)
     run = run.replace(workloads=workloads)
     array = target_array(plan, run.instances, collector)
     loads.mistakes_of_phases(plan, run.workloads, collector)
@@ -292,6 +299,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
             duplicate_percent=max(item["duplicate_percent"] or 0 for item in plan["instance"]),
             editions=[_edition_name(given) for given in plan["instance"] if given["name"] in kept],
             files=files_asked or ABSENT,
+            mail=mail_asked or ABSENT,
         ),
     )
 
@@ -309,6 +317,9 @@ def _usual_of_family(plan: Given, stated: Given) -> None:
         plan["test"] = stated.get("test", "files")
     if instances and all(family_of(item["backend"]) == "store" for item in instances):
         plan["test"] = stated.get("test", "store")
+    if instances and all(family_of(item["backend"]) == "mail" for item in instances):
+        plan["limits"] = stated.get("limits", settings.MAIL["limits"])
+        plan["test"] = stated.get("test", "mail")
 
 
 def _source(plan: Given, collector: Collector) -> Source:
@@ -361,7 +372,27 @@ def _edition_name(instance: Given) -> str:
     return str(instance.get("edition") or settings.INSTANCE_DEFAULTS["edition"])
 
 
+def _note_servers(plan: Given, collector: Collector) -> None:
+    """Targets that hold nothing but servers have no directory of ours."""
+    first = next((target["name"] for target in plan["target"] or []), None)
+    for number, target in enumerate(plan["target"] or []):
+        on_it = [item for item in plan["instance"] or [] if (item["target"] or first) == target["name"]]
+        families = {family_of(item["backend"]) for item in on_it}
+        target["is_server"] = families == {"mail"}
+        if "mail" in families and len(families) > 1:
+            collector.add(("target", number), "holds a mail server and databases", "write a target for each")
+        if target["is_server"]:
+            for key in ("path", "log_path", "modelled"):
+                if target[key] is not None:
+                    collector.add(
+                        ("target", number, key), "means nothing for a mail server", "remove it, or write data_path"
+                    )
+        elif target["data_path"] is not None:
+            collector.add(("target", number, "data_path"), "means something only for a mail server", "write path")
+
+
 def _targets(plan: Given, collector: Collector) -> list[spec.TargetSpec]:
+    _note_servers(plan, collector)
     hosts = [host["name"] for host in plan["host"]]
     for index, target in enumerate(plan["target"] or []):
         for key in ("path", "log_path"):
@@ -384,6 +415,8 @@ MODELLED_ROOT = Path("/modelled")
 def _path_of(target: Given) -> Path:
     if target.get("modelled"):
         return MODELLED_ROOT / str(target.get("name"))
+    if target.get("is_server"):
+        return Path(target.get("data_path") or mail.NO_STORAGE).expanduser().absolute()
     return Path(target.get("path") or ".").expanduser().absolute()
 
 
@@ -417,14 +450,17 @@ def _check_devices(plan: Given, collector: Collector) -> None:
                 collector.add(("instance", index, "backend"), *NEEDS_DIRECTORY)
 
 
-def _instances(
-    plan: Given, collector: Collector
-) -> list[spec.RecordsInstance | spec.FilesInstance | spec.StoreInstance]:
+AnyInstance = spec.RecordsInstance | spec.FilesInstance | spec.StoreInstance | spec.MailInstance
+
+
+def _instances(plan: Given, collector: Collector) -> list[AnyInstance]:
     targets = {target["name"]: target for target in plan["target"] or []}
     _check_devices(plan, collector)
     recovers = any(phase["kind"] == "recover" for phase in plan["phase"])
     return [
-        _instance(index, given, plan["seed"], targets, collector, recovers=recovers)
+        _mail_instance(index, given, plan, targets, collector)
+        if family_of(given["backend"]) == "mail"
+        else _instance(index, given, plan["seed"], targets, collector, recovers=recovers)
         for index, given in enumerate(plan["instance"] or [])
     ]
 
@@ -453,9 +489,23 @@ def _place(index: int, given: Given, targets: Mapping[str, Given], collector: Co
     return common, str(path) if on_device else None
 
 
+def _mail_instance(
+    index: int, given: Given, plan: Given, targets: Mapping[str, Given], collector: Collector
+) -> spec.MailInstance:
+    """A mail server, whose accounts are those that its users need."""
+    common, _ = _place(index, given, targets, collector)
+    place = str(_path_of(targets.get(common["target"], {"is_server": True})))
+    names = [item["name"] for item in plan["instance"]]
+    loads_on_it = [item for item in plan["workload"] or [] if given["name"] in (item["instances"] or names)]
+    users = max((mail.users_of(item) for item in loads_on_it), default=1)
+    profile = mail.profile_of(next(iter(loads_on_it), None))
+    common |= {"directory": place, "log_directory": place}
+    return mail.instance(common, given, users, profile, index, collector)
+
+
 def _instance(
     index: int, given: Given, seed: int, targets: Mapping[str, Given], collector: Collector, *, recovers: bool
-) -> spec.RecordsInstance | spec.FilesInstance | spec.StoreInstance:
+) -> AnyInstance:
     common, device = _place(index, given, targets, collector)
     if family_of(given["backend"]) == "files":
         files.instance_mistakes(given, index, collector)
@@ -464,6 +514,9 @@ def _instance(
         if given[key] is not None:
             collector.add(("instance", index, key), "means something only for files", 'write backend = "files"')
     is_store = family_of(given["backend"]) == "store"
+    for key in mail.INSTANCE_FIELDS:
+        if given[key] is not None:
+            collector.add(("instance", index, key), "means something only for mail", 'write backend = "imap"')
     if given["store_size"] is not None and not is_store:
         hint = 'write backend = "store"'
         collector.add(("instance", index, "store_size"), "means something only for a store", hint)
@@ -531,12 +584,13 @@ def _instance(
 
 def _workloads(
     plan: Given, completed: Sequence[spec.InstanceSpec], collector: Collector
-) -> tuple[list[spec.WorkloadSpec], dict[str, FilesAsked]]:
-    """The workloads, and what the verdict needs to know of those on files."""
+) -> tuple[list[spec.WorkloadSpec], dict[str, FilesAsked], dict[str, MailAsked]]:
+    """The workloads, and what the verdict needs to know of those on files and of mail users."""
     names = [instance["name"] for instance in plan["instance"] or []]
     given_list = plan["workload"] or [dict.fromkeys(WORKLOAD_FIELDS) | {"name": "mix"}]
     workloads: list[spec.WorkloadSpec] = []
     asked: dict[str, FilesAsked] = {}
+    mail_asked: dict[str, MailAsked] = {}
     for index, given in enumerate(given_list):
         instances = given["instances"] or names
         for name in instances:
@@ -558,12 +612,16 @@ def _workloads(
         if families == ["store"]:
             workloads.append(store.workload(common, given, plan["sessions_max"], index, collector))
             continue
+        if families == ["mail"]:
+            users, mail_asked[given["name"]] = mail.workload(common, given, index, collector)
+            workloads.append(users)
+            continue
         edition_name = _edition_name(own[0] if own else {})
         path = ("workload", index, "load")
         common["load"] = loads.complete_load(given["load"], edition_name, plan, path, collector)
         edition = settings.editions()[edition_name]
         workloads.append(records.workload(common, given, edition, index, collector))
-    return workloads, asked
+    return workloads, asked, mail_asked
 
 
 def _required_iops(

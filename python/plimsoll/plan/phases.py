@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plimsoll import settings
@@ -58,6 +59,8 @@ def completed(plan: Given, collector: Collector) -> list[spec.PhaseSpec]:
     names = [workload["name"] for workload in plan["workload"]] or ["mix"]
     usual = _usual(any((workload["load"] or {}).get("search") for workload in plan["workload"]))
     found = []
+    if plan["instance"] and all(item["backend"] == "imap" for item in plan["instance"]):
+        usual = _of_kinds(("prepare", "measure", "audit", "stop"), {"measure": settings.QUALIFYING_S["mail"]})
     for index, given in enumerate(plan["phase"] or usual):
         kind = given["kind"]
         if kind is None:
@@ -79,8 +82,13 @@ def completed(plan: Given, collector: Collector) -> list[spec.PhaseSpec]:
             collector.add(("phase", index, "kind"), f"{kind} needs the engine, but an instance is raw files")
         if kind in _ENGINE_KINDS and any(item["backend"] == "files" for item in plan["instance"] or []):
             collector.add(("phase", index, "kind"), f"{kind} needs the engine, but an instance is files")
-        if kind == "audit" and not any(item["backend"] == "store" for item in plan["instance"] or []):
-            collector.add(("phase", index, "kind"), "is audit, but no instance is a store", "leave the phase out")
+        if kind in (*_ENGINE_KINDS, "checksum", "warm_up") and any(
+            item["backend"] == "imap" for item in plan["instance"] or []
+        ):
+            collector.add(("phase", index, "kind"), f"{kind} needs files of ours, but an instance is a mail server")
+        if kind == "audit" and not any(item["backend"] in ("store", "imap") for item in plan["instance"] or []):
+            hint = "leave the phase out"
+            collector.add(("phase", index, "kind"), "is audit, but no instance is a store or a mail server", hint)
         usual_loads = names if kind in _LOADED_KINDS else []
         workloads = given["workloads"] if given["workloads"] is not None else usual_loads
         found.append(spec.PhaseSpec(name=given["name"] or kind, action=_action(kind, given), workloads=workloads))
@@ -105,6 +113,10 @@ def _usual(searches: bool) -> list[Given]:
     """The phases of a plan that names none: a qualification, after a search where one is asked for."""
     kinds = ("prepare", "warm_up", *(("search",) if searches else ()), "measure", "stop", "checksum")
     durations = {"search": settings.SEARCH["duration_s"], "measure": settings.QUALIFYING_DURATION_S}
+    return _of_kinds(kinds, durations)
+
+
+def _of_kinds(kinds: Sequence[str], durations: Mapping[str, float]) -> list[Given]:
     return [dict.fromkeys(PHASE_FIELDS) | {"kind": kind, "duration_s": durations.get(kind)} for kind in kinds]
 
 

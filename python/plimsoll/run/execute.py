@@ -34,6 +34,7 @@ from plimsoll.host.environment import collect
 from plimsoll.host.kernel_log import KernelLog, disks_of
 from plimsoll.run.log_check import check_logs
 from plimsoll.run.reduction_sample import measure_content
+from plimsoll.workloads.mail.fields import is_storage
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL_S = 0.5
@@ -85,7 +86,7 @@ def run_plan(
     """
     plan.write(run_folder / folder.PLAN)
     modelled = plan.run.modelled is not None
-    targets = [] if modelled else [Path(target.path) for target in plan.run.targets]
+    targets = [] if modelled else [Path(target.path) for target in plan.run.targets if is_storage(target.path)]
     environment = collect(targets)
     environment["release_build"] = _native.is_release_build
     disks = disks_of(environment)

@@ -5,19 +5,27 @@ from __future__ import annotations
 from plimsoll.inputs.schema import Collector, Given
 from plimsoll.workloads import records
 from plimsoll.workloads.files import fields as files
+from plimsoll.workloads.mail import fields as mail
 from plimsoll.workloads.store import fields as store
 
-BACKENDS = (*records.BACKENDS, *files.BACKENDS, *store.BACKENDS)
-OPERATIONS = (*records.OPERATIONS, *files.OPERATIONS, *store.OPERATIONS)
-_WORKLOAD_KEYS = {"records": records.WORKLOAD_FIELDS, "files": files.WORKLOAD_FIELDS, "store": store.WORKLOAD_FIELDS}
+BACKENDS = (*records.BACKENDS, *files.BACKENDS, *store.BACKENDS, *mail.BACKENDS)
+OPERATIONS = (*records.OPERATIONS, *files.OPERATIONS, *store.OPERATIONS, *mail.OPERATIONS)
+_WORKLOAD_KEYS = {
+    "records": records.WORKLOAD_FIELDS,
+    "files": files.WORKLOAD_FIELDS,
+    "store": store.WORKLOAD_FIELDS,
+    "mail": mail.WORKLOAD_FIELDS,
+}
 
 
 def family_of(backend: str | None) -> str:
     """The name of the family that opens instances of a backend.
 
-    >>> family_of("files"), family_of("store"), family_of("engine"), family_of(None)
-    ('files', 'store', 'records', 'records')
+    >>> family_of("files"), family_of("store"), family_of("imap"), family_of("engine"), family_of(None)
+    ('files', 'store', 'mail', 'records', 'records')
     """
+    if backend in mail.BACKENDS:
+        return "mail"
     return backend if backend in (*files.BACKENDS, *store.BACKENDS) else "records"
 
 
