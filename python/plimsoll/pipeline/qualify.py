@@ -33,7 +33,7 @@ from plimsoll.live.progress import Figures
 from plimsoll.live.progress_file import ProgressFile
 from plimsoll.pipeline import background, forecast
 from plimsoll.plan import stop_conditions
-from plimsoll.results import counters, files, load, store
+from plimsoll.results import counters, files, load, mail, store
 from plimsoll.results import summary as measurements
 from plimsoll.results.answers import answers
 from plimsoll.verdict.brief import brief_of
@@ -99,6 +99,7 @@ class Result:
             lines += ["", *words.lines_of(judgement, summary.plain(), self.verdict.prediction.plain())]
         figures = [*load.in_words(summary.load), *files.in_words(summary.files)]
         figures += store.in_words(summary.store, summary.store_audits)
+        figures += mail.in_words(summary.mail, summary.mail_audits)
         return [*lines, "", *figures] if figures else lines
 
     def brief(self, told: Collection[str] = (), width: int = 100) -> list[str]:

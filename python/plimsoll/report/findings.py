@@ -44,6 +44,7 @@ def figure_list(summary: Summary, verdict: Verdict) -> list[Figure]:
     figures = [
         _backup(summary),
         _recovery(summary),
+        *_mail(summary, verdict),
         _latency(summary.databases, "database_read", "Database reads", "database_read_latency_mean", verdict),
         _latency(summary.instances, "log_write", "Log writes", "log_write_latency_mean", verdict),
         _iops(summary, verdict),
@@ -102,8 +103,35 @@ def _recovery(summary: Summary) -> Figure | None:
     return Figure("Soft recovery", f"{shown(slow.seconds_per_log)} s", "for each log", details)
 
 
+def _mail(summary: Summary, verdict: Verdict) -> list[Figure]:
+    """The score of every workload of mail users."""
+    found = []
+    for item in summary.mail:
+        score = item.score
+        check = next((c for c in verdict.checks if c.name == "mail_score" and c.scope == item.workload), None)
+        details = [
+            f"weights {score.weights}, {shown(score.weight_judged)} of {shown(score.weight_total)} judged",
+            f"{shown(item.done_count)} of {shown(item.planned_count)} tasks done, {item.users} users",
+        ]
+        if item.left_out:
+            details.append(f"left out: {', '.join(item.left_out)}")
+        used = score.ms / check.limit if check and check.limit and score.ms is not None else None
+        what = "weighted mean of the 95th percentiles"
+        found.append(
+            Figure(
+                "Score of mail users", f"{shown(score.ms)} ms", what, details, used, status_of(check) if check else ""
+            )
+        )
+    return found
+
+
+def _only_mail(summary: Summary) -> bool:
+    """Whether nothing but users of mail servers was measured: no storage of ours has figures."""
+    return bool(summary.mail) and not summary.total.database_read.count and not summary.total.database_write.count
+
+
 def _iops(summary: Summary, verdict: Verdict) -> Figure | None:
-    if not summary.window.seconds:
+    if not summary.window.seconds or _only_mail(summary):
         return None
     total, required = summary.total, verdict.required_iops
     read, write = total.database_read, total.database_write
@@ -183,6 +211,12 @@ def _sentences(summary: Summary, verdict: Verdict) -> list[str]:
 def _throughput_sentences(summary: Summary, verdict: Verdict) -> list[str]:
     if not summary.window.seconds:
         return []
+    if _only_mail(summary):
+        return [
+            f"{{summary.mail.{number}.users}} users had {{summary.mail.{number}.planned_count|whole}} tasks due and "
+            f"{{summary.mail.{number}.done_count|whole}} done over {{summary.window.seconds|whole}} s."
+            for number, _ in enumerate(summary.mail)
+        ]
     found = [
         "The storage carried {summary.total.database_iops} database I/O per second over {summary.window.seconds|whole} s: "
         "{summary.total.database_read.per_s} reads and {summary.total.database_write.per_s} writes, and "

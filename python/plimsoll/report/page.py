@@ -29,6 +29,7 @@ from plimsoll.report.files import files_charts, files_tables
 from plimsoll.report.findings import figure_list, finding_list
 from plimsoll.report.integrity import integrity_sections
 from plimsoll.report.load import knee_charts, load_tables, search_tables
+from plimsoll.report.mail import mail_charts, mail_tables
 from plimsoll.report.modelled import modelled_sections
 from plimsoll.report.overview import overview
 from plimsoll.report.sections import published_sections
@@ -93,6 +94,7 @@ def render(run_folder: Path) -> str:
             Chapter("test", "Test report", published_sections(plan, summary, environment, run_folder.absolute().name)),
             Chapter("access", "Files", files_tables(plan, summary), files_charts(summary.files)),
             Chapter("store", "Store", store_tables(plan, summary), store_charts(summary.store)),
+            Chapter("mail", "Mail", mail_tables(plan, summary), mail_charts(summary.mail, measured)),
             Chapter("checksum", "Checksum", [*checksum_sections(summary), *integrity_sections(summary)]),
             Chapter("backup", "Backup", backup_sections(summary)),
             Chapter("recovery", "Soft recovery", recovery_sections(summary)),

@@ -35,6 +35,7 @@ from plimsoll.documents.summary import (
     DeviceView,
     FilesFigures,
     Generator,
+    MailFigures,
     RecoveryFigures,
     StoreFigures,
 )
@@ -48,6 +49,7 @@ from plimsoll.results.files import files_figures
 from plimsoll.results.host_usage import device_rates, machine_levels
 from plimsoll.results.iometer import IometerRow, iometer_rows
 from plimsoll.results.latency_breakdown import Splitter
+from plimsoll.results.mail import mail_figures
 from plimsoll.results.store import store_figures
 from plimsoll.results.sustained import Beat, beats
 from plimsoll.units import NS_PER_MS, NS_PER_S
@@ -361,6 +363,10 @@ class Measurements:
     def iometer(self, plan: Plan) -> list[IometerRow]:
         """The results of workloads on files, as Iometer has them."""
         return iometer_rows(plan, self._rows, self._names)
+
+    def mail(self, plan: Plan) -> list[MailFigures]:
+        """Figures of mail users."""
+        return mail_figures(plan, self._rows, self.seconds, self._names, self._outcome.devices)
 
     def store(self, plan: Plan) -> list[StoreFigures]:
         """Figures of the workloads on stores."""

@@ -46,6 +46,7 @@ from plimsoll.results.backup_recovery import backup_total
 from plimsoll.results.integrity import data_loss, hung_told
 from plimsoll.results.latency_breakdown import Place, split_run, split_stalls
 from plimsoll.results.load import load_figures
+from plimsoll.results.mail import mail_audits
 from plimsoll.results.measurements import DATABASE_FIGURES, LOG_FIGURES, Measurements, Purposes, utc_of
 from plimsoll.results.rate_steps import plateaus
 from plimsoll.results.steady_state import conditioning
@@ -93,6 +94,8 @@ def summarize(run_folder: Path) -> Summary:
             files=measured.files(plan) or ABSENT,
             store=measured.store(plan) or ABSENT,
             store_audits=store_audits(plan, outcome) or ABSENT,
+            mail=measured.mail(plan) or ABSENT,
+            mail_audits=mail_audits(plan, outcome) or ABSENT,
             machine=measured.machine(*settings.MEASURED_KINDS),
             backup_machine=measured.machine("backup"),
             recovery_machine=measured.machine("recover"),

@@ -17,6 +17,7 @@ from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import SCHEMA_VERSION, Bottleneck, Check, Result, UserEquivalent, Verdict
 from plimsoll.results import backup_recovery
+from plimsoll.verdict import mail
 from plimsoll.verdict.bottleneck import bottleneck_of_check, bottleneck_of_stall
 from plimsoll.verdict.cautions import cautions, ceilings
 from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks, faults_of
@@ -127,6 +128,8 @@ def _throughput(plan: Plan, summary: Summary, equivalents: Sequence[UserEquivale
     worth = in_words(equivalents)
     worth = f"; {worth}" if worth else ""
     how = f" sustained ({mean:.0f} on average)" if round(achieved) < round(mean) else ""
+    if summary.mail and not required:
+        return mail.in_a_sentence(summary.mail)
     if required:
         return (
             f"{achieved:.0f} database IOPS{how} of {required:.0f} required, headroom {achieved / required:.2f}{worth}"
@@ -150,7 +153,7 @@ def _result(checks: Sequence[Check], summary: Summary, throughput: str) -> tuple
     missing = [check for check in checks if check.status == NOT_EVALUATED]
     error = summary.error
     ended_by = [error.text] if error else []
-    if certain or (error and error.family in ("disk", "corruption")):
+    if certain or (error and error.family in ("disk", "corruption", "overloaded")):
         return FAIL, [*ended_by, *_reasons(failed)]
     if failed:
         return INCONCLUSIVE, [*ended_by, *_doubts(failed), *_reasons(failed)]

@@ -17,7 +17,7 @@ from plimsoll.documents.run_spec import FilesInstance
 from plimsoll.documents.summary import BackupFigures, Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.plan.limits import Limit, parse_limit, unit_of
-from plimsoll.verdict import files, store
+from plimsoll.verdict import files, mail, store
 from plimsoll.verdict.summary_fields import values_of
 
 PASS: Literal["pass"] = "pass"
@@ -43,6 +43,7 @@ def all_checks(plan: Plan, summary: Summary) -> list[Check]:
         checks.append(required_iops(plan.judgement.required_iops, summary, plan.judgement.margin_percent))
     checks += files.window_checks(plan, summary)
     checks += store.store_checks(summary)
+    checks += mail.mail_checks(plan, summary)
     for text in plan.judgement.stated_limits:
         checks += _stated(parse_limit(text), summary)
     return checks
@@ -158,8 +159,9 @@ def _checks_of_rule(rule: settings.Row, limit: float, plan: Plan, summary: Summa
 
 
 def _unverified(plan: Plan) -> set[str]:
-    """The instances whose content nobody can judge: files without verification."""
-    return {item.name for item in plan.run.instances if isinstance(item, FilesInstance) and not item.verify}
+    """The instances whose content nobody can judge: files without verification, and servers."""
+    servers = {item.name for item in plan.run.mail_instances}
+    return servers | {item.name for item in plan.run.instances if isinstance(item, FilesInstance) and not item.verify}
 
 
 def _places(scope: str, plan: Plan, summary: Summary) -> Sequence[DatabaseFigures | InstanceFigures]:

@@ -81,6 +81,8 @@ def _kind(check: Check) -> str | None:
     metric = check.metric
     if "response_ms" in metric:
         return "response"
+    if check.statistic == "mail":
+        return None
     if check.unit == "ms" and not metric.startswith(("reap_gap", "arrival_lag")):
         return "latency"
     throughput = metric in ("database_iops", "transactions_per_s", "iops") or metric.endswith("_per_s")
@@ -115,6 +117,8 @@ def _figures(split: TimeSplit | None, summary: Summary) -> dict[str, float]:
 
 def _judged_ms(check: Check, summary: Summary) -> float | None:
     """The mean latency that a delay is compared with."""
+    if check.statistic == "mail":
+        return check.measured if check.unit == "ms" else None
     if check.statistic in ("mean", "sample_mean_max") and check.unit == "ms":
         return check.measured
     metric = check.metric

@@ -15,8 +15,9 @@ class UnknownNameError(InvalidValueError):
     """A name nothing is known of; the message has a hint."""
 
 
-#: When the checks of a store are made.
+#: When the checks of a store, and the audit of mail, are made.
 STORE_FACTS = {
+    "mail_audit": "After the load, for every instance that is a mail server: phase audit.",
     "store_audit": "After the load, for every instance that is a store: phase audit.",
     "store_rollbacks": "Over the measured time, for every workload on a store with 1,000 orders or more.",
 }
@@ -24,13 +25,14 @@ STORE_FACTS = {
 
 def explained_names() -> list[str]:
     """Every check and every doubt."""
-    checks = [row["name"] for row in settings.limits()["check"]]
+    checks = [row["name"] for kind in ("check", "mail_check") for row in settings.limits()[kind]]
     return [
         *checks,
         "required_iops",
         "files_window",
         "store_audit",
         "store_rollbacks",
+        "mail_audit",
         "stated_limit",
         *(row["name"] for row in settings.doubts()["doubt"]),
     ]
@@ -52,6 +54,13 @@ def explain(name: str) -> str:
                 f"{title} {row['limit'][title]} {row['unit']}" for title in limits["sets"] if title in row["limit"]
             )
             return _text(f"{name}: {row['title']}", row, f"Limits: {sets}. For every {row['scope']}.", row["source"])
+    for row in limits["mail_check"]:
+        if row["name"] == name:
+            word = "at least" if row.get("least") else "below"
+            sets = ", ".join(f"{title} {word} {limit} {row['unit']}" for title, limit in row["limit"].items())
+            return _text(
+                f"{name}: {row['title']}", row, f"Limits: {sets}. For every workload of mail users.", row["source"]
+            )
     if name == "required_iops":
         row = limits[name]
         return _text(
