@@ -51,6 +51,11 @@ def mail_tables(plan: Plan, summary: Summary) -> list[Table]:
     return [*found, *(_audit(item) for item in summary.mail_audits)]
 
 
+def only_servers(plan: Plan) -> bool:
+    """Whether a plan has nothing but mail servers: nothing that reads or writes databases of ours."""
+    return len(plan.run.mail_instances) == len(plan.run.instances)
+
+
 def _servers(servers: Sequence[MailInstance]) -> Table:
     rows: list[list[Any]] = []
     for item in servers:

@@ -29,7 +29,7 @@ from plimsoll.report.files import files_charts, files_tables
 from plimsoll.report.findings import figure_list, finding_list
 from plimsoll.report.integrity import integrity_sections
 from plimsoll.report.load import knee_charts, load_tables, search_tables
-from plimsoll.report.mail import mail_charts, mail_tables
+from plimsoll.report.mail import mail_charts, mail_tables, only_servers
 from plimsoll.report.modelled import modelled_sections
 from plimsoll.report.overview import overview
 from plimsoll.report.sections import published_sections
@@ -87,11 +87,15 @@ def render(run_folder: Path) -> str:
     environment = folder.read_json(run_folder / folder.ENVIRONMENT)
     outcome = Outcome.read(run_folder / folder.OUTCOME)
     points = Points.read(run_folder / folder.POINTS).searches if (run_folder / folder.POINTS).exists() else ()
+    tests_shown = published_sections(plan, summary, environment, run_folder.absolute().name)
+    if only_servers(plan):
+        # Nothing but the summary: no database of ours was there.
+        tests_shown = tests_shown[:1]
     with unchecked(), Measurements(run_folder, outcome) as measured:
         first = overview(verdict, measured)
         chapters = [
             Chapter("modelled", "The modelled array", modelled_sections(plan, summary, verdict)),
-            Chapter("test", "Test report", published_sections(plan, summary, environment, run_folder.absolute().name)),
+            Chapter("test", "Test report", tests_shown),
             Chapter("access", "Files", files_tables(plan, summary), files_charts(summary.files)),
             Chapter("store", "Store", store_tables(plan, summary), store_charts(summary.store)),
             Chapter("mail", "Mail", mail_tables(plan, summary), mail_charts(summary.mail, measured)),
@@ -121,7 +125,7 @@ def render(run_folder: Path) -> str:
         ]
     chapters = [chapter for chapter in chapters if chapter.tables or chapter.charts]
     specs = {chart.name: chart.spec for chart in [*first, *(chart for chapter in chapters for chart in chapter.charts)]}
-    bottlenecks = bottlenecks_of(summary, verdict)
+    bottlenecks = Bottlenecks() if only_servers(plan) else bottlenecks_of(summary, verdict)
     self_check = self_check_table(plan, summary)
     return (
         template_environment()
