@@ -119,6 +119,8 @@ def _panel(shown: dict[str, Any], limits_ms: dict[str, float]) -> Group:
     if shown["worked_mib"] is not None:
         done = f"  {shown['worked_mib']:,} MiB, {shown['worked_mib_per_s']:,} MiB/s   {shown['errors']} errors"
         return Group(head, Text(done))
+    if shown.get("mail"):
+        return Group(head, Text(f"  {shown['mail']}"), Text(f"  {shown['errors']} errors"))
     table = Table(box=None, padding=(0, 2), show_edge=True, header_style="dim")
     for title, side in (("", "left"), ("per second", "right"), ("mean", "right"), ("limit", "right"), ("", "left")):
         table.add_column(title, justify="right" if side == "right" else "left")

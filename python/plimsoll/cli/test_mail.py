@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-import plimsoll
-from plimsoll import exit_codes
-from plimsoll.cli import options
-from plimsoll.cli.named_tests import phase
-from plimsoll.cli.terminal import reading_plan, stop_with
-
-#: What a plan is made of.
-Options = dict[str, object]
+from plimsoll.cli.named_tests import Options, phase, stated
+from plimsoll.cli.terminal import stop_with
+from plimsoll.errors import exit_codes
 
 
 def mail_test(
@@ -67,16 +61,7 @@ def mail_test(
         typer.Option("--limit", help="A limit: 'mail_send_mail_response_ms_p95<500'. May be repeated."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Decides who does what when, and every mail.")] = 1,
-    out: options.Out = None,
-    yes: options.Yes = False,
-    dry_run: options.DryRun = False,
-    stop_if: options.StopIf = None,
-    repeat: options.Repeat = 1,
-    metrics: options.Metrics = None,
-    detach: options.Detach = False,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
-) -> None:
+) -> Options:
     """Let users read, answer, file and send mail; judge the weighted 95th percentile of their tasks.
 
     Accounts are used only with our marker message in them. --init puts it into empty accounts and fills these; accounts with mail of
@@ -91,49 +76,37 @@ def mail_test(
                 exit_codes.USAGE,
                 f"{text} is no address of a mail server; write imap://HOST:PORT. A store of mail in a directory is not in this version",
             )
-    load = _stated({"users": users, "spacing": spacing})
-    workload: Options = {
-        "name": "mail",
-        "profile": profile,
-        "client": client,
-        "load": load,
-        **_stated({"day_h": day_h, "weights": weights, "searches_per_day": _searches(search)}),
-    }
-    instance = {
-        "name": "mail",
-        "backend": "imap",
-        "endpoints": target or None,
-        "deliver": deliver or None,
-        "accounts": accounts,
-        "first_account": first_account,
-        "init": init or None,
-        **_stated({"address": address, "mailbox_mib": mailbox_mib, "sizes": sizes, "tls_name": tls_name}),
-        **_paths({"password_file": password_file, "ca_file": ca_file}),
-    }
-    wanted: Options = {
+    return {
         "name": "mail",
         "test": "mail",
-        "target": [{"name": "server", **_paths({"data_path": data_path})}],
-        "instance": [_stated(instance)],
-        "workload": [workload],
+        "target": [{"name": "server", **_paths(data_path=data_path)}],
+        "instance": [
+            {
+                "name": "mail",
+                "backend": "imap",
+                "accounts": accounts,
+                "first_account": first_account,
+                **stated(endpoints=target or None, deliver=deliver or None, address=address, init=init or None),
+                **stated(mailbox_mib=mailbox_mib, sizes=sizes, tls_name=tls_name),
+                **_paths(password_file=password_file, ca_file=ca_file),
+            }
+        ],
+        "workload": [
+            {
+                "name": "mail",
+                "profile": profile,
+                "client": client,
+                "load": stated(users=users, spacing=spacing),
+                **stated(day_h=day_h, weights=weights, searches_per_day=_searches(search)),
+            }
+        ],
         "phase": _phases(minutes, ramp_s),
         "seed": seed,
-        "stop_if": stop_if or [],
-        **_stated({"limits": limits, "stated_limits": stated_limits or None}),
+        **stated(limits=limits, stated_limits=stated_limits or None),
     }
-    with reading_plan():
-        plan = plimsoll.build_plan(wanted)
-    choices = options.Choices(
-        out=out, yes=yes, dry_run=dry_run, quiet=quiet, as_json=as_json, detach=detach, repeat=repeat, metrics=metrics
-    )
-    options.perform(plan, choices)
 
 
-def _stated(values: Mapping[str, object]) -> Options:
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def _paths(values: Mapping[str, Path | None]) -> Options:
+def _paths(**values: Path | None) -> Options:
     return {key: str(value) for key, value in values.items() if value is not None}
 
 
@@ -147,6 +120,6 @@ def _searches(text: str) -> float | None:
         stop_with(exit_codes.USAGE, f'--search is "{text}"; write off, or searches of a user in a day, such as 4')
 
 
-def _phases(minutes: float, ramp_s: float) -> Sequence[Options]:
+def _phases(minutes: float, ramp_s: float) -> list[Options]:
     ramp = [phase("soak", name="ramp up", duration_s=ramp_s, workloads=["mail"])] if ramp_s else []
     return [phase("prepare"), *ramp, phase("measure", duration_s=minutes * 60), phase("audit"), phase("stop")]

@@ -36,6 +36,8 @@ def figures_line(shown: dict[str, Any]) -> str:
         latency = shown[f"{name}_latency_ms_mean"]
         if latency is not None:
             parts.append(f"{TITLES[name]} {shown[f'{name}_per_s']:.0f}/s {latency:.2f} ms")
+    if shown.get("mail"):
+        parts.append(shown["mail"])
     if shown["cache_percent"] is not None:
         parts.append(f"cache {shown['cache_percent']:.0f} %")
     if shown["errors"]:

@@ -15,6 +15,7 @@ from plimsoll.documents.event import Event
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import GenerateLogs, Measure, PhaseAction, Search, Soak, TargetIopsLoad, WarmUp
 from plimsoll.files.parquet import Columns
+from plimsoll.live.mail_so_far import MailSoFar
 
 SCHEMA_VERSION = 1
 SHOWN_METRICS = ("database_read", "database_write", "log_write")
@@ -54,6 +55,7 @@ class Figures:
         #: What the phase does that its name does not tell.
         self.doing: str | None = None
         self.limits_ms = _mean_limits(plan.judgement.limits)
+        self._mail = MailSoFar(plan, self._code)
 
     def event(self, event: Event) -> None:
         """Take an event."""
@@ -63,6 +65,7 @@ class Figures:
             self._rows.clear()
             self._bytes = dict.fromkeys(self._bytes, 0)
             self._logs.clear()
+            self._mail.begin()
             self.doing = None
         elif event.kind == "cache_warm" and self._calibrates:
             self.doing = CALIBRATING
@@ -85,6 +88,7 @@ class Figures:
         for name in self._bytes:
             self._bytes[name] += int(table["bytes"][fresh & (table["metric"] == self._code[name])].sum())
         self._note_logs(table, fresh)
+        self._mail.add(table, self.phase_start_ns)
         last = table["end_ns"] == table["end_ns"][-1]
         levels = [
             float(table["value"][last & (table["metric"] == self._code[name])].sum())
@@ -179,6 +183,7 @@ class Figures:
             "worked_mib_per_s": None if worked is None else round(worked[1]),
             "cache_percent": _rounded(self.cache_percent()),
             "errors": self.errors,
+            **({"mail": words} if (words := self._mail.in_words()) else {}),
         }
 
 
