@@ -17,7 +17,7 @@ from plimsoll.cli import COMMANDS, _with_default_address, load
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SOURCES = sorted((ROOT / "python").rglob("*.py"))
-_LINE = re.compile(r"^(?:    |\$ )(?:\.venv/bin/)?plimsoll (.*)$", re.MULTILINE)
+_LINE = re.compile(r"^(?:    |\$ )(?:\.venv/bin/)?plimsoll ((?:.*\\\n)*.*)$", re.MULTILINE)
 _SENTENCE = re.compile(r"`plimsoll ([^`\n]*)`")
 _EXAMPLE = re.compile(r"Example: plimsoll (.*?)(?:\n\n|\Z)", re.DOTALL)
 

@@ -11,9 +11,10 @@ from typing import Any
 import altair as alt
 
 from plimsoll import settings
+from plimsoll.documents.mail import MailAudit, MailFigures, MailTaskFigures
 from plimsoll.documents.plan import MailAsked, Plan
 from plimsoll.documents.run_spec import MailInstance, MailWorkload
-from plimsoll.documents.summary import MailAudit, MailFigures, MailTaskFigures, Summary
+from plimsoll.documents.summary import Summary
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table
 from plimsoll.report.charts import COLOURS, finished
@@ -261,7 +262,7 @@ def _chart(figures: MailFigures, number: int) -> Chart:
 
 def _levels_chart(measured: Measurements) -> Chart | None:
     """Levels over time, of all workloads together."""
-    data: list[dict[str, Any]] = []
+    data: list[dict[str, float | str]] = []
     for metric, name in LEVELS.items():
         data += [{"x": row["second"], "v": row["level"], "w": name} for row in measured.series(metric, POINTS_MAX)]
     if not data:

@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from plimsoll import settings
-from plimsoll.documents.outcome import InstanceDevices, Outcome
-from plimsoll.documents.plan import MailAsked, Plan
-from plimsoll.documents.run_spec import MailInstance, MailWorkload
-from plimsoll.documents.summary import (
+from plimsoll.documents.mail import (
     MailAudit,
     MailEndpointFigures,
     MailFigures,
@@ -22,6 +19,9 @@ from plimsoll.documents.summary import (
     MailTiming,
     MailVolume,
 )
+from plimsoll.documents.outcome import InstanceDevices, Outcome
+from plimsoll.documents.plan import MailAsked, Plan
+from plimsoll.documents.run_spec import MailInstance, MailWorkload
 from plimsoll.files.parquet import Query
 from plimsoll.results.distributions import Counted, buckets_of, counted_of, quantile_ms, quantiles_ms
 from plimsoll.units import NS_PER_MS

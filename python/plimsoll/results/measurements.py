@@ -25,6 +25,7 @@ from plimsoll.documents.figures import (
     Transfers,
     Window,
 )
+from plimsoll.documents.mail import MailFigures
 from plimsoll.documents.outcome import ArrayReport, Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import (
@@ -35,7 +36,6 @@ from plimsoll.documents.summary import (
     DeviceView,
     FilesFigures,
     Generator,
-    MailFigures,
     RecoveryFigures,
     StoreFigures,
 )

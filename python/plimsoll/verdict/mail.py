@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from plimsoll import settings
+from plimsoll.documents.mail import MailAudit, MailFigures
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.summary import MailAudit, MailFigures, Summary
+from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
 
 AUDIT = "mail_audit"

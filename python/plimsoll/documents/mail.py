@@ -1,0 +1,120 @@
+"""What mail users did, in a summary: tasks, score, commands, levels, front ends, and the audit of what was accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from plimsoll.documents.document import Document
+
+
+class MailTaskFigures(Document):
+    """One of the tasks of mail users: what was asked for, what came of it, and how long it took from its intended start."""
+
+    task: str
+    support: str
+    per_day: float
+    weight: float
+    planned_count: int
+    done_count: int
+    refused_count: int
+    ms_mean: float | None
+    ms_p50: float | None
+    ms_p95: float | None
+    ms_p99: float | None
+    ms_max: float | None
+    service_ms_mean: float | None
+
+
+class MailScore(Document):
+    """The weighted mean of the 95th percentiles of tasks; over those of which there are results enough.
+
+    `missing` are weighted tasks with too few results, as sentences; their weight is in `weight_total` and not in `weight_judged`.
+    """
+
+    weights: str
+    ms: float | None
+    weight_total: float
+    weight_judged: float
+    missing: Sequence[str]
+    worst_task: str | None
+    worst_ms: float | None
+
+
+class MailTiming(Document):
+    """A command, or the delivery of a mail."""
+
+    name: str
+    count: int
+    ms_mean: float | None
+    ms_p50: float | None
+    ms_p95: float | None
+    ms_p99: float | None
+    ms_max: float | None
+
+
+class MailEndpointFigures(Document):
+    """What one front end of a mail server did of all tasks."""
+
+    endpoint: str
+    done_count: int
+    share: float | None
+
+
+class MailLevels(Document):
+    """The highest value of each level at any sample, and what waited at the end."""
+
+    commands_open_max: float | None
+    tasks_open_max: float | None
+    queued_max: float | None
+    waiting_max: float | None
+    waiting_end: float | None
+
+
+class MailVolume(Document):
+    """The device below the storage of a mail server, where a plan names it."""
+
+    device: str
+    latency_ms_mean: float | None
+    latency_ms_max: float | None
+
+
+class MailFigures(Document):
+    """What mail users did."""
+
+    workload: str
+    profile: str
+    client: str
+    users: int
+    day_h: float
+    day_h_published: float
+    left_out: Sequence[str]
+    seconds: float
+    tasks: Sequence[MailTaskFigures]
+    score: MailScore
+    planned_count: int
+    done_count: int
+    refused_count: int
+    errors_share: float | None
+    commands: Sequence[MailTiming]
+    service_ms_mean: float | None
+    command_ms_p95: float | None
+    delivery: MailTiming | None
+    probes_sent: int
+    probes_lost: int
+    levels: MailLevels
+    endpoints: Sequence[MailEndpointFigures]
+    volume: MailVolume | None
+    sent_per_day: float | None
+    sent_per_day_expected: float | None
+    received_per_day: float | None
+    received_per_day_expected: float | None
+    counters: Mapping[str, int]
+
+
+class MailAudit(Document):
+    """Whether every mail that a server accepted is there: counts by name, and what does not add up."""
+
+    instance: str
+    seconds: float
+    counts: Mapping[str, int]
+    findings: Sequence[str]
