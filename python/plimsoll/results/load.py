@@ -134,7 +134,8 @@ def in_words(found: LoadFigures) -> list[str]:
     lines = []
     outstanding = found.outstanding_mean
     reads, writes, log = outstanding.database_read, outstanding.database_write, outstanding.log_write
-    if reads is not None and writes is not None and log is not None:
+    # Users of a server have no I/O of ours.
+    if reads is not None and writes is not None and log is not None and (reads or writes or log):
         lines.append(
             f"mean outstanding I/O: {reads:.2f} database reads, {writes:.2f} database writes, {log:.2f} log writes "
             f"(for fio: an iodepth of {max(1, round(reads + writes))} beside one synchronous log job)"
