@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from plimsoll import exit_codes
 from plimsoll.cli.named_tests import Options, phase, stated
 from plimsoll.cli.terminal import stop_with
-from plimsoll.errors import exit_codes
 
 
 def mail_test(

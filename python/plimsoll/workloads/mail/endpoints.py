@@ -43,23 +43,23 @@ class Endpoint:
     host: str
 
 
-class EndpointError(ValueError):
-    """An address that is none; the message says what is wrong, the hint what to write."""
+@dataclass(frozen=True)
+class NoEndpoint:
+    """A text that is no address: what is wrong with it, and what to write."""
 
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
+    message: str
+    hint: str
 
 
-def endpoint(text: str, schemes: tuple[str, ...]) -> Endpoint:
+def endpoint(text: str, schemes: tuple[str, ...]) -> Endpoint | NoEndpoint:
     """Read an address.
 
     Args:
         text: as a person wrote it.
         schemes: which are allowed: `READ` or `DELIVER`.
 
-    Raises:
-        EndpointError: it is none of them.
+    Returns:
+        The address, or why it is none.
 
     >>> endpoint("imaps://[::1]", READ)
     Endpoint(protocol='imap', tls='tls', place='[::1]:993', host='::1')
@@ -67,23 +67,23 @@ def endpoint(text: str, schemes: tuple[str, ...]) -> Endpoint:
     example = f"write {' or '.join(f'{name}://HOST:PORT' for name in schemes[:2])}"
     scheme, separator, _ = text.partition("://")
     if not separator:
-        raise EndpointError(f'"{text}" is no address of a mail server', example)
+        return NoEndpoint(f'"{text}" is no address of a mail server', example)
     if scheme == "jmap":
-        raise EndpointError('"jmap" is not supported in this version', example)
+        return NoEndpoint('"jmap" is not supported in this version', example)
     if scheme not in schemes:
-        raise EndpointError(f'"{scheme}" is not a protocol for this', example)
+        return NoEndpoint(f'"{scheme}" is not a protocol for this', example)
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise EndpointError(f'"{text.rpartition("@")[2]}" is no address of a mail server', example) from None
+        return NoEndpoint(f'"{text.rpartition("@")[2]}" is no address of a mail server', example)
     if parts.username is not None or parts.password is not None:
         hint = "take them out: accounts follow `accounts`, passwords stand in `password_file`"
-        raise EndpointError("holds an account or a password", hint)
+        return NoEndpoint("holds an account or a password", hint)
     if not host or parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise EndpointError(f'"{text}" is no address of a mail server', example)
+        return NoEndpoint(f'"{text}" is no address of a mail server', example)
     if port == 0:
-        raise EndpointError("has port 0", "write the port that the server listens on")
+        return NoEndpoint("has port 0", "write the port that the server listens on")
     protocol, tls, usual = _SCHEMES[scheme]
     shown = f"[{host}]" if ":" in host else host
     return Endpoint(protocol, tls, f"{shown}:{port or usual}", host)

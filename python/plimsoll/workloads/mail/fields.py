@@ -30,7 +30,7 @@ from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.plan import MailAsked
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Table, Text
-from plimsoll.workloads.mail.endpoints import DELIVER, READ, Endpoint, EndpointError, endpoint
+from plimsoll.workloads.mail.endpoints import DELIVER, READ, Endpoint, NoEndpoint, endpoint
 from plimsoll.workloads.mail.population import growing, population_of
 from plimsoll.workloads.mail.profiles import DEFAULT_PROFILE, Profile, profiles, sizes
 from plimsoll.workloads.mail.tasks import MAIL_ONLY, PUBLISHED, WEIGHTS, loadable, tasks, unsupported, weights_of
@@ -210,15 +210,16 @@ def _endpoints(
     if not texts:
         collector.add(path, "is missing", f"write the address of the mail server: {example}")
     for position, text in enumerate(texts or ()):
-        try:
-            found.append(endpoint(text, schemes))
-        except EndpointError as error:
-            collector.add((*path, position), str(error), error.hint)
+        place = endpoint(text, schemes)
+        if isinstance(place, NoEndpoint):
+            collector.add((*path, position), place.message, place.hint)
+        else:
+            found.append(place)
     if len({(item.protocol, item.tls) for item in found}) > 1:
         collector.add(path, "mixes protocols, or addresses with TLS and without", "write all of them alike")
     if len({item.place for item in found}) < len(found):
         collector.add(path, "holds an address twice", "write each once")
-    return found or [endpoint(f"{schemes[0]}://127.0.0.1", schemes)]
+    return found or [Endpoint(schemes[0], "none", "127.0.0.1:0", "127.0.0.1")]
 
 
 def _databases(read: Sequence[Endpoint], deliver: Sequence[Endpoint], name: str) -> list[spec.MailEndpoint]:
