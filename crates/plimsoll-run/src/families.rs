@@ -5,13 +5,19 @@ use std::rc::Rc;
 use crate::RunError;
 use crate::family::Families;
 use crate::files::Files;
+use crate::mail::MailFamily;
 use crate::records::Records;
 use crate::spec::RunSpec;
 use crate::store::Store;
 
 /// The families of this version. A further one is a folder and a line here.
 pub fn built_in() -> Families {
-    Families::of(vec![Rc::new(Records), Rc::new(Files), Rc::new(Store)])
+    Families::of(vec![
+        Rc::new(Records),
+        Rc::new(Files),
+        Rc::new(Store),
+        Rc::new(MailFamily::real()),
+    ])
 }
 
 impl RunSpec {

@@ -14,6 +14,7 @@ mod files;
 mod host;
 mod live;
 mod load;
+mod mail;
 mod modelled;
 mod outcome;
 mod phase;
@@ -42,6 +43,7 @@ pub use family::{ChecksumReads, Families, Family};
 pub use host::InstanceDevices;
 pub use live::execute_live;
 pub use load::{Book, Drive, Label, LoadInstance, LoadStart, Pair, RunningLoad, Service};
+pub use mail::MailFamily;
 pub use modelled::execute_modelled;
 pub use outcome::{
     AuditReport, AuditResult, BackupResult, Calibration, ChecksumReport, ChecksumResult, DatabaseState,

@@ -58,10 +58,12 @@ pub struct Found {
     pub messages: Option<u32>,
     /// UIDs that are gone.
     pub vanished: Vec<RangeInclusive<u32>>,
+    /// Number of the last change that a message told of; 0 where none did.
+    pub modseq: u64,
     /// The UID that a message got which was appended.
     pub appended_uid: Option<u32>,
-    /// Responses that the grammar does not know.
-    pub unparsed: u64,
+    /// Responses that the grammar does not know, until the connection has counted them.
+    pub(super) unparsed: u64,
 }
 
 impl Found {
@@ -72,6 +74,7 @@ impl Found {
         self.folders.extend(other.folders);
         self.vanished.extend(other.vanished);
         self.messages = other.messages.or(self.messages);
+        self.modseq = self.modseq.max(other.modseq);
         self.appended_uid = other.appended_uid.or(self.appended_uid);
         self.unparsed += other.unparsed;
     }
@@ -221,7 +224,14 @@ impl Told {
                 }
                 found.vanished.extend(uids);
             }
-            Response::Fetch(number, values) => found.rows.push(row(number, values, literals)),
+            Response::Fetch(number, values) => {
+                let told = values.iter().filter_map(|value| match value {
+                    AttributeValue::ModSeq(modseq) => Some(*modseq),
+                    _ => None,
+                });
+                found.modseq = told.fold(found.modseq, u64::max);
+                found.rows.push(row(number, values, literals));
+            }
             Response::MailboxData(datum) => self.take_datum(datum, found),
             _ => {}
         }

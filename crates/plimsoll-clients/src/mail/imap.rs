@@ -8,6 +8,8 @@ use std::ops::RangeInclusive;
 
 use plimsoll_io::{Handle, NANOS_PER_SECOND, Nanos, Network, Stream, read, within, write_all};
 
+use plimsoll_workload::mail::Corpus;
+
 use super::answers::{Ended, Found, Told};
 use super::encoding::{base64, quoted, uid_set};
 use super::error::MailError;
@@ -23,6 +25,8 @@ const UIDS_MAX: usize = 500;
 /// How a connection behaves.
 #[derive(Clone, Copy, Debug)]
 pub struct ImapOptions {
+    /// Connecting takes at most so long.
+    pub connect_timeout_ns: Nanos,
     /// A command without an answer for so long gives the connection up.
     pub command_timeout_ns: Nanos,
     /// Contents of so many bytes are taken.
@@ -41,6 +45,7 @@ pub struct Imap {
     to: usize,
     tags: u64,
     idle_tag: Option<String>,
+    unparsed: u64,
 }
 
 impl Imap {
@@ -55,7 +60,7 @@ impl Imap {
         options: ImapOptions,
     ) -> Result<Imap, MailError> {
         let told = Told::new(&endpoint.address);
-        let timeout = options.command_timeout_ns;
+        let timeout = options.connect_timeout_ns;
         let stream = within(handle, timeout, endpoint.connect(network)).await;
         let stream = stream.ok_or_else(|| timed_out(&told.server, "connecting", timeout))?;
         let stream = stream.map_err(|error| told.stream_error("connecting", error))?;
@@ -70,6 +75,7 @@ impl Imap {
             to: 0,
             tags: 0,
             idle_tag: None,
+            unparsed: 0,
         };
         imap.greet().await?;
         if endpoint.security == Security::StartTls {
@@ -262,6 +268,47 @@ impl Imap {
     pub async fn show(&mut self, uid: u32, part: &str) -> Result<Found, MailError> {
         let text = format!("UID FETCH {uid} (UID BODY.PEEK[HEADER] BODY.PEEK[{part}])");
         self.command("UID FETCH", &text, None).await
+    }
+
+    /// The header line that tells our messages from others, of these messages.
+    ///
+    /// # Errors
+    /// What the connection or the server says.
+    pub async fn headers_of(&mut self, uids: &[u32]) -> Result<Found, MailError> {
+        let mut all = Found::default();
+        for some in uids.chunks(UIDS_MAX) {
+            all.add(self.headers(&uid_set(some)).await?);
+        }
+        Ok(all)
+    }
+
+    /// The same of all messages from a UID on. The last message comes along in any case, as IMAP defines such a range.
+    ///
+    /// # Errors
+    /// What the connection or the server says.
+    pub async fn headers_from(&mut self, first_uid: u32) -> Result<Found, MailError> {
+        self.headers(&format!("{first_uid}:*")).await
+    }
+
+    async fn headers(&mut self, set: &str) -> Result<Found, MailError> {
+        let header = Corpus::HEADER;
+        let text = format!("UID FETCH {set} (UID BODY.PEEK[HEADER.FIELDS ({header})])");
+        self.command("UID FETCH", &text, None).await
+    }
+
+    /// UIDs of messages by their numbers.
+    ///
+    /// # Errors
+    /// What the connection or the server says.
+    pub async fn uids(&mut self, numbers: RangeInclusive<u32>) -> Result<Vec<u32>, MailError> {
+        let text = format!("FETCH {}:{} (UID)", numbers.start(), numbers.end());
+        let found = self.command("FETCH", &text, None).await?;
+        Ok(found.rows.iter().filter_map(|row| row.uid).collect())
+    }
+
+    /// Responses so far that the grammar does not know.
+    pub fn unparsed(&self) -> u64 {
+        self.unparsed
     }
 
     /// UIDs of what a search finds.
@@ -475,6 +522,7 @@ impl Imap {
         };
         let ended = within(&handle, timeout, work).await;
         let ended = ended.unwrap_or_else(|| Err(timed_out(&self.told.server, name, timeout)))?;
+        self.unparsed += std::mem::take(&mut found.unparsed);
         self.stream = Some(stream);
         Ok(ended)
     }

@@ -149,6 +149,7 @@ impl Party {
 
     pub async fn imap_at(&self, endpoint: &Endpoint, literal_bytes_max: u64) -> Result<Imap, MailError> {
         let options = ImapOptions {
+            connect_timeout_ns: TIMEOUT_NS,
             command_timeout_ns: TIMEOUT_NS,
             literal_bytes_max,
         };

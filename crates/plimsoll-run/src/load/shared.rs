@@ -53,6 +53,11 @@ pub trait Service {
     /// Whatever ends the run.
     fn execute(&self, task: &Self::Task, book: &mut Book) -> impl Future<Output = Result<Done, RunError>>;
 
+    /// What is done behind a task that counts for nothing, such as waiting for news.
+    fn rest(&self, _task: &Self::Task) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
+
     /// Where a task works and what it is called.
     fn label(&self, task: &Self::Task) -> Label;
 
@@ -134,6 +139,7 @@ impl<S: Service> Shared<S> {
         let done = self.service.execute(task, &mut book).await?;
         let finished = handle.now();
         self.note(task, done, finished.saturating_sub(intended), &book);
+        self.service.rest(task).await;
         Ok((done, finished))
     }
 

@@ -1,0 +1,206 @@
+//! What the family counts: its tasks, the commands inside them, and what became of messages.
+
+use plimsoll_measure::{Metric, MetricKind};
+use plimsoll_workload::mail::MailTask;
+
+/// The names of the metrics of one task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskMetrics {
+    /// The task.
+    pub task: MailTask,
+    /// Response, from the intended start.
+    pub response: &'static str,
+    /// From the actual start.
+    pub service: &'static str,
+    /// Came due.
+    pub planned: &'static str,
+    /// Did not come to its end.
+    pub refused: &'static str,
+}
+
+const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meaning: &'static str) -> Metric {
+    Metric {
+        name,
+        kind,
+        unit,
+        meaning,
+    }
+}
+
+const fn timing(name: &'static str, meaning: &'static str) -> Metric {
+    metric(name, MetricKind::Timing, "ns", meaning)
+}
+
+const fn counter(name: &'static str, meaning: &'static str) -> Metric {
+    metric(name, MetricKind::Counter, "count", meaning)
+}
+
+const fn level(name: &'static str, meaning: &'static str) -> Metric {
+    metric(name, MetricKind::Level, "count", meaning)
+}
+
+macro_rules! task {
+    ($task:ident, $name:literal) => {
+        TaskMetrics {
+            task: MailTask::$task,
+            response: $name,
+            service: concat!($name, "_service"),
+            planned: concat!($name, "_planned"),
+            refused: concat!($name, "_refused"),
+        }
+    };
+}
+
+/// What a load may ask for of a server that speaks IMAP.
+pub const TASKS: [TaskMetrics; 11] = [
+    task!(Logon, "mail_logon"),
+    task!(Logoff, "mail_logoff"),
+    task!(SendMail, "mail_send_mail"),
+    task!(ReadAndProcessMessages, "mail_read_and_process_messages"),
+    task!(MoveMail, "mail_move_mail"),
+    task!(DeleteMail, "mail_delete_mail"),
+    task!(ExportMail, "mail_export_mail"),
+    task!(CreateFolder, "mail_create_folder"),
+    task!(SynchronizeFolders, "mail_synchronize_folders"),
+    task!(Search, "mail_search"),
+    task!(RequestMeeting, "mail_request_meeting"),
+];
+
+/// The operations of the family, in the order of [`TASKS`].
+pub const OPERATIONS: [&str; TASKS.len()] = [
+    TASKS[0].response,
+    TASKS[1].response,
+    TASKS[2].response,
+    TASKS[3].response,
+    TASKS[4].response,
+    TASKS[5].response,
+    TASKS[6].response,
+    TASKS[7].response,
+    TASKS[8].response,
+    TASKS[9].response,
+    TASKS[10].response,
+];
+
+pub const CONNECT: &str = "mail_connect";
+pub const LOGIN: &str = "mail_login";
+pub const SELECT: &str = "mail_select";
+pub const LIST: &str = "mail_list";
+pub const PAGE: &str = "mail_page";
+pub const HEADERS: &str = "mail_headers";
+pub const BODY: &str = "mail_body";
+pub const ATTACHMENT: &str = "mail_attachment";
+pub const STORE: &str = "mail_store";
+pub const MOVE: &str = "mail_move";
+pub const EXPUNGE: &str = "mail_expunge";
+pub const APPEND: &str = "mail_append";
+pub const SEARCH_COMMAND: &str = "mail_search_command";
+pub const STATUS: &str = "mail_status";
+pub const CREATE: &str = "mail_create";
+pub const CHANGES: &str = "mail_changes";
+pub const NOOP: &str = "mail_noop";
+pub const SUBMIT: &str = "mail_submit";
+pub const DELIVERY: &str = "mail_delivery";
+pub const CONNECTION_LOST: &str = "mail_connection_lost";
+pub const TIMED_OUT: &str = "mail_timed_out";
+pub const REFUSED_COMMANDS: &str = "mail_refused_commands";
+pub const BAD_COMMANDS: &str = "mail_bad_commands";
+pub const BODIES_WRONG: &str = "mail_bodies_wrong";
+pub const UNPARSED: &str = "mail_unparsed";
+pub const VALIDITY_CHANGED: &str = "mail_validity_changed";
+pub const MESSAGES_SENT: &str = "mail_messages_sent";
+pub const RECIPIENTS_ACCEPTED: &str = "mail_recipients_accepted";
+pub const RECIPIENTS_REFUSED: &str = "mail_recipients_refused";
+pub const MESSAGES_READ: &str = "mail_messages_read";
+pub const PROBES_SENT: &str = "mail_probes_sent";
+pub const PROBES_LOST: &str = "mail_probes_lost";
+pub const OPEN: &str = "mail_open";
+pub const WAITING: &str = "mail_waiting";
+pub const QUEUED: &str = "mail_queued";
+pub const COMMANDS_OPEN: &str = "mail_commands_open";
+
+const OTHERS: [Metric; 36] = [
+    timing(
+        CONNECT,
+        "connections to a server, until it has greeted and TLS has begun, where there is TLS",
+    ),
+    timing(LOGIN, "logins"),
+    timing(SELECT, "openings of a folder"),
+    timing(LIST, "lists of folders"),
+    timing(PAGE, "pages of rows, as a mail program shows them"),
+    timing(HEADERS, "headers that tell our messages from others"),
+    timing(BODY, "messages that were read, with the bytes of their contents"),
+    timing(ATTACHMENT, "attachments that were opened, likewise"),
+    timing(STORE, "flags that were set"),
+    timing(MOVE, "moves to another folder"),
+    timing(EXPUNGE, "removals"),
+    timing(APPEND, "messages that were laid into a folder"),
+    timing(SEARCH_COMMAND, "searches by the server"),
+    timing(STATUS, "questions for the state of a folder"),
+    timing(CREATE, "folders that were made"),
+    timing(CHANGES, "questions of a cached client for what has changed"),
+    timing(NOOP, "questions for what is new"),
+    timing(
+        SUBMIT,
+        "messages that were handed to a server, from the sender's name to the answer",
+    ),
+    timing(
+        DELIVERY,
+        "probe messages, from the sender's name to their first sight in the mailbox",
+    ),
+    counter(CONNECTION_LOST, "connections that broke or were given up"),
+    counter(TIMED_OUT, "commands that were not answered in time"),
+    counter(REFUSED_COMMANDS, "commands to which the server said NO"),
+    counter(BAD_COMMANDS, "commands to which the server said BAD"),
+    counter(BODIES_WRONG, "contents that are not what was sent"),
+    counter(UNPARSED, "responses that the grammar does not know"),
+    counter(VALIDITY_CHANGED, "folders whose UIDs became invalid"),
+    counter(
+        MESSAGES_SENT,
+        "messages that were accepted for at least one recipient",
+    ),
+    counter(RECIPIENTS_ACCEPTED, "recipients for whom a message was accepted"),
+    counter(RECIPIENTS_REFUSED, "recipients that were refused"),
+    counter(MESSAGES_READ, "messages that were read"),
+    counter(PROBES_SENT, "probe messages that were accepted"),
+    counter(
+        PROBES_LOST,
+        "probe messages that were not seen in time, or could not be sent",
+    ),
+    level(OPEN, "tasks under way"),
+    level(WAITING, "tasks that are due and not begun"),
+    level(QUEUED, "messages offered to a server that has not answered yet"),
+    level(COMMANDS_OPEN, "commands without an answer yet"),
+];
+
+/// What the family adds to the dictionary: four of each task, then the others.
+pub static METRICS: [Metric; 4 * TASKS.len() + OTHERS.len()] = all();
+
+const fn all() -> [Metric; 4 * TASKS.len() + OTHERS.len()] {
+    let mut all = [OTHERS[0]; 4 * TASKS.len() + OTHERS.len()];
+    let mut position = 0;
+    while position < TASKS.len() {
+        let task = TASKS[position];
+        all[4 * position] = timing(
+            task.response,
+            "tasks of this name, from their intended start to their end",
+        );
+        all[4 * position + 1] = timing(task.service, "the same tasks, from their actual start");
+        all[4 * position + 2] = counter(task.planned, "tasks of this name that came due");
+        all[4 * position + 3] = counter(
+            task.refused,
+            "tasks of this name that were refused, not answered in time or cut off",
+        );
+        position += 1;
+    }
+    let mut other = 0;
+    while other < OTHERS.len() {
+        all[4 * TASKS.len() + other] = OTHERS[other];
+        other += 1;
+    }
+    all
+}
+
+/// The metrics of a task, if a load may ask for it.
+pub fn metrics_of(task: MailTask) -> Option<&'static TaskMetrics> {
+    TASKS.iter().find(|metrics| metrics.task == task)
+}

@@ -1,0 +1,288 @@
+//! The pair of the family: a session is a user, and each of its tasks is carried out on a connection of its own.
+//!
+//! A task that the server refuses, answers too late or cuts off is counted and ends nothing; the user connects again with its next task. A server that nobody
+//! could use for the stated time ends the run, and so does one that is too far behind the schedule.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use plimsoll_clients::mail::{Imap, MailError};
+use plimsoll_io::{NANOS_PER_SECOND, Nanos, Random};
+use plimsoll_measure::Histogram;
+use plimsoll_workload::Done;
+use plimsoll_workload::mail::{Day, MailDemand, MailHabits, MailOrder};
+
+use super::gauges::{Gauge, Gauges};
+use super::metrics::{self, metrics_of};
+use super::server::{MailServer, nanos};
+use super::spec::MailSpec;
+use super::tasks;
+use super::user::{Desk, User};
+use crate::RunError;
+use crate::context::RunContext;
+use crate::events::Level;
+use crate::load::{Book, Label, Pair, Service};
+use crate::records::until_stop;
+
+/// What a failed connection waits before its task is over, so that late users do not storm a server that is down.
+const AFTER_FAILURE_NS: Nanos = NANOS_PER_SECOND;
+/// Failures in a row without which a server is not given up.
+const FAILURES_MIN: u64 = 3;
+const REFUSED: u32 = 1;
+
+/// What the tasks of a load, the watch over it and its probes share.
+pub struct Office {
+    /// Where it runs.
+    pub run: RunContext,
+    /// Workload of the plan, from 1.
+    pub workload: u32,
+    /// What the plan says of it.
+    pub spec: MailSpec,
+    /// What users do.
+    pub habits: Rc<MailHabits>,
+    /// Where they work.
+    pub server: Rc<MailServer>,
+    /// The schedule of each user.
+    pub days: Vec<Rc<RefCell<Day>>>,
+    /// What is under way.
+    pub gauges: Rc<Gauges>,
+    /// What ends the run.
+    pub fatal: RefCell<Option<RunError>>,
+    desks: RefCell<Vec<Option<Desk>>>,
+    /// Tasks that failed since the last one that did not.
+    failures: Cell<u64>,
+    last_success: Cell<Nanos>,
+}
+
+impl Office {
+    /// A load of so many users that begins now.
+    pub fn new(
+        run: &RunContext,
+        workload: u32,
+        spec: MailSpec,
+        habits: MailHabits,
+        server: Rc<MailServer>,
+        users: u64,
+        random: &Random,
+    ) -> Office {
+        let habits = Rc::new(habits);
+        let now = run.handle.now();
+        let group = random.child("days");
+        let days = (0..users).map(|user| {
+            let day = Day::new(habits.clone(), &group, user, users, now);
+            Rc::new(RefCell::new(day))
+        });
+        Office {
+            days: days.collect(),
+            desks: RefCell::new((0..users).map(|_| Some(Desk::default())).collect()),
+            run: run.clone(),
+            workload,
+            spec,
+            habits,
+            server,
+            gauges: Rc::default(),
+            fatal: RefCell::default(),
+            failures: Cell::new(0),
+            last_success: Cell::new(now),
+        }
+    }
+
+    fn judge(&self, order: &MailOrder, result: &Result<(), MailError>) -> Result<(), RunError> {
+        let now = self.run.handle.now();
+        let Err(error) = result else {
+            self.failures.set(0);
+            self.last_success.set(now);
+            return Ok(());
+        };
+        if !error.is_lost() {
+            return Ok(());
+        }
+        self.failures.set(self.failures.get() + 1);
+        let silent_ns = now - self.last_success.get();
+        if self.failures.get() == 1 {
+            let text = format!("user {}, {}: {error}", order.user, order.task.name());
+            self.run.report(Level::Warning, "connection_lost", text);
+        }
+        let lost_after_ns = nanos(self.server.spec.lost_after_s);
+        if self.failures.get() >= FAILURES_MIN && silent_ns >= lost_after_ns {
+            let text = format!(
+                "no user could finish a task for {:.0} s, last because {error}; see whether the server runs",
+                silent_ns as f64 / NANOS_PER_SECOND as f64
+            );
+            self.run.report(Level::Error, "service_lost", text.clone());
+            return Err(RunError::Service(text));
+        }
+        Ok(())
+    }
+
+    /// Adds bytes that were read to the contents of messages.
+    fn note_bytes(&self, endpoint: usize, bytes: u64) {
+        let recorder = &self.run.recorder;
+        let key = recorder.key(self.server.number, endpoint as u32 + 1, metrics::BODY);
+        recorder.merge(key.of_workload(self.workload), &Histogram::new(), bytes);
+    }
+}
+
+fn count_failure(book: &mut Book, error: &MailError) {
+    match error {
+        MailError::No { .. } => book.count(metrics::REFUSED_COMMANDS, 1),
+        MailError::Bad { .. } | MailError::Unsendable { .. } => book.count(metrics::BAD_COMMANDS, 1),
+        MailError::TimedOut { .. } => {
+            book.count(metrics::TIMED_OUT, 1);
+            book.count(metrics::CONNECTION_LOST, 1);
+        }
+        _ => book.count(metrics::CONNECTION_LOST, 1),
+    }
+}
+
+/// The two halves of a load of mail users.
+pub struct MailPair {
+    /// What they share.
+    pub office: Rc<Office>,
+}
+
+impl Pair for MailPair {
+    type Task = MailOrder;
+    type Demand = MailDemand;
+    type Service = MailService;
+
+    fn weights(&self) -> Vec<f64> {
+        vec![1.0]
+    }
+
+    fn description(&self) -> String {
+        let Office { spec, habits, .. } = &*self.office;
+        format!(
+            "{} accounts of {}, {:.1} tasks a user and day of {} h",
+            self.office.server.accounts.len(),
+            self.office.server.address_of(0),
+            habits.tasks_per_day(),
+            spec.day_h
+        )
+    }
+
+    fn session(&self, number: u32, operations: Random, _: Random, _: &[usize]) -> MailDemand {
+        let day = self.office.days[number as usize].clone();
+        MailDemand::new(u64::from(number), &operations, day)
+    }
+
+    fn arrivals(&self, operations: Random, _: Random) -> MailDemand {
+        // Refused with the plan: users have schedules of their own.
+        MailDemand::new(0, &operations, self.office.days[0].clone())
+    }
+
+    fn into_service(self) -> MailService {
+        MailService { office: self.office }
+    }
+}
+
+/// Carries tasks out.
+pub struct MailService {
+    office: Rc<Office>,
+}
+
+impl MailService {
+    /// One task of a user at its desk, which is returned; it goes back into IDLE, where that is wanted.
+    async fn perform(&self, order: &MailOrder, desk: Desk, book: &mut Book) -> (Desk, Result<(), MailError>) {
+        let office = &self.office;
+        let before = desk.imap.as_ref().map_or(0, Imap::unparsed);
+        let mut user = User {
+            desk,
+            account: order.user,
+            server: &office.server,
+            habits: &office.habits,
+            book,
+            gauges: &office.gauges,
+            bytes_read: 0,
+            random: order.random.clone(),
+        };
+        let result = tasks::carry_out(&mut user, order.task).await;
+        let bytes = user.bytes_read;
+        let mut desk = user.desk;
+        office.note_bytes(office.server.endpoint_of(order.user), bytes);
+        if let Some(imap) = &desk.imap {
+            book.count(metrics::UNPARSED, imap.unparsed().saturating_sub(before));
+        }
+        if let Err(error) = &result {
+            count_failure(book, error);
+            if error.is_lost() {
+                desk.imap = None;
+            }
+        }
+        (desk, result)
+    }
+
+    async fn wait_for_news(&self, desk: &mut Desk) {
+        if let Some(imap) = desk.imap.as_mut().filter(|_| self.office.spec.idle)
+            && imap.is_open()
+            && imap.offers("IDLE")
+        {
+            // If it fails, the connection is gone, and the next task makes another.
+            let _ = imap.begin_idle().await;
+        }
+    }
+}
+
+impl Service for MailService {
+    type Task = MailOrder;
+
+    async fn execute(&self, order: &MailOrder, book: &mut Book) -> Result<Done, RunError> {
+        let office = &self.office;
+        if let Some(fatal) = office.fatal.borrow().clone() {
+            return Err(fatal);
+        }
+        let begun = office.run.handle.now();
+        let place = order.user as usize;
+        let desk = office.desks.borrow_mut()[place].take().unwrap_or_default();
+        let open = office.gauges.enter(Gauge::Task);
+        let work = until_stop(&office.run, self.perform(order, desk, book));
+        let (desk, result) = work.await?;
+        drop(open);
+        let took_ns = office.run.handle.now() - begun;
+        let is_lost = result.as_ref().is_err_and(MailError::is_lost);
+        let is_down = is_lost && desk.imap.is_none() && took_ns < AFTER_FAILURE_NS;
+        office.desks.borrow_mut()[place] = Some(desk);
+        office.judge(order, &result)?;
+        match result {
+            Ok(()) => {
+                if let Some(metrics) = metrics_of(order.task) {
+                    book.note(metrics.service, took_ns);
+                }
+                Ok(Done::Done)
+            }
+            Err(_) => {
+                if is_down {
+                    office.run.handle.sleep(AFTER_FAILURE_NS).await;
+                }
+                Ok(Done::Refused(REFUSED))
+            }
+        }
+    }
+
+    fn label(&self, order: &MailOrder) -> Label {
+        let server = &self.office.server;
+        Label {
+            instance: server.number,
+            database: server.endpoint_of(order.user) as u32 + 1,
+            operation: metrics_of(order.task).map_or(metrics::OPERATIONS[0], |metrics| metrics.response),
+        }
+    }
+
+    fn count(&self, order: &MailOrder, done: Done, count: &mut dyn FnMut(&'static str)) {
+        if let (Done::Refused(_), Some(metrics)) = (done, metrics_of(order.task)) {
+            count(metrics.refused);
+        }
+    }
+
+    async fn rest(&self, order: &MailOrder) {
+        let place = order.user as usize;
+        let taken = self.office.desks.borrow_mut()[place].take();
+        if let Some(mut desk) = taken {
+            // A run that should stop does not wait for a server that hangs.
+            let resting = self.wait_for_news(&mut desk);
+            if until_stop(&self.office.run, resting).await.is_ok() {
+                self.office.desks.borrow_mut()[place] = Some(desk);
+            }
+        }
+    }
+}
