@@ -11,7 +11,6 @@ use super::gauges::Gauge;
 use super::metrics::{self, metrics_of};
 use super::service::Office;
 use crate::RunError;
-use crate::events::Level;
 use crate::recorder::Key;
 
 const LOOK_EVERY_NS: Nanos = NANOS_PER_SECOND / 4;
@@ -55,7 +54,6 @@ pub fn look(office: &Rc<Office>) {
             open + waiting,
             office.spec.unfinished_max_per_user
         );
-        office.run.report(Level::Error, "overloaded", text.clone());
         *office.fatal.borrow_mut() = Some(RunError::TooMuchLoad(text));
     }
 }
