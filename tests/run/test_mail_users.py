@@ -160,7 +160,8 @@ class Ran:
     @property
     def audit(self) -> dict[str, Any]:
         phase = next(phase for phase in self.outcome["phases"] if phase["kind"] == "audit")
-        return phase["audits"][0]
+        found: dict[str, Any] = phase["audits"][0]
+        return found
 
 
 @pytest.mark.parametrize(
@@ -190,7 +191,7 @@ def test_what_users_did_adds_up_message_by_message(client: str, security: str) -
     planned = sum(ran.counts[f"{metric}_planned"] for metric in metrics_of_tasks())
     done = sum(ran.counts[metric] for metric in metrics_of_tasks())
     assert USERS * 12 < planned <= USERS * 17
-    assert planned - USERS <= done <= planned + USERS
+    assert planned - USERS <= done <= planned
     assert {each["database"] for each in read} == {1, 2}, "each endpoint has its share"
     kinds = [event["kind"] for event in ran.events]
     assert "mail_server" in kinds

@@ -7,6 +7,7 @@ mod audit;
 mod gauges;
 mod ledger;
 mod metrics;
+mod office;
 mod prepare;
 mod probes;
 mod server;
@@ -33,8 +34,9 @@ use crate::records::until_stop;
 use crate::spec::{InstanceSpec, WorkloadSpec};
 
 use metrics::{METRICS, OPERATIONS};
+use office::Office;
 use server::MailServer;
-use service::{MailPair, Office};
+use service::MailPair;
 use spec::{MailDatabase, MailInstance, MailSpec};
 
 /// How a run reaches servers.

@@ -7,8 +7,8 @@ use plimsoll_io::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, Random};
 use plimsoll_workload::mail::{Check, Letter};
 
 use super::metrics;
+use super::office::Office;
 use super::server::{MailServer, PROBES, nanos};
-use super::service::Office;
 
 /// Sends a probe now and then until the load is gone.
 pub async fn probe(office: Weak<Office>, mut random: Random) {

@@ -1,6 +1,6 @@
 //! The watch over a load: counts what has become due, shows what is under way, and ends a run whose server is too far behind.
 //!
-//! It looks four times a second, so counts of a phase are exact to a quarter of a second.
+//! It looks four times a second, so counts of a phase are exact to a quarter of a second. A task that begins was counted before.
 
 use std::rc::{Rc, Weak};
 
@@ -9,7 +9,7 @@ use plimsoll_workload::mail::MailTask;
 
 use super::gauges::Gauge;
 use super::metrics::{self, metrics_of};
-use super::service::Office;
+use super::office::Office;
 use crate::RunError;
 use crate::recorder::Key;
 
@@ -30,19 +30,9 @@ pub async fn watch(office: Weak<Office>) {
 /// Counts once.
 pub fn look(office: &Rc<Office>) {
     let now = office.run.handle.now();
-    let recorder = &office.run.recorder;
     let mut waiting = 0;
-    for (user, day) in office.days.iter().enumerate() {
-        let endpoint = office.server.endpoint_of(user as u64) as u32 + 1;
-        let mut came_due = |task: MailTask| {
-            if let Some(metrics) = metrics_of(task) {
-                let key = recorder.key(office.server.number, endpoint, metrics.planned);
-                recorder.count(key.of_workload(office.workload), 1);
-            }
-        };
-        let mut day = day.borrow_mut();
-        day.advance(now, &mut came_due);
-        waiting += day.waiting() as u64;
+    for user in 0..office.days.len() {
+        waiting += count_due(office, user, now) as u64;
     }
     let open = office.gauges.count(Gauge::Task);
     show(office, waiting);
@@ -56,6 +46,21 @@ pub fn look(office: &Rc<Office>) {
         );
         *office.fatal.borrow_mut() = Some(RunError::TooMuchLoad(text));
     }
+}
+
+/// Counts what has become due for a user; how many of its tasks wait.
+pub fn count_due(office: &Office, user: usize, now: Nanos) -> usize {
+    let recorder = &office.run.recorder;
+    let endpoint = office.server.endpoint_of(user as u64) as u32 + 1;
+    let mut came_due = |task: MailTask| {
+        if let Some(metrics) = metrics_of(task) {
+            let key = recorder.key(office.server.number, endpoint, metrics.planned);
+            recorder.count(key.of_workload(office.workload), 1);
+        }
+    };
+    let mut day = office.days[user].borrow_mut();
+    day.advance(now, &mut came_due);
+    day.waiting()
 }
 
 /// Shows what is under way.
