@@ -11,9 +11,11 @@ from plimsoll.documents.capacity import Capacity
 from plimsoll.documents.comparison import Comparison
 from plimsoll.documents.document import Document
 from plimsoll.documents.json_schema import schema_of
+from plimsoll.documents.modelled_curve import ModelledCurve
 from plimsoll.documents.outcome import Outcome, Points
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.repeats import Repeats
+from plimsoll.documents.run_list import RunEntry
 from plimsoll.documents.run_spec import RunSpec
 from plimsoll.documents.study import StudyFindings
 from plimsoll.documents.summary import Content, Gaps, Summary
@@ -99,10 +101,12 @@ DOCUMENTS: dict[str, type[Document]] = {
     "comparison": Comparison,
     "content": Content,
     "gaps": Gaps,
+    "modelled-curve": ModelledCurve,
     "outcome": Outcome,
     "plan": Plan,
     "points": Points,
     "repeats": Repeats,
+    "run-entry": RunEntry,
     "run-spec": RunSpec,
     "study": StudyFindings,
     "summary": Summary,

@@ -36,8 +36,11 @@ from plimsoll.documents.document import Document as Document
 from plimsoll.documents.document import DocumentError as DocumentError
 from plimsoll.documents.event import Event as Event
 from plimsoll.documents.event import read_events as read_events
+from plimsoll.documents.modelled_curve import CurvePoint as CurvePoint
+from plimsoll.documents.modelled_curve import ModelledCurve as ModelledCurve
 from plimsoll.documents.outcome import Outcome as Outcome
 from plimsoll.documents.plan import Plan as Plan
+from plimsoll.documents.run_list import RunEntry as RunEntry
 from plimsoll.documents.run_spec import RunSpec as RunSpec
 from plimsoll.documents.verdict import Verdict as Verdict
 from plimsoll.errors import ConfigError as ConfigError

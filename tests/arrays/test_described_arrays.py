@@ -146,11 +146,11 @@ def test_SIM_13_and_SIM_14_losses_are_asked_for_by_a_file() -> None:
 def test_the_nearest_point_has_the_level_and_the_boxes_of_the_array() -> None:
     """The error of RAID 50 beside a mirrored array would be another array's error."""
     array = array_preset("equallogic-ps6000xv")
-    assert nearest_point(array)["id"] == "ps6000xv-raid50"
-    assert nearest_point(changed_array(array, {"level": "RAID 10", "sets": [14]}))["id"] == "ps6000xv-raid10"
-    assert nearest_point(changed_array(array, {"member_count": 3}))["id"] == "ps6000xv-3-members"
+    assert nearest_point(array).id == "ps6000xv-raid50"
+    assert nearest_point(changed_array(array, {"level": "RAID 10", "sets": [14]})).id == "ps6000xv-raid10"
+    assert nearest_point(changed_array(array, {"member_count": 3})).id == "ps6000xv-3-members"
     other = nearest_point(array_preset("nearline-raid6"))
-    assert "RAID 10" in other["how"] and other["id"] == "ps6500e-raid10"
+    assert "RAID 10" in other.how and other.id == "ps6500e-raid10"
 
 
 def test_a_burst_is_never_quoted_as_the_rate_of_a_volume() -> None:

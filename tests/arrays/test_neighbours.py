@@ -96,8 +96,8 @@ def test_a_pool_of_unlike_drives_holds_what_the_smallest_allows() -> None:
     assert (formula_iops(array, 0.6) or 0) > (formula_iops(shared(), 0.6) or 0) > 0
     assert formula_iops(shared(), 0.7) == pytest.approx((formula_iops(array_preset("emc-vnxe3300"), 0.7) or 0) - 300)
     # What was validated is another array.
-    assert nearest_point(array)["how"] == "the same box without the further drives"
-    assert nearest_point(shared())["how"] == "the same array, without neighbours"
+    assert nearest_point(array).how == "the same box without the further drives"
+    assert nearest_point(shared()).how == "the same array, without neighbours"
     slow = run_light(array, 2, 3, size_mib=200_000)
     assert slow.read_ms > run_light(array_preset("emc-vnxe3300"), 2, 3, size_mib=200_000).read_ms
 

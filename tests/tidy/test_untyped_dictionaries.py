@@ -14,8 +14,8 @@ FREE = {"inputs", "files"}
 #: Untyped dictionaries by room.
 LEFT: dict[str, int] = {
     "advice": 33,
-    "arrays": 137,
-    "cli": 23,
+    "arrays": 136,
+    "cli": 16,
     "compare": 14,
     "databases": 5,
     "documents": 7,
@@ -24,7 +24,7 @@ LEFT: dict[str, int] = {
     "live": 2,
     "multihost": 7,
     "pages": 2,
-    "pipeline": 21,
+    "pipeline": 10,
     "plan": 4,
     "powercut": 33,
     "report": 27,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -55,51 +56,49 @@ def model(
         found = plimsoll.model(
             array, changes=changes, databases=databases, size_mib=size_mib, sessions=sessions, edition=edition
         )
-    typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(_lines(found)))
+    typer.echo(json.dumps(found.plain(), indent=2) if as_json else "\n".join(_lines(found)))
 
 
-def _lines(found: dict[str, Any]) -> list[str]:
-    points, burst = found["points"], found["burst"]
-    lines = [plimsoll.MODELLED_WARNING + ".", found["array"], ""]
+def _lines(found: plimsoll.ModelledCurve) -> list[str]:
+    points, burst = found.points, found.burst
+    lines = [plimsoll.MODELLED_WARNING + ".", found.array, ""]
     if burst:
         lines.append("in the long run, when the burst credits are used up:")
     lines += _curve(points)
     if burst:
-        minutes = burst["lasts_s"] / 60
+        minutes = burst.lasts_s / 60
         lines += [
             "",
             f"as long as full credits last, {minutes:,.0f} minutes at the highest rate:",
-            *_curve(burst["points"]),
+            *_curve(burst.points),
         ]
     lines += ["", _limit_sentence(found)]
-    formula = found["formula_iops"]
+    formula = found.formula_iops
     no_rule = "planner's formula: no rule for these drives"
-    lines.append(no_rule if formula is None else f"planner's formula: {formula:,.0f}{found['formula_remark']}")
-    nearest = found["nearest_validated_point"]
-    lines.append(
-        f"nearest validated point: {nearest['id']}, {nearest['how']}, IOPS off by {nearest['error_percent']:+.1f} %"
-    )
-    if found["neighbours_wanted_iops"]:
+    lines.append(no_rule if formula is None else f"planner's formula: {formula:,.0f}{found.formula_remark}")
+    nearest = found.nearest_validated_point
+    lines.append(f"nearest validated point: {nearest.id}, {nearest.how}, IOPS off by {nearest.error_percent:+.1f} %")
+    if found.neighbours_wanted_iops:
         lines += _neighbours(found)
     return lines
 
 
-def _curve(points: list[dict[str, Any]]) -> list[str]:
+def _curve(points: Sequence[plimsoll.CurvePoint]) -> list[str]:
     rows = ["sessions/db     IOPS  reads ms  writes ms   log ms  busiest stage"]
     for point in points:
         rows.append(
-            f"{point['sessions']:>11} {point['iops']:>8,.0f} {point['read_ms']:>9.2f} {point['write_ms']:>10.2f} "
-            f"{point['log_write_ms']:>8.2f}  {point['busiest']}, {point['utilisation']:.0%}"
+            f"{point.sessions:>11} {point.iops:>8,.0f} {point.read_ms:>9.2f} {point.write_ms:>10.2f} "
+            f"{point.log_write_ms:>8.2f}  {point.busiest}, {point.utilisation:.0%}"
         )
-        if point["neighbour_iops"]:
-            rows[-1] += f", {point['neighbour_utilisation']:.0%} for neighbours"
+        if point.neighbour_iops:
+            rows[-1] += f", {point.neighbour_utilisation:.0%} for neighbours"
     return rows
 
 
-def _neighbours(found: dict[str, Any]) -> list[str]:
+def _neighbours(found: plimsoll.ModelledCurve) -> list[str]:
     """What neighbours made of what they wanted along the curve, and that nothing published had any."""
-    made = [point["neighbour_iops"] for point in found["points"]]
-    wanted, least = found["neighbours_wanted_iops"], min(made)
+    made = [point.neighbour_iops for point in found.points]
+    wanted, least = found.neighbours_wanted_iops, min(made)
     lines = [
         f"neighbours: {max(made):,.0f} of {wanted:,.0f} IOPS beside the lightest load, {least:,.0f} beside the heaviest"
         if len(made) > 1
@@ -108,13 +107,13 @@ def _neighbours(found: dict[str, Any]) -> list[str]:
     return [*lines, "no published result had neighbours: the band says nothing of them"]
 
 
-def _limit_sentence(found: dict[str, Any]) -> str:
+def _limit_sentence(found: plimsoll.ModelledCurve) -> str:
     """Where the limit is met, or why that cannot be said."""
-    points, limit, within = found["points"], found["iops_at_20_ms"], f"within {found['band_percent']:.0f} % either way"
+    points, limit, within = found.points, found.iops_at_20_ms, f"within {found.band_percent:.0f} % either way"
     if limit is not None:
         return f"database IOPS at reads of 20 ms: {limit:,.0f}, {within}"
-    if len(points) == 1 and points[0]["sessions"] > 1:
+    if len(points) == 1 and points[0].sessions > 1:
         return f"rates are {within}; leave --sessions out for the rate at reads of 20 ms"
-    if points[0]["read_ms"] > plimsoll.MODEL_LIMIT_MS:
+    if points[0].read_ms > plimsoll.MODEL_LIMIT_MS:
         return f"reads take more than 20 ms even with a single session for each database; rates are {within}"
-    return f"reads stay below 20 ms, where more sessions bring nothing more: {points[-1]['iops']:,.0f} database IOPS, {within}"
+    return f"reads stay below 20 ms, where more sessions bring nothing more: {points[-1].iops:,.0f} database IOPS, {within}"

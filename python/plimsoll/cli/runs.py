@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -50,36 +51,38 @@ def runs(
         stop_with(exit_codes.USAGE, f"{directory} {what}; name a directory with run folders in it")
     found = ordered(plimsoll.list_runs(directory), sort, reverse=reverse)
     if as_json:
-        typer.echo(json.dumps({"schema_version": 1, "runs": found}, indent=2, ensure_ascii=False))
+        typer.echo(
+            json.dumps({"schema_version": 1, "runs": [entry.plain() for entry in found]}, indent=2, ensure_ascii=False)
+        )
         return
     typer.echo("\n".join(lines_of(found)) if found else f"no run below {directory}")
 
 
-def ordered(entries: list[dict[str, Any]], sort: str, *, reverse: bool) -> list[dict[str, Any]]:
+def ordered(entries: list[plimsoll.RunEntry], sort: str, *, reverse: bool) -> list[plimsoll.RunEntry]:
     """The entries by a column; what has nothing there comes last either way."""
     key, largest_first = SORTS[sort]
-    known = sorted((entry for entry in entries if entry[key] is not None), key=lambda entry: entry[key])
+    known = sorted((entry for entry in entries if getattr(entry, key) is not None), key=attrgetter(key))
     if largest_first is not reverse:
         known.reverse()
-    return known + [entry for entry in entries if entry[key] is None]
+    return known + [entry for entry in entries if getattr(entry, key) is None]
 
 
-def lines_of(entries: list[dict[str, Any]]) -> list[str]:
+def lines_of(entries: list[plimsoll.RunEntry]) -> list[str]:
     """The list for a terminal: figures in columns, what is wrong below its run."""
     rows = [["run", "began (UTC)", "storage", "test", "result", "kind", "measured", "IOPS", "read ms", "log ms"]]
     for entry in entries:
-        began = (entry["start_utc"] or "")[:16].replace("T", " ")
-        measured = duration_shown(entry["measured_s"]) if entry["measured_s"] else "–"
+        began = (entry.start_utc or "")[:16].replace("T", " ")
+        measured = duration_shown(entry.measured_s) if entry.measured_s else "–"
         rows.append(
             [
-                entry["folder"],
+                entry.folder,
                 began or "–",
-                entry["storage"] or "–",
-                entry["test"] or "–",
-                entry["result"] if entry["state"] == "ended" and entry["result"] else (entry["state"] or "–"),
-                "modelled" if (entry["storage"] or "").startswith("MODELLED") else KINDS[entry["qualifying"]],
+                entry.storage or "–",
+                entry.test or "–",
+                entry.result if entry.state == "ended" and entry.result else (entry.state or "–"),
+                "modelled" if (entry.storage or "").startswith("MODELLED") else KINDS[entry.qualifying],
                 measured,
-                *(shown(entry[name]) for name in FIGURES),
+                *(shown(getattr(entry, name)) for name in FIGURES),
             ]
         )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -90,6 +93,6 @@ def lines_of(entries: list[dict[str, Any]]) -> list[str]:
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
-        if index and entries[index - 1]["problem"]:
-            lines.append(f"    {entries[index - 1]['problem']}")
+        if index and entries[index - 1].problem:
+            lines.append(f"    {entries[index - 1].problem}")
     return lines

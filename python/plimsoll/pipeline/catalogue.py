@@ -6,10 +6,11 @@ such, with what is wrong: nothing that was run disappears from the list.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from plimsoll.documents.document import hints_of
+from plimsoll.documents.run_list import RunEntry
 from plimsoll.files import folder
 from plimsoll.pipeline import background
 
@@ -24,9 +25,15 @@ KINDS = {
     "qualifying": bool,
     **dict.fromkeys(("measured_s", "runs_count", *FIGURES), int | float),
 }
+#: The keys of an entry, in the order in which they are printed.
+ORDER = tuple(hints_of(RunEntry))
+#: What a file of a folder holds: anything, because whatever is wrong with it is caught and told.
+Content = Any
+#: Values of an entry by their keys.
+Found = dict[str, object]
 
 
-def list_runs(directory: Path) -> list[dict[str, Any]]:
+def list_runs(directory: Path) -> list[RunEntry]:
     """Every run below a directory, the directory itself included."""
     found = []
     for path in _candidates(directory, DEPTH_MAX):
@@ -46,13 +53,9 @@ def _candidates(directory: Path, depth: int) -> list[Path]:
     return found
 
 
-def entry_of(path: Path, name: str) -> dict[str, Any]:
+def entry_of(path: Path, name: str) -> RunEntry:
     """One line of the catalogue; whatever is wrong with the folder becomes part of it."""
-    entry: dict[str, Any] = {
-        "folder": name, "state": None, "problem": None, "start_utc": None, "storage": None, "test": None, "result": None,
-        "qualifying": None, "headline": None, "measured_s": None, "runs_count": None, "database_iops": None,
-        "database_read_latency_ms_mean": None, "log_write_latency_ms_mean": None,
-    }  # fmt: skip
+    entry: Found = {"folder": name, "problem": None, **dict.fromkeys(KINDS)}
     problems: list[str] = []
     try:
         state = background.state_of(path)
@@ -71,7 +74,7 @@ def entry_of(path: Path, name: str) -> dict[str, Any]:
     if entry["runs_count"]:
         # A series began when its first run did, on the same storage.
         first = entry_of(path / "run-1", "")
-        entry |= {key: first[key] for key in ("start_utc", "storage", "measured_s")}
+        entry |= {"start_utc": first.start_utc, "storage": first.storage, "measured_s": first.measured_s}
     wrong = [key for key, kind in KINDS.items() if not isinstance(entry[key], kind | None)]
     if wrong:
         problems.append(f"{path} holds something else where {', '.join(wrong)} should be")
@@ -80,7 +83,9 @@ def entry_of(path: Path, name: str) -> dict[str, Any]:
         entry |= {"state": BROKEN, "problem": "; ".join(dict.fromkeys(problems))}
     elif entry["state"] == background.KILLED:
         entry["problem"] = background.no_result_in_words(path)
-    return entry
+    # Each value is of its kind by now; what was not is named above.
+    values: Content = {key: entry[key] for key in ORDER}
+    return RunEntry(**values)
 
 
 def _words(error: Exception, path: Path) -> str:
@@ -89,7 +94,7 @@ def _words(error: Exception, path: Path) -> str:
     return f"{path} is not what it should be: {type(error).__name__} {error}"
 
 
-def _of_plan(plan: dict[str, Any]) -> dict[str, Any]:
+def _of_plan(plan: Content) -> Found:
     run = plan["run"]
     targets = [target.get("path") or target.get("name") for target in run["targets"]]
     array = plan["judgement"].get("modelled") or {}
@@ -99,11 +104,11 @@ def _of_plan(plan: dict[str, Any]) -> dict[str, Any]:
     return {"storage": storage, "test": f"{imported}{plan['judgement']['test']}"}
 
 
-def _of_verdict(verdict: Mapping[str, object]) -> Mapping[str, object]:
+def _of_verdict(verdict: Content) -> Found:
     return {"qualifying": verdict["qualifying"]}
 
 
-def _of_summary(summary: dict[str, Any]) -> dict[str, Any]:
+def _of_summary(summary: Content) -> Found:
     total, window = summary["total"], summary["window"]
 
     def latency(metric: str) -> float | None:
@@ -120,7 +125,7 @@ def _of_summary(summary: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of_series(content: dict[str, Any]) -> dict[str, Any]:
+def _of_series(content: Content) -> Found:
     medians = {figure["name"]: figure["median"] for figure in content["figures"]}
     return {
         "runs_count": len(content["runs"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,6 +11,7 @@ from plimsoll.arrays.formula import formula_iops, neighbours_remark
 from plimsoll.arrays.mail_streams import LIMIT_MS, Point, iops_at_limit, run_light, sweep
 from plimsoll.arrays.papers.error_band import array_band, nearest_point
 from plimsoll.arrays.text import WARNING, array_title
+from plimsoll.documents.modelled_curve import BurstCurve, CurvePoint, ModelledCurve
 from plimsoll.plan.complete import plan_of_options
 
 #: What stands above everything that was modelled, and where its curves end.
@@ -25,11 +26,11 @@ def model(
     size_mib: int | None = None,
     sessions: int | None = None,
     edition: str = "2010",
-) -> dict[str, Any]:
+) -> ModelledCurve:
     """How rate and latency of a modelled array go with the load, and where the limit of 20 ms is reached. All of it is MODELLED.
 
     >>> found = model("emc-vnxe3300", sessions=3)
-    >>> found["modelled"], [point["sessions"] for point in found["points"]]
+    >>> found.modelled, [point.sessions for point in found.points]
     (True, [3])
 
     Args:
@@ -41,32 +42,36 @@ def model(
         edition: whose load.
 
     Returns:
-        Points of the curve, the rate at the limit, the planner's formula, the model's error band, as plain data.
+        Points of the curve, the rate at the limit, the planner's formula, the model's error band.
 
     Raises:
         InputError: there is no such array, or it cannot be.
     """
     described = _described(array, changes or {}, databases, size_mib, edition)
 
-    def curve(of: dict[str, Any]) -> list[Point]:
+    def curve(of: Mapping[str, object]) -> list[Point]:
         if sessions:
             return [run_light(of, databases, sessions, edition, size_mib)]
         return sweep(of, databases, edition, size_mib)
 
     points = curve(without_credits(described) if bursts(described) else described)
     burst = curve(described) if bursts(described) else []
-    return {
-        "modelled": True,
-        "array": array_title(described),
-        "points": [asdict(point) for point in points],
-        "iops_at_20_ms": iops_at_limit(points),
-        "burst": {"points": [asdict(point) for point in burst], "lasts_s": burst_s(described)} if burst else None,
-        "formula_iops": formula_iops(described, points[-1].reads_per_s / points[-1].iops),
-        "formula_remark": neighbours_remark(described),
-        "neighbours_wanted_iops": sum(row["iops"] for row in described.get("neighbours") or []),
-        "band_percent": array_band(described, "database_iops"),
-        "nearest_validated_point": nearest_point(described),
-    }
+    return ModelledCurve(
+        modelled=True,
+        array=array_title(described),
+        points=_shown(points),
+        iops_at_20_ms=iops_at_limit(points),
+        burst=BurstCurve(points=_shown(burst), lasts_s=burst_s(described)) if burst else None,
+        formula_iops=formula_iops(described, points[-1].reads_per_s / points[-1].iops),
+        formula_remark=neighbours_remark(described),
+        neighbours_wanted_iops=sum(row["iops"] for row in described.get("neighbours") or []),
+        band_percent=array_band(described, "database_iops"),
+        nearest_validated_point=nearest_point(described),
+    )
+
+
+def _shown(points: Sequence[Point]) -> tuple[CurvePoint, ...]:
+    return tuple(CurvePoint(**asdict(point)) for point in points)
 
 
 def _described(

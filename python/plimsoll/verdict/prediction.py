@@ -14,7 +14,7 @@ from plimsoll.arrays.burst_credits import lived_on_credits
 from plimsoll.arrays.papers.error_band import PAPER_METRICS, array_band, nearest_point
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
-from plimsoll.documents.verdict import Check, NearestPoint, Prediction
+from plimsoll.documents.verdict import Check, Prediction
 from plimsoll.plan.limits import parse_limit
 from plimsoll.verdict.checks import NOT_EVALUATED, PASS, least_iops
 
@@ -60,7 +60,7 @@ def predict(plan: Plan, checks: Sequence[Check], summary: Summary | None = None)
         band_percent={
             name: array_band(array, name) for name in ("database_iops", "database_read", "database_write", "log_write")
         },
-        nearest_validated_point=NearestPoint.from_plain(nearest_point(array)),
+        nearest_validated_point=nearest_point(array),
     )
 
 

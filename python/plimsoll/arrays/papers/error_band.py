@@ -17,6 +17,7 @@ from plimsoll.arrays.papers.points import read_points
 from plimsoll.arrays.pools import DATABASES
 from plimsoll.arrays.presets import shipped_arrays
 from plimsoll.arrays.sources import DATA_FOLDER
+from plimsoll.documents.verdict import NearestPoint
 
 RESULTS = DATA_FOLDER / "papers_results.json"
 #: What figures of a summary are called in the papers.
@@ -79,7 +80,7 @@ def array_band(array: Mapping[str, Any], metric: str, statistic: str = "mean") -
     return max(band_percent(metric, statistic), float(array.get("own_error_percent") or 0))
 
 
-def nearest_point(array: Mapping[str, Any]) -> dict[str, Any]:
+def nearest_point(array: Mapping[str, Any]) -> NearestPoint:
     """The validated point nearest to an array, and how near it is.
 
     Likeness counts in this order: the preset, the kind of drive, its speed, the redundancy, the number of drives.
@@ -112,4 +113,4 @@ def nearest_point(array: Mapping[str, Any]) -> dict[str, Any]:
         how = "the same box without the further drives"
     if any(neighbour["iops"] for neighbour in array.get("neighbours") or []):
         how += ", without neighbours"
-    return {"id": row["id"], "array": row["array"], "error_percent": row["error_percent"], "how": how}
+    return NearestPoint(id=row["id"], array=row["array"], error_percent=row["error_percent"], how=how)
