@@ -82,7 +82,6 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 	trust::torn_pages::without_images_a_disk_that_writes_whole_pages_loses_nothing \
 	trust::torn_pages::without_images_every_torn_page_is_named_and_no_sound_one_accused
 FOR_HOURS := power_cut::power_cuts_for_as_long_as_told hard_times::hard_times_for_as_long_as_told
-CRASHES := trust::killed::many_kills_lose_nothing_acknowledged
 HISTORIES_JUDGED := histories::histories_for_as_many_as_told_are_isolated
 DAMAGES := damage::pages::a_hundred_thousand_damages_are_mended_or_refused \
 	damage::files::thousands_of_damages_to_flush_maps_headers_and_checkpoints damage::logs::thousands_of_damaged_logs_have_no_hole \
@@ -96,8 +95,8 @@ isolation: ## judge the isolation of simulated histories by an independent check
 	PLIMSOLL_SEED=$(SEED) PLIMSOLL_HISTORIES=$(HISTORIES) PLIMSOLL_JOBS=$(JOBS) \
 		$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(HISTORIES_JUDGED)
 
-crash: ## kill a real process under load and recover, over and over: KILLS=n (20)
-	$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(CRASHES)
+crash: $(VENV)/.native $(VENV)/.dev ## kill a real process under load and recover, over and over; after every fifth kill the power of a volatile disk is cut, which wants root: KILLS=n (20), SEED=n
+	$(BIN)/python -m tests.powercut.kills $(or $(KILLS),20) $(SEED)
 
 damage: ## 100,000 damages to pages and thousands to every other kind of file, with the counts by kind and outcome
 	$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(DAMAGES)

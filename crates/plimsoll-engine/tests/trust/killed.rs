@@ -2,6 +2,9 @@
 //! and prints what each transaction does before its commit, and the serial number of every commit that was acknowledged as durable. The parent reads,
 //! kills, sees that the kill and nothing else ended the child, recovers, and compares: every acknowledged commit is there, what is there is an
 //! unbroken run of commits, and every row of every tree is what that run left, so nothing uncommitted is there.
+//!
+//! Where whoever started it can cut the power (`tests/powercut/kills.py`), every fifth kill is followed by a power cut before anything is recovered:
+//! what the dead process had written and not flushed is lost or not, as the disk likes.
 
 #![expect(
     clippy::disallowed_methods,
@@ -35,6 +38,11 @@ use crate::support::*;
 
 const DIRECTORY: &str = "PLIMSOLL_KILL_DIRECTORY";
 const LIFE: &str = "PLIMSOLL_KILL_LIFE";
+/// The directory to work in, for other disks than that of the build.
+const PLACE: &str = "PLIMSOLL_CRASH_PLACE";
+/// Set where a line on the standard output cuts the power of that disk. The answer is a line once it is back.
+const POWER: &str = "PLIMSOLL_CRASH_POWER";
+const KILLS_BETWEEN_POWER_CUTS: u64 = 5;
 const SESSIONS: u64 = 3;
 const SIGKILL: i32 = 9;
 /// All serial numbers are looked for after every so many lives, those of the last life after each.
@@ -227,7 +235,8 @@ fn note(field: &Field, ledger: &mut Ledger, line: &str) {
 }
 
 /// Starts a child and kills it after a while; returns what it was about to commit, in that order, and what it was told is durable.
-fn one_life(directory: &Path, field: &Field, life: u64, milliseconds: u64) -> Ledger {
+/// Cuts the power as soon as it is killed, if told.
+fn one_life(directory: &Path, field: &Field, life: u64, milliseconds: u64, with_power_cut: bool) -> Ledger {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
@@ -261,6 +270,9 @@ fn one_life(directory: &Path, field: &Field, life: u64, milliseconds: u64) -> Le
     });
     std::thread::sleep(Duration::from_millis(milliseconds));
     child.kill().unwrap();
+    if with_power_cut {
+        cut_power();
+    }
     let status = child.wait().unwrap();
     let (lines, complaints) = (lines.join().unwrap(), complaints.join().unwrap());
     assert_eq!(
@@ -369,18 +381,45 @@ async fn check_files(files: Files, handle: Handle, directory: PathBuf) {
     }
 }
 
+/// Has the power of the disk cut, and waits until it is back.
+fn cut_power() {
+    println!("power: cut");
+    std::io::stdout().flush().unwrap();
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).unwrap();
+    assert_eq!(answer.trim(), "on", "the power does not come back");
+}
+
+/// Writes a file that no power cut takes away.
+fn write_durably(path: &Path, content: &str) {
+    std::fs::write(path, content).unwrap();
+    for synced in [path, path.parent().unwrap()] {
+        std::fs::File::open(synced).unwrap().sync_all().unwrap();
+    }
+}
+
 fn kill_over_and_over(name: &str, lives: u64) {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let place = std::env::var_os(PLACE).map(PathBuf::from);
+    let has_power_switch = std::env::var_os(POWER).is_some();
+    let directory = place.unwrap_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")));
+    let directory = directory.join(name);
     let _ = std::fs::remove_dir_all(&directory);
     std::fs::create_dir_all(&directory).unwrap();
     let making = directory.clone();
     let field = run_really(move |files, handle| make(files, handle, making));
-    std::fs::write(directory.join("field.txt"), field_to_text(&field)).unwrap();
+    write_durably(&directory.join("field.txt"), &field_to_text(&field));
+    if has_power_switch {
+        // The directory itself.
+        let parent = directory.parent().expect("it lies somewhere");
+        std::fs::File::open(parent).unwrap().sync_all().unwrap();
+    }
     let mut random = Random::from_seed(lives).child("kill");
     let mut state = State::new();
-    let (mut killed_at_work, mut acknowledged, mut unacknowledged) = (0, 0, 0);
+    let (mut killed_at_work, mut acknowledged, mut unacknowledged, mut power_cuts) = (0, 0, 0, 0);
     for life in 1..=lives {
-        let ledger = one_life(&directory, &field, life, 150 + random.below(700));
+        let with_power_cut = has_power_switch && life.is_multiple_of(KILLS_BETWEEN_POWER_CUTS);
+        power_cuts += u64::from(with_power_cut);
+        let ledger = one_life(&directory, &field, life, 150 + random.below(700), with_power_cut);
         killed_at_work += u64::from(!ledger.acknowledged.is_empty());
         acknowledged += ledger.acknowledged.len();
         unacknowledged += ledger.committed.len() - ledger.acknowledged.len();
@@ -395,7 +434,7 @@ fn kill_over_and_over(name: &str, lives: u64) {
     let looking = directory.clone();
     run_really(move |files, handle| check_files(files, handle, looking));
     println!(
-        "{lives} kills, {killed_at_work} of them under load; {acknowledged} acknowledged commits kept; {unacknowledged} under way at a kill, \
+        "{lives} kills, {killed_at_work} of them under load, {power_cuts} followed by a power cut; {acknowledged} acknowledged commits kept; {unacknowledged} under way at a kill, \
          each there whole or not at all; every row compared"
     );
     assert!(
