@@ -191,6 +191,26 @@ def test_damaged_files_are_named(fast: Path, tmp_path: Path, name: str, text: st
         compared(fast, tmp_path / "damaged")
 
 
+@pytest.mark.parametrize("name", [folder.SAMPLES, folder.OUTCOME])
+def test_a_run_without_what_it_measured_is_damaged(fast: Path, tmp_path: Path, name: str) -> None:
+    """Half a copy was compared in silence: its confidence intervals were missing, and nobody was told why."""
+    shutil.copytree(fast, tmp_path / "half")
+    (tmp_path / "half" / name).unlink()
+    with pytest.raises(ComparisonError, match=rf"half/{name} is missing, so this run is damaged"):
+        compared(fast, tmp_path / "half")
+
+
+def test_runs_of_unlike_tests_are_refused(fast: Path, tmp_path: Path) -> None:
+    """A backup beside a load: an empty table with an exit code of success says that nothing differs."""
+
+    def change(plan: dict[str, Any]) -> None:
+        plan["judgement"]["test"] = "backup"
+
+    other = changed(fast, tmp_path / "other", folder.PLAN, change)
+    with pytest.raises(ComparisonError, match=r"different things \(fast: a load on databases, other: backup\)"):
+        compared(fast, other)
+
+
 def test_every_folder_that_is_none_is_named_at_once(fast: Path, tmp_path: Path) -> None:
     """A missing run, a file, an empty folder and a run that was cut off: four lines, not the first of them."""
     (tmp_path / "file").write_text("x")

@@ -13,7 +13,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 from plimsoll.compare.blocks import Estimate, of_blocks, of_runs
-from plimsoll.compare.differences import environment_rows, is_imported, plan_rows, refusals, warnings_about
+from plimsoll.compare.differences import (
+    environment_rows,
+    is_imported,
+    plan_rows,
+    refusals,
+    unlike_tests,
+    warnings_about,
+)
 from plimsoll.compare.figures import CLIENT_FIGURES, FIGURES, LESS, NEITHER, Figure, as_imported, value_of
 from plimsoll.compare.sides import ComparisonError, RunRead, Side, moments_of
 from plimsoll.compare.student_t import quantile
@@ -40,7 +47,7 @@ def compare(sides: Sequence[Side], *, across_page_sizes: bool = False) -> Compar
     Raises:
         ComparisonError: the sides must not be compared, or samples are damaged.
     """
-    problems = [] if across_page_sizes else refusals(sides)
+    problems = [*unlike_tests(sides), *([] if across_page_sizes else refusals(sides))]
     if problems:
         raise ComparisonError(problems)
     imported = any(is_imported(run) for side in sides for run in side.runs)

@@ -25,8 +25,28 @@ _SECONDS_SHARE = 0.1
 _BUSY_SHARE = 0.2
 
 
+#: Tests whose figures have nothing in common with those of a load; every other test is a load on databases.
+_OF_THEIR_OWN = ("backup", "recovery", "checksum", "files", "store")
+
+
+def unlike_tests(sides: Sequence[Side]) -> list[str]:
+    """Why sides that measured different things cannot be compared, whatever the user says."""
+    kinds = [_measured_what(side.first) for side in sides]
+    if len({kind for kind in kinds if kind}) <= 1:
+        return []
+    shown = ", ".join(f"{side.name}: {kind or 'not known'}" for side, kind in zip(sides, kinds, strict=True))
+    return [f"the runs measured different things ({shown}), which have no figure in common; compare runs of one test"]
+
+
+def _measured_what(run: RunRead) -> str | None:
+    test = run.plan.get("judgement", {}).get("test")
+    if not isinstance(test, str) or run.stated is not None:
+        return None
+    return test if test in _OF_THEIR_OWN else "a load on databases"
+
+
 def refusals(sides: Sequence[Side]) -> list[str]:
-    """Why these sides must not be compared."""
+    """Why these sides must not be compared unless the user says so."""
     pages = [_page_sizes(side.first) for side in sides]
     # Imported reports do not always tell theirs.
     if len({page for page in pages if page}) <= 1:

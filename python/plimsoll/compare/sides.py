@@ -234,10 +234,23 @@ def read_run(path: Path) -> RunRead:
     if not problems:
         problems += _shape(path, found[folder.PLAN])
     summary = None if problems else _summary(path / folder.SUMMARY, found[folder.SUMMARY], problems)
+    if summary is not None:
+        problems += _missing_measurements(path, summary)
     verdict = _verdict(path / folder.VERDICT, found[folder.VERDICT], problems)
     if problems or summary is None:
         raise ComparisonError(problems)
     return RunRead(path, found[folder.PLAN], summary, found[folder.ENVIRONMENT], found[folder.OUTCOME], verdict)
+
+
+def _missing_measurements(path: Path, summary: AnySummary) -> list[str]:
+    """A run of ours that measured something has what it measured beside its summary, and says how it ended."""
+    if summary.imported or not summary.window.seconds or (path / folder.HOSTS).exists():
+        return []
+    return [
+        f"{path / name} is missing, so this run is damaged; copy the whole run folder again"
+        for name in (folder.SAMPLES, folder.OUTCOME)
+        if not (path / name).is_file()
+    ]
 
 
 def _summary(path: Path, content: dict[str, Any], problems: list[str]) -> AnySummary | None:
