@@ -111,6 +111,12 @@ from plimsoll.pipeline.forecast import LARGE_S as LARGE_S
 from plimsoll.pipeline.forecast import Forecast as Forecast
 from plimsoll.pipeline.forecast import check as check
 from plimsoll.pipeline.forecast import forecast as forecast
+from plimsoll.pipeline.io_curve import CurveError as CurveError
+from plimsoll.pipeline.io_curve import IoCurve as IoCurve
+from plimsoll.pipeline.io_curve import asked_of as asked_of
+from plimsoll.pipeline.io_curve import curve_plans as curve_plans
+from plimsoll.pipeline.io_curve import measure_curve as measure_curve
+from plimsoll.pipeline.io_curve import write_curve_page as write_curve_page
 from plimsoll.pipeline.model import MODEL_LIMIT_MS as MODEL_LIMIT_MS
 from plimsoll.pipeline.model import MODELLED_WARNING as MODELLED_WARNING
 from plimsoll.pipeline.model import model as model

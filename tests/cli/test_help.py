@@ -16,10 +16,19 @@ TESTS = (
     "mailbox",
     "throughput",
     "files",
+    "mail",
+    "io",
     "store",
 )
 #: What only this test has.
-OWN = {"backup": "--under-load", "recovery": "--logs", "stress": "--hours", "mailbox": "--users", "files": "--pattern"}
+OWN = {
+    "backup": "--under-load",
+    "recovery": "--logs",
+    "stress": "--hours",
+    "mailbox": "--users",
+    "files": "--pattern",
+    "io": "--block",
+}
 
 
 @pytest.mark.parametrize("name", TESTS)
@@ -32,7 +41,7 @@ def test_help_comes_in_panels(name: str, capsys: pytest.CaptureFixture[str]) -> 
     assert panels[-1] == "How the run is carried out"
     assert "Options" not in panels
     own, shared = text.split("How the run is carried out:")
-    assert "--detach" in shared and "--verbose" in shared and "\n  --detach" not in own
+    assert "--dry-run" in shared and "\n  --dry-run" not in own
     if name in OWN:
         assert OWN[name] in own.partition("What is tested:")[0]
 

@@ -36,6 +36,7 @@ def test_a_run_in_the_background_from_start_to_end(tmp_path: Path) -> None:
     watched = plimsoll("watch", tmp_path / "run", cwd=tmp_path)
     verdict = json.loads((tmp_path / "run" / folder.VERDICT).read_text())
     assert verdict["headline"] in watched.stdout
+    assert f"report:     {tmp_path / 'run' / folder.REPORT}" in watched.stdout, "it is written before the watching ends"
     assert "measure started" in watched.stderr
     assert watched.returncode == {"pass": 0, "fail": 1, "inconclusive": 3}[verdict["result"]]
     assert not (tmp_path / "run" / folder.PROGRESS).exists()

@@ -33,7 +33,7 @@ COMMANDS: dict[str, Row] = {
     "demo": Row("plimsoll.cli.demo:demo", "Two minutes of the main job on the storage under a directory."),
     "test": Row(
         "plimsoll.cli.test:test",
-        "Run a named test: performance, mailbox, throughput, stress, max, backup, recovery, checksum.",
+        "Run a named test: performance, mailbox, throughput, stress, max, backup, recovery, checksum, io.",
     ),
     "capacity": Row("plimsoll.cli.capacity:capacity", "How many users the storage carries, in a few minutes."),
     "run": Row("plimsoll.cli.run:run", "Carry out a plan, judge what was measured and write the report."),

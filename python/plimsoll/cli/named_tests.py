@@ -112,6 +112,9 @@ _RUN_OPTIONS: list[tuple[str, Any, Any]] = [
     ("metrics", options.Metrics, None),
 ]
 
+#: Their heading in the help.
+RUN_HEADINGS = dict.fromkeys((*(key for key, _, _ in _RUN_OPTIONS), "help"), CARRIED_OUT)
+
 
 def named_test(app: typer.Typer, name: str) -> Callable[[MakePlan], MakePlan]:
     """Make a function of a layout and further options a command of `app`; the function answers the options of a plan."""
@@ -184,8 +187,7 @@ def _add_command(
     command.__doc__ = make_plan.__doc__
     command.__name__ = make_plan.__name__
     headings = dict.fromkeys((item.name for item in fields(Layout)), DATABASES)
-    headings |= dict.fromkeys((*(key for key, _, _ in _RUN_OPTIONS), "help"), CARRIED_OUT)
-    app.command(name, cls=in_panels(headings), context_settings=HELP_NAMES)(command)
+    app.command(name, cls=in_panels(headings | RUN_HEADINGS), context_settings=HELP_NAMES)(command)
 
 
 def _own_parameters(make_plan: MakePlan) -> list[inspect.Parameter]:

@@ -19,6 +19,8 @@ from plimsoll.cli.terminal import say, stop_with
 
 LOOK_EVERY_S = 1.0
 FIGURES_EVERY_S = 5.0
+#: A report is written within this time after its verdict.
+REPORT_WITHIN_S = 10.0
 
 RunFolder = Annotated[Path, typer.Argument(help="The folder of a run.", metavar="DIR")]
 
@@ -54,6 +56,9 @@ def _watch(run_folder: Path, *, verbose: bool) -> NoReturn:
         for event in events[seen:]:
             say(plimsoll.event_line(event))
         seen = len(events)
+        if found["state"] == "ended" and _report_is_due(run_folder):
+            time.sleep(LOOK_EVERY_S)
+            continue
         if found["state"] == "ended":
             options.show_result(
                 replace(plimsoll.read_result(run_folder), folder=run_folder.absolute()), verbose=verbose
@@ -65,6 +70,12 @@ def _watch(run_folder: Path, *, verbose: bool) -> NoReturn:
             said = time.monotonic()
         sys.stderr.flush()
         time.sleep(LOOK_EVERY_S)
+
+
+def _report_is_due(run_folder: Path) -> bool:
+    """Whether the verdict was written a moment ago and the report is still to come."""
+    written_s_ago = time.time() - run_folder.stat().st_mtime
+    return written_s_ago < REPORT_WITHIN_S and plimsoll.read_result(run_folder).report is None
 
 
 def _state(run_folder: Path) -> dict[str, Any]:

@@ -10,8 +10,20 @@ import typer
 
 import plimsoll
 from plimsoll import settings
-from plimsoll.cli.named_tests import Layout, Options, named_test, phase, planned_test, stated, storage_options
+from plimsoll.cli.named_tests import (
+    HELP_NAMES,
+    RUN_HEADINGS,
+    Layout,
+    Options,
+    named_test,
+    phase,
+    planned_test,
+    stated,
+    storage_options,
+)
+from plimsoll.cli.panels import in_panels
 from plimsoll.cli.test_files import files_test
+from plimsoll.cli.test_io import io_test
 from plimsoll.cli.test_mail import mail_test
 from plimsoll.cli.test_store import store_test
 
@@ -20,7 +32,7 @@ test = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Run a named test: performance, mailbox, throughput, stress, max, backup, recovery, checksum, files, store.",
+    help="Run a named test: performance, mailbox, throughput, stress, max, backup, recovery, checksum, files, io, store.",
 )
 
 
@@ -283,3 +295,4 @@ def _load(sessions: int | None, required_iops: float | None, margin_percent: flo
 planned_test(test, "files")(files_test)
 planned_test(test, "store")(store_test)
 planned_test(test, "mail")(mail_test)
+test.command("io", cls=in_panels(RUN_HEADINGS), context_settings=HELP_NAMES)(io_test)

@@ -20,6 +20,7 @@ How a program ends stands in `exit_codes`.
       RefusedError              something that cannot be done; `problems` holds every reason
         CombineError            runs of several hosts that cannot be added up
         ComparisonError         runs that cannot be compared
+        CurveError              what was asked for makes no curve of I/O
         PackError               a folder that cannot be packed, an archive that cannot be trusted
         PreflightError          a run that cannot start
       FolderError               a run folder, or databases on disk, that cannot be used

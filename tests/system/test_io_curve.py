@@ -1,0 +1,63 @@
+"""`plimsoll test io`: the curve that a user of fio draws with a loop around it, in one command."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plimsoll.cli import run_program
+from plimsoll.files import folder
+from plimsoll.pipeline.io_curve import CurveError, asked_of
+from tests.support.places import plimsoll
+
+
+def test_a_curve_in_one_command(tmp_path: Path) -> None:
+    """Every block size at every depth is measured; each point is a run of its own whose figures are those of the curve."""
+    done = plimsoll(
+        "test", "io", tmp_path / "disk", "--block", "4k,32k", "--read", "70", "--depth", "1..4", "--pattern", "random",
+        "--size-mib", "64", "--seconds", "1", "--ramp-s", "0", "--percentiles", "50,99.999", "--yes", "--out", tmp_path / "out",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    curve = json.loads((tmp_path / "out" / "curve.json").read_text())
+    points = curve["points"]
+    assert [(point["block_bytes"], point["depth"]) for point in points] == [
+        (size, depth) for size in (4096, 32768) for depth in (1, 2, 4)
+    ]
+    for point in points:
+        summary = folder.read_json(tmp_path / "out" / point["run_folder"] / folder.SUMMARY)
+        figures = summary["files"][0]
+        assert point["iops"] == figures["iops"] > 0
+        assert figures["outstanding_asked"] == point["depth"]
+        assert figures["bytes_mean"] == pytest.approx(point["block_bytes"])
+        assert figures["read_percent"] == pytest.approx(70, abs=15)
+        median, tail = point["latency_ms_percentiles"]
+        assert 0 < median <= tail
+    assert "p99.999 ms" in done.stdout
+    table = [line for line in done.stdout.splitlines() if line.strip().endswith(("kept", "in doubt"))]
+    assert len(table) == len(points)
+    page = (tmp_path / "out" / "curve.html").read_text(encoding="utf-8")
+    assert 'id="io-curve"' in page and "Every point" in page
+    assert len(list((tmp_path / "disk").rglob("*.dat"))) == 1, "all points work on one file"
+
+
+def test_a_stated_limit_decides(tmp_path: Path) -> None:
+    """Without a limit there is no verdict; with one that nothing keeps, the exit code says so."""
+    done = plimsoll(
+        "test", "io", tmp_path / "disk", "--depth", "2", "--size-mib", "64", "--seconds", "1", "--ramp-s", "0",
+        "--limit", "file_read_response_ms_p95<0.000001", "--yes", "--out", tmp_path / "out", cwd=tmp_path,
+    )  # fmt: skip
+    # A machine that is busy with something else may be why; then it is said.
+    assert done.returncode in (1, 3), done.stdout + done.stderr
+    assert ("FAIL" if done.returncode == 1 else "in doubt") in done.stdout
+
+
+def test_every_mistake_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three wrong words, three lines, and nothing is written."""
+    with pytest.raises(CurveError) as raised:
+        asked_of("4q", "8..2", "100")
+    assert len(raised.value.problems) == 3
+    assert run_program(["test", "io", str(tmp_path / "disk"), "--block", "4q", "--depth", "0"]) == 2
+    told = capsys.readouterr().err
+    assert "--block '4q' is not a size" in told and "--depth '0' is not a depth" in told
+    assert not (tmp_path / "disk").exists()
