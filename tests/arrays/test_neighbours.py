@@ -330,4 +330,6 @@ def test_report_and_terminal_show_the_neighbours_and_their_part(finished: tuple[
     assert "Drives of the pool archive" in page
     # Every drive shows its sheet with its sources, not only the first.
     assert "nearline-7k2-6tb: rotation rpm" in page and "drive: rotation rpm" in page
-    assert "neighbour erp made 2" in finished[1] and "went to neighbours" in finished[1]
+    assert "neighbours: erp: 250 IOPS" in finished[1]
+    told = CliRunner().invoke(app, ["report", str(finished[0]), "--verbose"]).stdout
+    assert "neighbour erp made 2" in told and "went to neighbours" in told
