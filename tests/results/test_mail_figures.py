@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from plimsoll.compare import compare, read_sides
 from plimsoll.documents.summary import Summary
 from plimsoll.results.mail import in_words
 from tests.support.mail_run import MailRun, make_mail_folder, usual_run
 from tests.support.plain_stages import summarize, summary_of
+from tests.support.synthetic import finish
 
 
 def figures_of(path, run=None, **plan):
@@ -68,3 +70,17 @@ def test_levels_front_ends_and_balance(tmp_path):
     assert found["volume"] is None and found["errors_share"] == 0
     assert whole["mail_audits"][0]["counts"]["received"] == 300 and "store_audits" not in whole
     assert Summary.from_plain(whole).plain() == whole
+
+
+def test_scores_are_compared(tmp_path):
+    """Two runs differ by their score, not by database I/O that neither has."""
+    sides = []
+    for name, read_ms in (("slow", 100.0), ("quick", 50.0)):
+        tasks = {"mail_read_and_process_messages": [read_ms] * 40, "mail_send_mail": [read_ms] * 20}
+        sides.append(
+            finish(make_mail_folder(tmp_path / name / "run", MailRun(tasks=tasks, levels={"mail_waiting": [0.0]})))
+        )
+    found = compare(read_sides(sides)).plain()
+    score = next(row for row in found["figures"] if row["name"] == "mail_score_ms")
+    assert [value["value"] for value in score["sides"]] == [pytest.approx(100), pytest.approx(50)]
+    assert score["against_first"][-1]["factor"] == pytest.approx(2)

@@ -65,6 +65,7 @@ FIGURES = (
     Figure("total_log_write_latency_ms_p99", "Log write latency, p99", "ms", LESS),
     Figure("transactions_response_ms_mean", "Transaction response, mean", "ms", LESS, RESPONSES, "latency_ms"),
     Figure("transactions_response_ms_p99", "Transaction response, p99", "ms", LESS),
+    Figure("mail_score_ms", "Score of mail users, weighted p95", "ms", LESS),
     Figure("total_database_read_bytes_per_s", "Database reads", "MiB/s", MORE, _READS, "bytes_per_s", MIB),
     Figure("total_database_write_bytes_per_s", "Database writes", "MiB/s", MORE, _WRITES, "bytes_per_s", MIB),
     Figure("backup_mib_per_s", "Backup, all databases", "MiB/s", MORE),
@@ -111,6 +112,8 @@ def _raw_value(name: str, run: RunRead) -> float | None:
             return _sum([item.mib_per_s for item in summary.checksums])
         case "recovery_seconds_per_log":
             return _mean([item.seconds_per_log for item in summary.recoveries])
+        case "mail_score_ms":
+            return _mean([item.score.ms for item in summary.mail])
         case "reads_per_write":
             reads, writes = summary.total.database_read.per_s, summary.total.database_write.per_s
             return reads / writes if reads and writes else None

@@ -20,7 +20,7 @@ from plimsoll.pages.tables import Table
 from plimsoll.report.charts import COLOURS, finished
 from plimsoll.results.measurements import Measurements
 from plimsoll.workloads.mail.fields import account_names, is_storage, mean_bytes, messages_filled
-from plimsoll.workloads.mail.tasks import MAIL_ONLY, PUBLISHED, source_of_weights
+from plimsoll.workloads.mail.tasks import MAIL_ONLY, PUBLISHED, source_of_weights, tasks
 
 #: Levels that a chart shows over time, by their metrics.
 LEVELS = {
@@ -117,6 +117,8 @@ def _tasks(figures: MailFigures) -> Table:
 def _support(item: MailTaskFigures, figures: MailFigures) -> str:
     if item.task in figures.left_out:
         return "unsupported, left out"
+    if tasks()[item.task].is_phase:
+        return "phase of the run"
     return item.support
 
 
