@@ -39,7 +39,7 @@ BUGS = (
     ),
     Bug(
         "the reader does not look into shadows",
-        "log/reader.rs",
+        "log/generation.rs",
         "UnitState::Bad if framing.has_shadow() => {",
         "UnitState::Bad if !PLANTED && framing.has_shadow() => {",
         "log_stream",
@@ -47,7 +47,7 @@ BUGS = (
     ),
     Bug(
         "the reader takes lost log for the end of the log",
-        "log/reader.rs",
+        "log/generation.rs",
         "if flush > generation.flush + 1 && !is_shadow_of_end {",
         "if !PLANTED && flush > generation.flush + 1 && !is_shadow_of_end {",
         "log_stream",
@@ -71,7 +71,7 @@ BUGS = (
     ),
     Bug(
         "a follower gives records twice",
-        "log/reader.rs",
+        "log/follower.rs",
         "self.next.offset = unread.place().offset;",
         "if !PLANTED { self.next.offset = unread.place().offset; }",
         "log_stream",

@@ -3,7 +3,9 @@
 //! [`writer::Log`] appends and makes durable (group commit, pre-written generations); [`reader::LogReader`] reads the files back with no
 //! database attached. Replication, verification, recovery and shipping are all made of the reader.
 
+pub mod follower;
 pub mod framing;
+mod generation;
 mod generation_file;
 pub mod header;
 pub mod history;

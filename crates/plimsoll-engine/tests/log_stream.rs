@@ -7,10 +7,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use plimsoll_engine::error::EngineError;
+use plimsoll_engine::log::follower::LogFollower;
 use plimsoll_engine::log::framing::{Framing, UnitState};
 use plimsoll_engine::log::header::GenerationHeader;
 use plimsoll_engine::log::names::LogNames;
-use plimsoll_engine::log::reader::{LogFollower, LogReader};
+use plimsoll_engine::log::reader::LogReader;
 use plimsoll_engine::log::record::{ImageRecord, LogRecord};
 use plimsoll_engine::log::writer::Log;
 use plimsoll_engine::log::{HEADER_BYTES, Lsn};

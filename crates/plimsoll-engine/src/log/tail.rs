@@ -1,6 +1,6 @@
 //! The log from any place on, for ever: from the files what lies behind, from memory what becomes durable, and from the files again after a lag.
 //!
-//! Nothing that it gives can be taken back by a power cut, which sets it apart from [`LogFollower`](super::reader::LogFollower): that reads files and knows no
+//! Nothing that it gives can be taken back by a power cut, which sets it apart from [`LogFollower`](super::follower::LogFollower): that reads files and knows no
 //! writer. Generations that it has still to read must not be purged meanwhile: hold them.
 
 use std::rc::Rc;

@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use plimsoll_engine::log::Lsn;
+use plimsoll_engine::log::follower::LogFollower;
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::names::LogNames;
-use plimsoll_engine::log::reader::{LogFollower, LogReader};
+use plimsoll_engine::log::reader::LogReader;
 use plimsoll_engine::log::record::LogRecord;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{Context, Latency, LatencyPlan, MemoryOptions};

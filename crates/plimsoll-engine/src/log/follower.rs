@@ -1,0 +1,83 @@
+//! Follows the growing end of a log stream in its files.
+
+use plimsoll_io::DiskErrorKind;
+
+use super::Lsn;
+use super::generation::Generation;
+use super::reader::LogReader;
+use super::record::LogRecord;
+use crate::error::{EngineError, Result};
+
+/// Follows the growing end of a stream: gives every record once, in order, as far as the files go at the time.
+///
+/// It reads files. The last records may be of a flush that is under way, which a power cut can take back: only the writer knows what is durable.
+pub struct LogFollower {
+    reader: LogReader,
+    next: Lsn,
+    /// The generation before the one being followed, for the chain.
+    previous: Option<Generation>,
+}
+
+impl LogFollower {
+    /// Follows from a record position on.
+    pub fn new(reader: LogReader, from: Lsn) -> Self {
+        Self {
+            reader,
+            next: from,
+            previous: None,
+        }
+    }
+
+    /// Where the next record will start.
+    pub fn position(&self) -> Lsn {
+        self.next
+    }
+
+    /// The records written since the last call. An unfinished flush at the end is left for the next call.
+    ///
+    /// # Errors
+    /// [`EngineError::LogMissing`] if the generation to be read next was deleted, and whatever reading finds.
+    pub async fn poll(&mut self) -> Result<Vec<(Lsn, LogRecord)>> {
+        let mut records = Vec::new();
+        loop {
+            let files = self.reader.generations().await?;
+            let Some(file) = files.iter().find(|file| file.generation == self.next.generation) else {
+                return match files.last() {
+                    // The generation to come has not been started yet.
+                    Some(last) if last.generation < self.next.generation => Ok(records),
+                    _ => Err(EngineError::LogMissing {
+                        generation: self.next.generation,
+                        path: self.reader.names().directory().to_owned(),
+                    }),
+                };
+            };
+            let generation = match self.reader.read_live(&file.path).await {
+                Ok(generation) => generation,
+                // It was renamed between looking and reading: look again.
+                Err(EngineError::Disk(error)) if error.kind == DiskErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            if generation.header.generation != self.next.generation {
+                continue;
+            }
+            if let Some(previous) = &self.previous
+                && self.next.offset == 0
+            {
+                LogReader::check_chain(previous, &generation.header, &generation.path)?;
+            }
+            let mut unread = generation.records(self.next.offset);
+            for record in unread.by_ref() {
+                records.push(record?);
+            }
+            self.next.offset = unread.place().offset;
+            let is_closed = files
+                .iter()
+                .any(|file| file.generation > generation.header.generation);
+            if !is_closed {
+                return Ok(records);
+            }
+            self.next = Lsn::new(generation.header.generation + 1, 0);
+            self.previous = Some(generation);
+        }
+    }
+}
