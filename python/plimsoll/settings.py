@@ -43,12 +43,19 @@ QUALIFYING_CAPACITY_SHARE = 0.4
 #: Where a plan says how full the design is, a test may stay this far below: what databases grow by in years is not there yet.
 QUALIFYING_DESIGN_SHARE = 0.8
 
+#: A thread of the load generator that is busier may itself be the limit, as `data/doubts.toml` says; with more threads each is to
+#: have some time left.
+THREAD_BUSY_MAX = 0.9
+THREAD_BUSY_WANTED = 0.7
+
 #: What a plan gets for a key that it leaves out.
 RUN_DEFAULTS: dict[str, Any] = {
     "seed": 1,
     "sample_interval_ms": 1000,
     "hung_after_ms": 30_000,
     "io_method": "auto",
+    # One, so that figures stay comparable with those of runs before there was a choice.
+    "threads": 1,
     "durable_writes": "faster",
     "limits": "strict",
     "test": "performance",

@@ -47,6 +47,35 @@ def test_a_killed_run_is_recovered_by_the_next(tmp_path: Path) -> None:
     assert "will be recovered" not in third.stderr, "the second run closed it"
 
 
+def test_instances_on_several_threads_are_all_recovered(tmp_path: Path) -> None:
+    """A kill meets every thread in the middle of its own instances; the next run recovers all of them, on other threads."""
+    plan = tmp_path / "plan.toml"
+    instances = "".join(
+        f'[[instance]]\nname = "i{number}"\ndatabase_size_mib = 32\ncache_mib = 4\n' for number in range(4)
+    )
+    head = f'kind = "plan"\nschema_version = 1\nthreads = 2\n[[target]]\nname = "disk"\npath = "{tmp_path / "disk"}"\n'
+    phases = '[[phase]]\nkind = "prepare"\n[[phase]]\nkind = "measure"\nduration_s = {0}\n[[phase]]\nkind = "stop"\n'
+    checksum = '[[phase]]\nkind = "checksum"\n'
+    plan.write_text(head + instances + phases.format(300), encoding="utf-8")
+    kill_when(
+        [*PLIMSOLL, "run", str(plan), "--yes", "--out", str(tmp_path / "killed")], tmp_path, "measure started", 1.5
+    )
+    plan.write_text(head + instances + phases.format(2) + checksum, encoding="utf-8")
+    result = plimsoll("run", str(plan), "--yes", "--threads", "3", "--out", str(tmp_path / "next"), cwd=tmp_path)
+    assert result.returncode in (0, 1, 3), result.stderr
+    outcome = json.loads((tmp_path / "next" / folder.OUTCOME).read_text())
+    assert outcome["ending"] == "complete", outcome["error"]
+    assert [item["instance"] for item in outcome["phases"][0]["recoveries"]] == [0, 1, 2, 3]
+    assert [(item["instance"], item["bad"]) for item in outcome["phases"][-1]["checksums"]] == [
+        (n, 0) for n in range(4)
+    ]
+    assert [item["instances"] for item in outcome["threads"]] == [["i0", "i3"], ["i1"], ["i2"]]
+    summary = json.loads((tmp_path / "next" / folder.SUMMARY).read_text())
+    busy = [item["busy_mean"] for item in summary["generator"]["threads"]]
+    assert len(busy) == 3 and 0 < max(busy) <= summary["generator"]["executor_busy_mean"] + 1e-9
+    assert "Thread 1, busy, mean of samples (i0, i3)" in (tmp_path / "next" / folder.REPORT).read_text()
+
+
 def test_lost_logs_of_a_killed_run_are_damage_and_nothing_is_made_in_their_place(tmp_path: Path) -> None:
     """Acknowledged commits were in them; who finds them again has lost nothing by having tried without."""
     command = [*PLIMSOLL, *performance(tmp_path, "--minutes", "5", "--out", str(tmp_path / "killed"))]

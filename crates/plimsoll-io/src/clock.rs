@@ -59,10 +59,13 @@ enum Source {
 impl Clock {
     /// The operating system's monotonic clock, starting at zero now.
     pub fn real() -> Self {
+        Self::real_since(Instant::now())
+    }
+
+    /// The operating system's monotonic clock with its zero at `origin`, for executors on several threads that share one time.
+    pub fn real_since(origin: Instant) -> Self {
         Self {
-            source: Source::Real {
-                origin: Instant::now(),
-            },
+            source: Source::Real { origin },
             recent_ns: Cell::new(0),
             host_offset_ns: Cell::new(0),
         }

@@ -21,6 +21,7 @@ mod kind;
 mod libaio;
 mod memory;
 mod net;
+mod pinning;
 mod posix;
 mod probe;
 mod random;
@@ -62,6 +63,7 @@ pub use net::{
 };
 #[cfg(feature = "tls")]
 pub use net::{TlsClient, TlsServer};
+pub use pinning::{allowed_processors, pin_this_thread};
 pub use posix::Caching;
 pub use probe::{Probe, ProbedDevice, ProbedDirectIo, ProbedFileSystem, ProbedMethod, probe};
 pub use random::Random;

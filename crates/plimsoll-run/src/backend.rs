@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -32,8 +33,8 @@ pub struct InstanceLevels {
     pub log_generation: u64,
 }
 
-/// The open instances, in the order of the plan; the sampler looks at them too.
-pub type OpenBackends = Rc<RefCell<Vec<Rc<dyn Backend>>>>;
+/// The open instances by their position in the plan; the sampler looks at them too.
+pub type OpenBackends = Rc<RefCell<BTreeMap<usize, Rc<dyn Backend>>>>;
 
 /// One open instance, whatever stands behind it.
 pub trait Backend: Any {

@@ -10,10 +10,13 @@ use crate::RunError;
 use crate::events::{Event, Level};
 use crate::processors::Processors;
 use crate::recorder::Recorder;
+use crate::shards::Shard;
 use crate::stalls::StallLog;
 
 /// How often a waiting phase looks whether it should stop.
 const LOOK_EVERY_NS: Nanos = 50 * NANOS_PER_MILLISECOND;
+/// How often a shard looks at first whether the others have come.
+const MEET_EVERY_NS_MIN: Nanos = NANOS_PER_MILLISECOND / 10;
 
 /// Where a run sends what it sees. Without a receiver the run goes on.
 #[derive(Clone, Debug)]
@@ -45,6 +48,8 @@ pub struct RunContext {
     pub stop: StopSignal,
     /// The phase that is running.
     pub phase: Option<String>,
+    /// Which part of the run this is.
+    pub shard: Shard,
 }
 
 impl RunContext {
@@ -66,6 +71,46 @@ impl RunContext {
         let event = Event::now(self.clock(), level, kind, self.phase.clone(), text);
         // A caller that no longer listens has its reasons; the outcome is still returned to it.
         drop(self.output.events.send(event));
+    }
+
+    /// Sends an event that all shards come to, once.
+    pub fn report_once(&self, level: Level, kind: &'static str, text: String) {
+        if self.shard.is_first() {
+            self.report(level, kind, text);
+        }
+    }
+
+    /// Lays down a value and waits until every shard has laid down its own: all of them, in the order of the shards. Every shard must
+    /// come to the same meetings one after the other.
+    ///
+    /// # Errors
+    /// [`RunError::Stopped`] when another shard has failed, or the run should stop.
+    pub async fn gather<T: Clone + Send + Sync + 'static>(&self, own: T) -> Result<Vec<T>, RunError> {
+        let Some(board) = self.shard.board() else {
+            return Ok(vec![own]);
+        };
+        let round = board.arrive(self.shard.number(), own);
+        let begun = self.handle.now();
+        loop {
+            if let Some(all) = board.laid_down(round) {
+                return Ok(all);
+            }
+            self.check_stop()?;
+            // Those who have waited long may wait a little longer.
+            let waited_ns = self.handle.now() - begun;
+            self.handle
+                .sleep((waited_ns / 16).clamp(MEET_EVERY_NS_MIN, LOOK_EVERY_NS / 2))
+                .await;
+        }
+    }
+
+    /// The time now, the same for all shards.
+    ///
+    /// # Errors
+    /// As [`RunContext::gather`].
+    pub async fn now_together(&self) -> Result<Nanos, RunError> {
+        let all = self.gather(self.handle.now()).await?;
+        Ok(all.into_iter().max().unwrap_or_default())
     }
 
     /// Fails when the run should stop.

@@ -12,6 +12,7 @@ use plimsoll_io::{BlockDevice, DeviceTotals, HostFiles, HostTotals, NANOS_PER_MI
 use serde::Serialize;
 
 use crate::recorder::{Key, Recorder};
+use crate::shards::Shard;
 use crate::spec::RunSpec;
 
 /// Rows of the log and of the databases of an instance.
@@ -44,12 +45,14 @@ struct Readings {
 /// See the module text.
 pub struct HostWatch {
     files: HostFiles,
+    /// Of several shards the first one watches the machine, the others their threads alone.
+    shard: Shard,
     before: RefCell<Readings>,
 }
 
 impl HostWatch {
     /// Begins to watch this machine and the devices under the instances of a run.
-    pub fn start(spec: &RunSpec) -> HostWatch {
+    pub fn start(spec: &RunSpec, shard: &Shard) -> HostWatch {
         let files = HostFiles::of_this_machine();
         let mut places = Vec::new();
         for (number, instance) in spec.instances.iter().enumerate() {
@@ -71,6 +74,7 @@ impl HostWatch {
         let totals = files.read();
         HostWatch {
             files,
+            shard: shard.clone(),
             before: RefCell::new(Readings { totals, places }),
         }
     }
@@ -96,6 +100,11 @@ impl HostWatch {
     pub fn note(&self, recorder: &Recorder, interval_ns: Nanos) {
         let mut before = self.before.borrow_mut();
         let now = self.files.read();
+        note_thread(recorder, &self.shard, &before.totals, &now, interval_ns as f64);
+        if !self.shard.is_first() {
+            before.totals = now;
+            return;
+        }
         note_machine(recorder, &before.totals, &now, interval_ns as f64);
         note_activity(recorder, &before.totals, &now, interval_ns as f64);
         before.totals = now;
@@ -111,6 +120,18 @@ impl HostWatch {
             );
             place.before = now;
         }
+    }
+}
+
+/// How long the thread itself waited for a processor.
+fn note_thread(recorder: &Recorder, shard: &Shard, before: &HostTotals, now: &HostTotals, interval_ns: f64) {
+    let (Some(before), Some(now)) = (before.thread_waited_ns, now.thread_waited_ns) else {
+        return;
+    };
+    let share = now.saturating_sub(before) as f64 / interval_ns;
+    recorder.set_level(Key::new(0, 0, "executor_wait"), share);
+    if !shard.is_only() {
+        recorder.set_level(Key::new(0, shard.number() as u32 + 1, "executor_wait"), share);
     }
 }
 
@@ -138,9 +159,6 @@ fn note_machine(recorder: &Recorder, before: &HostTotals, now: &HostTotals, inte
         |before: Option<u64>, now: Option<u64>| Some(now?.saturating_sub(before?) as f64 / interval_ns);
     if let Some(share) = share_ns(before.throttled_ns, now.throttled_ns) {
         set("cpu_throttled", share);
-    }
-    if let Some(share) = share_ns(before.thread_waited_ns, now.thread_waited_ns) {
-        set("executor_wait", share);
     }
     if let (Some(before), Some(now)) = (before.pressure, now.pressure) {
         let share_us = |before: u64, now: u64| share_of_us(now.saturating_sub(before), interval_ns);

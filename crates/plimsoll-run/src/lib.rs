@@ -25,6 +25,7 @@ mod run;
 mod sampler;
 mod schema;
 mod sequential;
+mod shards;
 mod spec;
 mod stalls;
 mod state;
@@ -48,13 +49,14 @@ pub use modelled::execute_modelled;
 pub use outcome::{
     AuditReport, AuditResult, BackupResult, Calibration, ChecksumReport, ChecksumResult, DatabaseState,
     Decision, Ending, ErrorReport, PhaseOutcome, PreconditionResult, RecoveryResult, RunOutcome, SearchEnd,
-    SearchResult, SearchStep,
+    SearchResult, SearchStep, ThreadOutcome,
 };
 pub use phase::steadiness;
 pub use plimsoll_io::StopSignal;
 pub use recorder::{Key, PhaseFigures, Recorder};
 pub use records::{Records, prepared_database};
 pub use run::{execute, execute_for};
+pub use shards::execute_on_threads;
 pub use spec::{
     InstanceSpec, ModelledSpec, PlaceSpec, RunSpec, SPEC_SCHEMA_VERSION, SpacingSpec, WorkloadSpec,
 };

@@ -1,8 +1,8 @@
-//! A run on the disks of this machine, in real time; or on a modelled array, if the spec describes one.
+//! A run on the disks of this machine, in real time, on one thread or several; or on a modelled array, if the spec describes one.
 
 use std::rc::Rc;
 
-use plimsoll_io::{Caching, Clock, DurableBy, MethodChoice, RealDisk, RealDiskOptions, StopSignal};
+use plimsoll_io::{Caching, Clock, Disk, DurableBy, MethodChoice, RealDisk, RealDiskOptions, StopSignal};
 
 use crate::RunError;
 use crate::context::Output;
@@ -10,6 +10,7 @@ use crate::families::built_in;
 use crate::modelled::execute_modelled;
 use crate::outcome::RunOutcome;
 use crate::run::execute;
+use crate::shards::execute_on_threads;
 use crate::spec::RunSpec;
 
 /// How writes are made durable, by the name a spec gives it.
@@ -32,7 +33,6 @@ pub fn execute_live(mut spec: RunSpec, output: Output, stop: StopSignal) -> Resu
     if let Some(modelled) = spec.modelled.take() {
         return execute_modelled(&built_in(), spec, &modelled, output, stop);
     }
-    let clock = Rc::new(Clock::real());
     let options = RealDiskOptions {
         method: MethodChoice::named(&spec.io_method).map_err(RunError::Spec)?,
         // Where a file system refuses direct I/O it is done buffered, with a remark: a result that says so is worth more than none.
@@ -41,6 +41,13 @@ pub fn execute_live(mut spec: RunSpec, output: Output, stop: StopSignal) -> Resu
         destroy_serials: spec.destroy_serials.clone(),
         ..RealDiskOptions::default()
     };
-    let disk = RealDisk::open(options, clock.clone())?;
+    let open = move |_: usize, clock: Rc<Clock>| -> Result<Rc<dyn Disk>, RunError> {
+        Ok(RealDisk::open(options.clone(), clock)?)
+    };
+    if spec.threads_count() > 1 {
+        return execute_on_threads(built_in, spec, open, output, &stop);
+    }
+    let clock = Rc::new(Clock::real());
+    let disk = open(0, clock.clone())?;
     Ok(execute(spec, clock, disk, output, stop))
 }

@@ -96,6 +96,8 @@ pub struct LoadStart<'a> {
     pub random: Random,
     /// The sessions that all arrivals share.
     pub pool: Rc<Permits>,
+    /// How many these are.
+    pub sessions_max: u32,
 }
 
 impl LoadStart<'_> {
@@ -123,7 +125,10 @@ impl LoadStart<'_> {
             Drive::Sessions { count, shared } => self.start_sessions(pair, count, shared),
             Drive::Arrivals { per_s, spacing } => self.start_arrivals(pair, per_s, spacing),
         };
-        let text = format!("workload {}: {how} over {what}", self.spec.name);
+        let mut text = format!("workload {}: {how} over {what}", self.spec.name);
+        if !self.run.shard.is_only() {
+            text += &format!(", on thread {}", self.run.shard.number() + 1);
+        }
         self.run.report(Level::Info, "load_started", text);
         load
     }
@@ -159,12 +164,12 @@ impl LoadStart<'_> {
         let shared = self.shared(pair.into_service());
         let gate = Rc::new(Gate::new(&shared, demand, random.child("gaps"), per_s, spacing));
         let tasks = vec![self.run.handle.spawn(gate.clone().work(self.pool.clone()))];
-        shared.set_level("sessions", f64::from(self.spec.load.sessions_max()));
+        shared.set_level("sessions", f64::from(self.sessions_max));
         shared.set_level("offered_rate", per_s);
         let how = format!(
             "{per_s:.6} transactions/s, {} arrivals, at most {} open",
             spacing.name(),
-            self.spec.load.sessions_max()
+            self.sessions_max
         );
         let load = Load {
             workload: self.number,

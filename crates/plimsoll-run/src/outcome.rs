@@ -31,6 +31,28 @@ pub enum Ending {
     Failed,
 }
 
+impl Ending {
+    /// How a run ended that this error ended, if any did.
+    pub fn of(error: Option<&RunError>) -> Ending {
+        match error {
+            None => Ending::Complete,
+            Some(RunError::Stopped | RunError::Stuck) => Ending::Interrupted,
+            Some(_) => Ending::Failed,
+        }
+    }
+}
+
+/// A thread of the run and what it carried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ThreadOutcome {
+    /// Its number, counted from 1; samples name it so.
+    pub thread: u32,
+    /// Its instances, by their names.
+    pub instances: Vec<String>,
+    /// The processor it was kept on, if it was.
+    pub processor: Option<u32>,
+}
+
 /// A database as the report needs to know it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct DatabaseState {
@@ -296,6 +318,9 @@ pub struct RunOutcome {
     pub io_remarks: Vec<String>,
     /// What was chosen because it was measured to be better, such as the way of durable writes.
     pub io_choices: Vec<String>,
+    /// The threads that carried the instances; absent where one carried all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadOutcome>,
     /// Ties the run's clock to UTC, at its start, at every phase and at its end.
     pub anchors: Vec<Anchor>,
     /// Which block devices carry the instances; empty in virtual time.

@@ -3,11 +3,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde::Serialize;
 
 use plimsoll_io::{Nanos, OperationKind, Purpose, SeriesKey};
 use plimsoll_measure::{Histogram, METRICS, Metric, Row, metric_code};
+
+use crate::shards::SampleFigures;
 
 /// What a figure belongs to. `instance` is a position in the plan; `database` and `workload` count from 1, 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +100,46 @@ pub struct PhaseFigures {
     pub latency_ns_max: u64,
     /// Upper bound and count of every bucket that is not empty.
     pub buckets: Vec<(u64, u64)>,
+    /// The distribution itself, so that those of several shards can be added.
+    #[serde(skip)]
+    pub latencies: Histogram,
+}
+
+impl PhaseFigures {
+    /// What tells it from others.
+    fn order(&self) -> (u32, u32, u32, u32, u32) {
+        let code = metric_code(self.metric).unwrap_or(u32::MAX);
+        (self.phase, self.instance, self.database, self.workload, code)
+    }
+
+    /// Those of several shards as one.
+    pub fn merged(all: Vec<PhaseFigures>) -> Vec<PhaseFigures> {
+        let mut merged: BTreeMap<_, PhaseFigures> = BTreeMap::new();
+        for figures in all {
+            match merged.entry((figures.order(), figures.metric)) {
+                Entry::Vacant(place) => {
+                    place.insert(figures);
+                }
+                Entry::Occupied(mut place) => place.get_mut().add(&figures),
+            }
+        }
+        merged.into_values().collect()
+    }
+
+    fn add(&mut self, other: &PhaseFigures) {
+        self.latencies.merge(&other.latencies);
+        self.errors += other.errors;
+        self.bytes += other.bytes;
+        self.describe();
+    }
+
+    fn describe(&mut self) {
+        self.count = self.latencies.count();
+        self.latency_ns_sum = self.latencies.sum_ns().min(u128::from(u64::MAX)) as u64;
+        self.latency_ns_min = self.latencies.min_ns();
+        self.latency_ns_max = self.latencies.max_ns();
+        self.buckets = self.latencies.buckets().collect();
+    }
 }
 
 /// See the module text.
@@ -218,6 +261,23 @@ impl Recorder {
             .collect()
     }
 
+    /// Closes the running sample of a shard and returns what it counted, for those who put the shards together.
+    pub fn take_part(&self, now: Nanos) -> (Nanos, u32, Vec<(Key, SampleFigures)>) {
+        let interval_ns = now - self.sample_started.replace(now);
+        let mut slots = self.slots.borrow_mut();
+        let figures = slots.iter_mut().map(|(key, slot)| {
+            let figures = SampleFigures {
+                latencies: slot.sample.latencies.clone(),
+                errors: slot.sample.errors,
+                bytes: slot.sample.bytes,
+                level: slot.level,
+            };
+            slot.close_sample(self.stepping.get());
+            (*key, figures)
+        });
+        (interval_ns, self.phase.get(), figures.collect())
+    }
+
     /// Sets a mark and returns what closed samples have counted since the one before.
     pub fn mark_step(&self) -> StepFigures {
         self.stepping.set(true);
@@ -264,20 +324,23 @@ impl Slot {
 }
 
 impl Figures {
-    fn report(&self, key: Key, metric: &'static str, phase: u32) -> PhaseFigures {
-        PhaseFigures {
+    fn report(self, key: Key, metric: &'static str, phase: u32) -> PhaseFigures {
+        let mut figures = PhaseFigures {
             phase,
             instance: key.instance,
             database: key.database,
             workload: key.workload,
             metric,
-            count: self.latencies.count(),
+            count: 0,
             errors: self.errors,
             bytes: self.bytes,
-            latency_ns_sum: self.latencies.sum_ns().min(u128::from(u64::MAX)) as u64,
-            latency_ns_min: self.latencies.min_ns(),
-            latency_ns_max: self.latencies.max_ns(),
-            buckets: self.latencies.buckets().collect(),
-        }
+            latency_ns_sum: 0,
+            latency_ns_min: 0,
+            latency_ns_max: 0,
+            buckets: Vec::new(),
+            latencies: self.latencies,
+        };
+        figures.describe();
+        figures
     }
 }

@@ -21,6 +21,7 @@ use crate::phase;
 use crate::processors::Processors;
 use crate::recorder::{PhaseFigures, Recorder};
 use crate::sampler::Sampler;
+use crate::shards::Shard;
 use crate::spec::{PhaseAction, PhaseSpec, RunSpec};
 use crate::stalls::{Stall, StallLog};
 use crate::state::RunState;
@@ -64,20 +65,39 @@ pub fn execute_on(
     output: Output,
     stop: StopSignal,
 ) -> RunOutcome {
+    let families = families.clone();
+    execute_shard(
+        families,
+        Rc::new(spec),
+        clock,
+        storage,
+        (output, stop),
+        Shard::only(),
+    )
+}
+
+/// Carries out what of a run is one shard's, on the calling thread.
+pub fn execute_shard(
+    families: Families,
+    spec: Rc<RunSpec>,
+    clock: Rc<Clock>,
+    storage: Storage,
+    (output, stop): (Output, StopSignal),
+    shard: Shard,
+) -> RunOutcome {
     let Storage {
         disk,
         watch: array,
         processors,
     } = storage;
-    let spec = Rc::new(spec);
     let recorder = Rc::new(Recorder::with_metrics(families.metrics()));
     let watch = Rc::new(ErrorWatch::new(clock.clone(), recorder.clone(), output.clone()));
-    let stalls = Rc::new(StallLog::new(waits_for_writes(families, &spec)));
+    let stalls = Rc::new(StallLog::new(waits_for_writes(&families, &spec)));
     let watchers = Rc::new(Watchers(watch, stalls.clone()));
     let recorded = Rc::new(Recorded::observed(disk.clone(), clock.clone(), watchers));
-    let host = (!clock.is_virtual()).then(|| Rc::new(HostWatch::start(&spec)));
+    let host = (!clock.is_virtual()).then(|| Rc::new(HostWatch::start(&spec, &shard)));
     let devices = host.as_ref().map_or(Vec::new(), |host| host.devices(&spec));
-    let throttled = throttle_to_plan_limits(&spec, recorded.clone(), &clock);
+    let throttled = throttle_to_plan_limits(&spec, &shard, recorded.clone(), &clock);
     let executor = Executor::new(clock.clone(), throttled.clone());
     let (record, hung_after_ms) = (recorded.clone(), spec.hung_after_ms);
     let run = RunContext {
@@ -90,13 +110,10 @@ pub fn execute_on(
         output,
         stop,
         phase: None,
+        shard,
     };
     let mut progress = RunProgress::new(&clock, array);
-    let ended = executor.run(follow_plan(
-        RunState::new(spec, run, families.clone()),
-        progress,
-        host,
-    ));
+    let ended = executor.run(follow_plan(RunState::new(spec, run, families), progress, host));
     let error;
     (progress, error) = match ended {
         Ok((progress, result)) => (progress, result.err()),
@@ -111,11 +128,7 @@ pub fn execute_on(
     }
     RunOutcome {
         schema_version: OUTCOME_SCHEMA_VERSION,
-        ending: match &error {
-            None => Ending::Complete,
-            Some(RunError::Stopped | RunError::Stuck) => Ending::Interrupted,
-            Some(_) => Ending::Failed,
-        },
+        ending: Ending::of(error.as_ref()),
         error: error.as_ref().map(ErrorReport::from),
         debug_build: cfg!(debug_assertions),
         virtual_time: clock.is_virtual(),
@@ -123,6 +136,7 @@ pub fn execute_on(
         io_remarks: facts.remarks,
         io_choices: facts.choices,
         devices,
+        threads: Vec::new(),
         anchors: progress.anchors,
         phases: progress.phases,
         stalls: progress.stalls,
@@ -155,15 +169,18 @@ const THROTTLE_BURST_NS: u64 = 100 * NANOS_PER_MILLISECOND;
 /// The disk behind the ceiling the plan sets, if it sets one. The wait lies above the recorder: disk latency is that of the disk.
 fn throttle_to_plan_limits(
     spec: &RunSpec,
+    shard: &Shard,
     recorded: Rc<Recorded<Rc<dyn Disk>>>,
     clock: &Rc<Clock>,
 ) -> Rc<dyn Disk> {
     if spec.max_iops.is_none() && spec.max_mib_per_s.is_none() {
         return recorded;
     }
+    // Shards know nothing of each other while they work: each keeps its part of the ceiling.
+    let share = shard.share_of_all(spec);
     let limits = ThrottleLimits {
-        operations_per_second: spec.max_iops,
-        bytes_per_second: spec.max_mib_per_s.map(|rate| rate * f64::from(1 << 20)),
+        operations_per_second: spec.max_iops.map(|rate| rate * share),
+        bytes_per_second: spec.max_mib_per_s.map(|rate| rate * share * f64::from(1 << 20)),
         burst_ns: THROTTLE_BURST_NS,
     };
     Rc::new(Throttled::new(recorded, clock.clone(), limits))
@@ -192,7 +209,7 @@ impl RunProgress {
     /// The time of a phase is over: what its sessions still finish counts for no phase, as its time does not either. Rows of it bear
     /// the second number after those of the plan.
     fn end_phase(&mut self, state: &RunState) {
-        if !state.loads.is_empty() {
+        if !state.running.is_empty() {
             self.begin_phase(state, state.spec.phases.len() as u32 + 1);
         }
     }
@@ -232,10 +249,14 @@ async fn follow_plan(
         } else {
             Level::Error
         };
-        state.run.report(level, "run_ended_early", error.to_string());
+        if state.run.shard.fail(error) {
+            state.run.report(level, "run_ended_early", error.to_string());
+        }
+        sampler.let_go();
         let given_up = matches!(error, RunError::HungIo | RunError::Stuck);
         close_after_failure(&mut state, &sampler, &mut progress, given_up).await;
     }
+    sampler.close_last();
     let last = spec.phases.len() as u32;
     progress.begin_phase(&state, last);
     (progress, ended)
@@ -251,8 +272,15 @@ async fn follow_phase(
     let outside = state.run.clone();
     let kind = phase.action.name();
     let acted = enter_and_act(state, sampler, progress, number, phase).await;
-    let result = acted.unwrap_or_else(|| Err(why_given_up(&outside)));
-    sampler.close_sample();
+    let mut result = acted.unwrap_or_else(|| Err(why_given_up(&outside)));
+    if result.is_ok() {
+        // A phase is over when it is on all shards.
+        let together = sampler.close_together(true, || ()).await;
+        result = together.and(result);
+    }
+    if result.is_err() {
+        sampler.close_sample();
+    }
     let complete = result.is_ok();
     let (found, ended) = match result {
         Ok(found) => (found, Ok(())),
@@ -261,7 +289,7 @@ async fn follow_phase(
     finish_phase(progress, state, phase, complete, found);
     state
         .run
-        .report(Level::Info, "phase_ended", format!("{kind} ended"));
+        .report_once(Level::Info, "phase_ended", format!("{kind} ended"));
     state.run = outside;
     ended
 }
@@ -281,7 +309,11 @@ async fn enter_and_act(
     if let Err(error) = unless_stuck(&outside, hung_after_ms, Waits::HopefullyUntil(0), leaving).await? {
         return Some(Err(error));
     }
-    enter_phase(state, sampler, progress, number, phase);
+    let entered = sampler.close_together(false, || progress.begin_phase(state, number as u32));
+    if let Err(error) = entered.await {
+        return Some(Err(error));
+    }
+    enter_phase(state, progress, phase);
     let lasts_ns = (phase.action.lasts_s() * NANOS_PER_SECOND as f64) as Nanos;
     let waits = Waits::HopefullyUntil(outside.handle.now().saturating_add(lasts_ns));
     let acting = async {
@@ -294,22 +326,14 @@ async fn enter_and_act(
 
 /// The workloads that run now and that the next phase wants too.
 fn stay(state: &RunState, phase: &PhaseSpec) -> Vec<String> {
-    let running = state
-        .loads
-        .iter()
-        .map(|load| state.spec.workloads[load.workload()].name.clone());
-    running.filter(|name| phase.workloads.contains(name)).collect()
+    let running = state.running.iter();
+    running
+        .map(|number| state.spec.workloads[*number].name.clone())
+        .filter(|name| phase.workloads.contains(name))
+        .collect()
 }
 
-fn enter_phase(
-    state: &mut RunState,
-    sampler: &Sampler,
-    progress: &mut RunProgress,
-    number: usize,
-    phase: &PhaseSpec,
-) {
-    sampler.close_sample();
-    progress.begin_phase(state, number as u32);
+fn enter_phase(state: &mut RunState, progress: &mut RunProgress, phase: &PhaseSpec) {
     if let Some(array) = &progress.array {
         array.begin(&phase.action);
     }
@@ -324,7 +348,7 @@ fn enter_phase(
         result: PhaseResult::default(),
     });
     state.run = state.run.in_phase(&phase.name);
-    state.run.report(
+    state.run.report_once(
         Level::Info,
         "phase_started",
         format!("{} started", phase.action.name()),
@@ -377,8 +401,9 @@ async fn close_after_failure(
         action: PhaseAction::Stop {},
         workloads: Vec::new(),
     };
-    let number = state.spec.phases.len();
-    enter_phase(state, sampler, progress, number, &closing);
+    sampler.close_sample();
+    progress.begin_phase(state, state.spec.phases.len() as u32);
+    enter_phase(state, progress, &closing);
     let closed = phase::act(state, sampler, &closing.name, closing.action);
     let closed = unless_stuck(&run, hung_after_ms, Waits::WhileAnswered, closed).await;
     sampler.close_sample();

@@ -2,17 +2,19 @@
 //! database length, how busy the load generator itself is. What the disk did is taken from the recorded disk, the one
 //! place where disk latency is measured.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use plimsoll_io::{Disk, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, PendingIo, Purpose};
 
+use crate::RunError;
 use crate::backend::OpenBackends;
 use crate::context::RunContext;
 use crate::events::Level;
 use crate::host::HostWatch;
 use crate::recorder::{Key, key_of};
+use crate::shards::{Message, SamplePart, Shard};
 use crate::spec::{InstanceSpec, RunSpec};
 
 /// A sample that is late by less, without a reason of ours, is an ordinary wake-up on a busy machine.
@@ -26,6 +28,10 @@ pub struct Sampler {
     /// Absent in virtual time, which no machine has.
     host: Option<Rc<HostWatch>>,
     before: RefCell<Before>,
+    /// Between two phases of several shards no beat closes a sample.
+    is_held: Cell<bool>,
+    /// The beat of the first shard up to which this one has closed its samples.
+    closed_beat: Cell<u64>,
 }
 
 /// Readings at the end of the sample before.
@@ -55,7 +61,7 @@ impl Sampler {
             page_fault_stalls: vec![0; spec.instances.len()],
             pages_corrected: BTreeMap::new(),
             inside_kernel_ns: run.disk.inside_kernel_ns(),
-            handing_over_rows: rows_of(&spec),
+            handing_over_rows: rows_of(&spec, &run.shard),
             hung_until: None,
         };
         Sampler {
@@ -64,6 +70,8 @@ impl Sampler {
             backends,
             host,
             before: RefCell::new(before),
+            is_held: Cell::new(false),
+            closed_beat: Cell::new(0),
         }
     }
 
@@ -72,43 +80,135 @@ impl Sampler {
         let interval = self.spec.sample_interval_ms * NANOS_PER_MILLISECOND;
         let mut next = self.run.handle.now() + interval;
         loop {
-            self.run.handle.sleep_until(next).await;
-            self.close(self.run.handle.now() - next);
+            match self.run.shard.is_first() {
+                true => self.run.handle.sleep_until(next).await,
+                false => self.first_shard_beats(next).await,
+            }
+            let late_ns = self.run.handle.now().saturating_sub(next);
+            if !self.is_held.get() {
+                self.close(late_ns);
+            }
             self.report_hung();
             let now = self.run.handle.now();
-            next += interval * ((now - next) / interval + 1);
+            next += interval * (now.saturating_sub(next) / interval + 1);
         }
     }
 
-    /// Closes the running sample. Nothing is sent for an empty interval.
+    /// Waits until the first shard has closed a sample, about at `next`.
+    async fn first_shard_beats(&self, next: Nanos) {
+        let beats = || {
+            self.run
+                .shard
+                .board()
+                .is_some_and(|board| board.beat() > self.closed_beat.get())
+        };
+        let handle = &self.run.handle;
+        handle.sleep_until(next).await;
+        // It does not beat while it stands between two phases.
+        let deadline = next + 100 * NANOS_PER_MILLISECOND;
+        while !beats() && handle.now() < deadline {
+            handle.sleep(NANOS_PER_MILLISECOND / 2).await;
+        }
+    }
+
+    /// Closes the running sample. Nothing is sent for an empty interval. Of several shards, the first one closes a beat by this; the
+    /// others follow where that has happened.
     pub fn close_sample(&self) {
         self.close(0);
     }
 
+    /// Closes the running sample on all shards, does `then` on each, and goes on when all have done it. With `hold`, no beat closes a
+    /// sample until the next call.
+    ///
+    /// # Errors
+    /// As [`RunContext::gather`].
+    pub async fn close_together<T>(&self, hold: bool, then: impl FnOnce() -> T) -> Result<T, RunError> {
+        if self.run.shard.is_only() {
+            self.close(0);
+            return Ok(then());
+        }
+        self.is_held.set(true);
+        self.run.gather(()).await?;
+        if self.run.shard.is_first() {
+            self.close(0);
+        }
+        self.run.gather(()).await?;
+        if !self.run.shard.is_first() {
+            self.close(0);
+        }
+        let done = then();
+        self.run.gather(()).await?;
+        self.is_held.set(hold);
+        Ok(done)
+    }
+
+    /// Lets beats close samples again, whatever the other shards do.
+    pub fn let_go(&self) {
+        self.is_held.set(false);
+    }
+
+    /// Sends what is left when a shard ends.
+    pub fn close_last(&self) {
+        if let Some(board) = self.run.shard.board()
+            && !self.run.shard.is_first()
+        {
+            self.close_as(board.beat() + 1, 0);
+        }
+    }
+
     /// The same, so long after it was due.
     fn close(&self, late_ns: Nanos) {
+        match self.run.shard.board() {
+            None => self.close_as(0, late_ns),
+            Some(board) if self.run.shard.is_first() => {
+                if self.run.handle.now() > self.before.borrow().time {
+                    self.close_as(board.next_beat(), late_ns);
+                }
+            }
+            Some(board) => {
+                let beat = board.beat();
+                if beat > self.closed_beat.replace(beat) {
+                    self.close_as(beat, late_ns);
+                }
+            }
+        }
+    }
+
+    fn close_as(&self, beat: u64, late_ns: Nanos) {
         let now = self.run.handle.now();
         let interval_ns = now - self.before.borrow().time;
-        if interval_ns == 0 {
+        if interval_ns == 0 && self.run.shard.is_only() {
             return;
         }
         self.note_disk();
         self.note_instances();
-        self.note_executor(interval_ns, late_ns);
+        self.note_executor(interval_ns.max(1), late_ns);
         if let Some(host) = &self.host {
-            host.note(&self.run.recorder, interval_ns);
+            host.note(&self.run.recorder, interval_ns.max(1));
         }
         self.run.stalls.close_sample();
         self.before.borrow_mut().time = now;
-        let rows = self.run.recorder.take_sample(now);
-        // A caller that no longer listens has its reasons; the outcome is still returned to it.
-        drop(self.run.output.samples.send(rows));
+        if self.run.shard.is_only() {
+            let rows = self.run.recorder.take_sample(now);
+            // A caller that no longer listens has its reasons; the outcome is still returned to it.
+            drop(self.run.output.samples.send(rows));
+            return;
+        }
+        let (interval_ns, phase, figures) = self.run.recorder.take_part(now);
+        self.run.shard.send(Message::Sample(SamplePart {
+            shard: self.run.shard.number(),
+            beat,
+            end_ns: now,
+            interval_ns,
+            phase,
+            figures,
+        }));
     }
 
     fn note_instances(&self) {
         let recorder = &self.run.recorder;
         let mut before = self.before.borrow_mut();
-        for (number, backend) in self.backends.borrow().iter().enumerate() {
+        for (&number, backend) in self.backends.borrow().iter() {
             let levels = backend.levels();
             let key = |metric: &str| Key::new(number as u32, 0, metric);
             recorder.set_level(key("cache_used"), levels.cache_used_bytes as f64);
@@ -132,7 +232,7 @@ impl Sampler {
             }
         }
         let pending = self.run.disk.in_flight_longer_than(0);
-        for number in 0..self.spec.instances.len() {
+        for (number, _) in self.run.shard.own(&self.spec.instances) {
             let in_flight = pending
                 .iter()
                 .filter(|io| usize::from(io.key.instance.0) == number)
@@ -163,6 +263,10 @@ impl Sampler {
         // Processor time and the clock are not read at the same moment.
         let busy = (statistics.busy_ns as f64 / interval_ns as f64).min(1.0);
         recorder.set_level(Key::new(0, 0, "executor_busy"), busy);
+        if !self.run.shard.is_only() {
+            let thread = self.run.shard.number() as u32 + 1;
+            recorder.set_level(Key::new(0, thread, "executor_busy"), busy);
+        }
         let inside_ns = self.run.disk.inside_kernel_ns();
         let held_ns =
             inside_ns - std::mem::replace(&mut self.before.borrow_mut().inside_kernel_ns, inside_ns);
@@ -208,9 +312,9 @@ impl Sampler {
     }
 }
 
-/// Every log and database, at zero.
-fn rows_of(spec: &RunSpec) -> BTreeMap<(u32, u32), Nanos> {
-    let numbered = spec.instances.iter().enumerate();
+/// Every log and database of a shard, at zero.
+fn rows_of(spec: &RunSpec, shard: &Shard) -> BTreeMap<(u32, u32), Nanos> {
+    let numbered = shard.own(&spec.instances);
     let rows = |(number, instance): (usize, &InstanceSpec)| {
         (0..=instance.databases.len() as u32).map(move |database| ((number as u32, database), 0))
     };

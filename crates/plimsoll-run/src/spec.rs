@@ -5,6 +5,7 @@
 mod load;
 mod modelled;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -12,6 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::RunError;
+use crate::shards::shards_of;
 
 pub use load::{CriterionSpec, LoadSpec, SearchSpec, SpacingSpec, StatisticSpec, TargetIopsSpec};
 pub use modelled::{ModelledSpec, PlaceSpec};
@@ -39,6 +41,11 @@ pub struct RunSpec {
     pub max_iops: Option<f64>,
     /// MiB the run reads and writes at most in a second.
     pub max_mib_per_s: Option<f64>,
+    /// Threads that carry the instances, each with its own executor; absent: one.
+    #[schemars(range(min = 1, max = 1024))]
+    pub threads: Option<u32>,
+    /// Whether each thread is kept on a processor of its own; absent: no.
+    pub pin: Option<bool>,
     /// Serials of the block devices that may be overwritten, as the user has typed them.
     pub destroy_serials: Vec<String>,
     /// A modelled array in the place of real storage; absent: the disks of this machine.
@@ -313,6 +320,9 @@ impl RunSpec {
                 self.schema_version
             ));
         }
+        if self.threads == Some(0) {
+            return Err("threads is 0; take at least 1".into());
+        }
         if self.sample_interval_ms == 0 {
             return Err("sample_interval_ms is 0; take at least 1".into());
         }
@@ -328,7 +338,40 @@ impl RunSpec {
         self.workloads
             .iter()
             .try_for_each(|workload| self.check_workload(workload))?;
+        self.check_threads()?;
         self.phases.iter().try_for_each(|phase| self.check_phase(phase))
+    }
+
+    /// How many threads carry the instances: an instance lives on one, and virtual time knows one only.
+    pub fn threads_count(&self) -> usize {
+        match self.modelled {
+            Some(_) => 1,
+            None => (self.threads.unwrap_or(1) as usize).clamp(1, self.instances.len().max(1)),
+        }
+    }
+
+    /// Sessions that are one pool over several instances are shared out between the threads of these: each needs one.
+    fn check_threads(&self) -> Result<(), String> {
+        let shards = shards_of(&self.instances, self.threads_count());
+        for workload in &self.workloads {
+            let Some(count) = workload.load.pooled_sessions() else {
+                continue;
+            };
+            let named = shards.iter().zip(&self.instances);
+            let threads: BTreeSet<_> = named
+                .filter(|(_, instance)| workload.instances.contains(&instance.name))
+                .map(|(shard, _)| *shard)
+                .collect();
+            if (count as usize) < threads.len() {
+                return Err(format!(
+                    "workload {} shares {count} sessions between instances on {} threads; take at least {} sessions, or fewer threads",
+                    workload.name,
+                    threads.len(),
+                    threads.len()
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn check_instance(&self, instance: &InstanceSpec) -> Result<(), String> {

@@ -70,6 +70,18 @@ impl Stall {
     }
 }
 
+/// Of the stalls of several shards those that are kept of each phase, longest first.
+pub fn longest_of_phases(mut stalls: Vec<Stall>) -> Vec<Stall> {
+    stalls.sort_by_key(|stall| (stall.phase, std::cmp::Reverse(stall.length_ns()), stall.begun_ns));
+    let mut kept: BTreeMap<u32, usize> = BTreeMap::new();
+    stalls.retain(|stall| {
+        let count = kept.entry(stall.phase).or_default();
+        *count += 1;
+        *count <= STALLS_MAX
+    });
+    stalls
+}
+
 #[derive(Default)]
 struct Entries {
     phase: u32,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_io::{NANOS_PER_SECOND, Nanos, Permits, Random};
+use plimsoll_io::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, Permits, Random};
 
 use crate::RunError;
 use crate::backend::OpenBackends;
@@ -11,8 +11,9 @@ use crate::context::RunContext;
 use crate::family::Families;
 use crate::load::{Drive, LoadInstance, LoadStart, RunningLoad, note_idle};
 use crate::outcome::{DatabaseState, RecoveryResult};
-use crate::recorder::Key;
-use crate::spec::{LoadSpec, RunSpec};
+use crate::recorder::{Key, StepFigures};
+use crate::sampler::Sampler;
+use crate::spec::{LoadSpec, RunSpec, WorkloadSpec};
 use crate::step::StepWorkload;
 
 /// See the module text.
@@ -25,8 +26,10 @@ pub struct RunState {
     pub families: Families,
     /// The open instances, in the order of the plan; empty before prepare and after stop.
     pub backends: OpenBackends,
-    /// Workloads that are running.
+    /// Workloads that are running here; of several shards each has its part of them.
     pub loads: Vec<Box<dyn RunningLoad>>,
+    /// Workloads that are running on any shard, in the order they were started.
+    pub running: Vec<usize>,
     /// What presses in the place of what the plan says, for workloads whose rate was measured or found.
     pub drives: BTreeMap<usize, Drive>,
     /// The sessions that all arrivals share.
@@ -37,14 +40,19 @@ impl RunState {
     /// Nothing open, nothing running.
     pub fn new(spec: Rc<RunSpec>, run: RunContext, families: Families) -> RunState {
         let sessions_max = spec.workloads.iter().map(|workload| workload.load.sessions_max());
+        let pool = run
+            .shard
+            .part(sessions_max.max().unwrap_or(0), &spec, None)
+            .max(1);
         RunState {
-            pool: Rc::new(Permits::new(sessions_max.max().unwrap_or(0) as usize)),
+            pool: Rc::new(Permits::new(pool as usize)),
             drives: BTreeMap::new(),
             spec,
             run,
             families,
             backends: OpenBackends::default(),
             loads: Vec::new(),
+            running: Vec::new(),
         }
     }
 
@@ -63,17 +71,23 @@ impl RunState {
 
     /// The databases of every instance now.
     pub fn databases(&self) -> Vec<Vec<DatabaseState>> {
-        self.backends
-            .borrow()
-            .iter()
-            .map(|backend| backend.databases())
-            .collect()
+        let backends = self.backends.borrow();
+        let last = backends.keys().next_back().map_or(0, |last| last + 1);
+        let of = |number| {
+            backends
+                .get(&number)
+                .map_or(Vec::new(), |backend| backend.databases())
+        };
+        (0..last).map(of).collect()
     }
 
     /// What opening the instances had to replay.
     pub fn recoveries(&self) -> Vec<RecoveryResult> {
         let backends = self.backends.borrow();
-        backends.iter().filter_map(|backend| backend.recovery()).collect()
+        backends
+            .values()
+            .filter_map(|backend| backend.recovery())
+            .collect()
     }
 
     /// Stops the workloads a phase does not want and starts those it wants and that do not run yet.
@@ -85,8 +99,7 @@ impl RunState {
             .await?;
         let spec = self.spec.clone();
         for (number, workload) in spec.workloads.iter().enumerate() {
-            let running = self.loads.iter().any(|load| load.workload() == number);
-            if running || !wanted.contains(&workload.name) {
+            if self.running.contains(&number) || !wanted.contains(&workload.name) {
                 continue;
             }
             self.require_open(phase)?;
@@ -110,13 +123,15 @@ impl RunState {
             }
             self.loads.remove(position);
         }
+        let spec = self.spec.clone();
+        self.running.retain(|number| !leaves(&spec, *number));
         first_error.map_or(Ok(()), Err)
     }
 
     /// Says of the workloads that do not run that nothing comes of them.
     pub fn note_idle_loads(&self) {
         for number in 0..self.spec.workloads.len() {
-            if !self.loads.iter().any(|load| load.workload() == number) {
+            if !self.running.contains(&number) {
                 note_idle(&self.run, number);
             }
         }
@@ -127,30 +142,57 @@ impl RunState {
     /// # Errors
     /// When its family cannot work on its instances.
     pub fn start_load(&mut self, number: usize) -> Result<(), RunError> {
+        self.running.push(number);
         let spec = &self.spec.workloads[number];
         let backends = self.backends.borrow();
-        let instances = self
-            .instances_of(number)
-            .into_iter()
+        let shard = &self.run.shard;
+        let own = self.instances_of(number).into_iter();
+        let instances: Vec<LoadInstance> = own
+            .filter(|instance| shard.owns(*instance as usize))
             .map(|instance| LoadInstance {
                 number: instance,
                 weight: self.spec.instances[instance as usize].weight.unwrap_or(1.0),
-                backend: backends[instance as usize].clone(),
-            });
+                backend: backends[&(instance as usize)].clone(),
+            })
+            .collect();
+        if instances.is_empty() {
+            return Ok(());
+        }
+        let random = Random::from_seed(self.spec.seed).child(&format!("workload {}", spec.name));
         let drive = self.drives.get(&number).copied();
         let load = LoadStart {
             run: &self.run,
             number,
             spec,
-            drive: drive.unwrap_or_else(|| Drive::first(&spec.load)),
-            instances: instances.collect(),
-            random: Random::from_seed(self.spec.seed).child(&format!("workload {}", spec.name)),
+            drive: self.own_part(drive.unwrap_or_else(|| Drive::first(&spec.load)), spec),
+            instances,
+            random: match shard.is_first() {
+                true => random,
+                false => random.child(&format!("shard {}", shard.number())),
+            },
             pool: self.pool.clone(),
+            sessions_max: shard.part(spec.load.sessions_max(), &self.spec, None),
         };
         let family = self.families.of_workload(spec).map_err(RunError::Spec)?;
         let load = family.start(load)?;
         self.loads.push(load);
         Ok(())
+    }
+
+    /// What of a drive falls to this shard.
+    fn own_part(&self, drive: Drive, workload: &WorkloadSpec) -> Drive {
+        let shard = &self.run.shard;
+        match drive {
+            Drive::Sessions { count, shared: true } => Drive::Sessions {
+                count: shard.part(count, &self.spec, Some(workload)),
+                shared: true,
+            },
+            Drive::Sessions { .. } => drive,
+            Drive::Arrivals { per_s, spacing } => Drive::Arrivals {
+                per_s: per_s * shard.share(&self.spec, workload),
+                spacing,
+            },
+        }
     }
 
     /// Lets a running workload press in another way from now on; what it has begun is finished first.
@@ -159,25 +201,63 @@ impl RunState {
     /// What a session met.
     pub async fn drive_by(&mut self, number: usize, drive: Drive) -> Result<(), RunError> {
         self.drives.insert(number, drive);
-        if !self.loads.iter().any(|load| load.workload() == number) {
+        if !self.running.contains(&number) {
             return Ok(());
         }
         self.stop_loads(|_, workload| workload == number).await?;
         self.start_load(number)
     }
 
-    /// The running load of a workload.
-    ///
-    /// # Panics
-    /// When it does not run: phases name the workloads they ask for.
-    pub fn load_of(&self, number: usize) -> &dyn RunningLoad {
+    fn load_of(&self, number: usize) -> Option<&dyn RunningLoad> {
         let found = self.loads.iter().find(|load| load.workload() == number);
-        found.expect("the phase runs this workload").as_ref()
+        found.map(AsRef::as_ref)
+    }
+
+    /// Lets a running workload arrive at another rate from now on: all shards together at `per_s`.
+    pub fn set_rate(&self, number: usize, per_s: f64) {
+        let share = self.run.shard.share(&self.spec, &self.spec.workloads[number]);
+        if let Some(load) = self.load_of(number) {
+            load.set_rate(per_s * share);
+        }
+    }
+
+    /// Lets nothing of a running workload arrive until everything that has arrived is done, on all shards.
+    ///
+    /// # Errors
+    /// What a session met, or a wish to stop.
+    pub async fn empty_queue(&self, number: usize) -> Result<(), RunError> {
+        if let Some(load) = self.load_of(number) {
+            load.pause();
+        }
+        while self.load_of(number).is_some_and(|load| load.open_count() > 0) {
+            self.load_for(NANOS_PER_MILLISECOND).await?;
+        }
+        self.run.gather(()).await.map(drop)
+    }
+
+    /// Closes the running sample, sets a mark, and says what all shards have counted since the mark before, and how busy the busiest
+    /// thread was in that sample.
+    ///
+    /// # Errors
+    /// A wish to stop.
+    pub async fn mark_step(&self, sampler: &Sampler) -> Result<(StepFigures, f64), RunError> {
+        let recorder = &self.run.recorder;
+        let own = sampler.close_together(false, || recorder.mark_step()).await?;
+        let busy = recorder.level(Key::new(0, 0, "executor_busy"));
+        let mut figures = StepFigures::new();
+        let mut busiest = 0.0_f64;
+        for (of_shard, busy) in self.run.gather((own, busy)).await? {
+            busiest = busiest.max(busy);
+            for (key, latencies) in of_shard {
+                figures.entry(key).or_default().merge(&latencies);
+            }
+        }
+        Ok((figures, busiest))
     }
 
     /// Workloads that run and whose rate must be measured first.
     pub fn uncalibrated(&self) -> Vec<usize> {
-        let running = self.loads.iter().map(|load| load.workload());
+        let running = self.running.iter().copied();
         running
             .filter(|number| {
                 let load = &self.spec.workloads[*number].load;
@@ -239,24 +319,22 @@ impl RunState {
     pub fn has_cache(&self) -> bool {
         let backends = self.backends.borrow();
         backends
-            .iter()
+            .values()
             .any(|backend| backend.levels().cache_limit_bytes > 0)
     }
 
     /// The instance whose cache is farthest below `percent` of its limit, and how full it is.
     pub fn coldest_cache(&self, percent: u32) -> Option<(String, u32)> {
         let backends = self.backends.borrow();
-        let fullness = backends
-            .iter()
-            .zip(&self.spec.instances)
-            .filter_map(|(backend, instance)| {
-                let levels = backend.levels();
-                (levels.cache_limit_bytes > 0).then(|| {
-                    let used = (u128::from(levels.cache_used_bytes) * 100
-                        / u128::from(levels.cache_limit_bytes)) as u32;
-                    (instance.name.clone(), used)
-                })
-            });
+        let fullness = backends.iter().filter_map(|(number, backend)| {
+            let instance = &self.spec.instances[*number];
+            let levels = backend.levels();
+            (levels.cache_limit_bytes > 0).then(|| {
+                let used =
+                    (u128::from(levels.cache_used_bytes) * 100 / u128::from(levels.cache_limit_bytes)) as u32;
+                (instance.name.clone(), used)
+            })
+        });
         fullness
             .filter(|(_, used)| *used < percent)
             .min_by_key(|(_, used)| *used)
@@ -265,7 +343,7 @@ impl RunState {
     /// Makes the rows of the usual metrics appear in every sample.
     pub fn expect_rows(&self) {
         let recorder = &self.run.recorder;
-        for (number, instance) in self.spec.instances.iter().enumerate() {
+        for (number, instance) in self.run.shard.own(&self.spec.instances) {
             let number = number as u32;
             for metric in [
                 "log_write",

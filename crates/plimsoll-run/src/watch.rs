@@ -130,6 +130,7 @@ impl RunWatch {
             io_choices: Vec::new(),
             anchors: self.anchors.clone(),
             devices: Vec::new(),
+            threads: Vec::new(),
             phases: self.phases.clone(),
             stalls: Vec::new(),
             figures: Vec::new(),

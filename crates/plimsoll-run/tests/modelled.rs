@@ -7,7 +7,7 @@ use plimsoll_array::spec::ArraySpec;
 use plimsoll_array::{Array, ModelledDisk};
 use plimsoll_io::{Clock, MemoryDisk, MemoryOptions, Random};
 use plimsoll_measure::{Row, metric_code};
-use plimsoll_run::{Ending, Output, RunOutcome, RunSpec, StopSignal, execute};
+use plimsoll_run::{Ending, Output, RunOutcome, RunSpec, StopSignal, execute, execute_live};
 use serde_json::{Value, json};
 
 const MIB: u64 = 1 << 20;
@@ -128,4 +128,35 @@ fn the_engine_runs_on_a_modelled_array() {
     assert_eq!(through.ending, Ending::Complete, "{:?}", through.error);
     let (_, log_through_ms) = measured(&rows, "log_write");
     assert!(log_through_ms > 3.0 * log_ms, "{log_through_ms} against {log_ms}");
+}
+
+/// Virtual time has one executor, however many threads a plan asks for: outcome and rows are the same to the last bit.
+#[test]
+fn threads_change_no_byte_of_a_modelled_run() {
+    let run = |threads: Option<u32>| {
+        let mut plan = spec();
+        plan["threads"] = json!(threads);
+        plan["pin"] = json!(threads.map(|_| true));
+        plan["phases"][2]["action"]["duration_s"] = json!(3.0);
+        let mut second = plan["instances"][0].clone();
+        second["name"] = json!("two");
+        (second["directory"], second["log_directory"]) = (json!("/data/two"), json!("/data/two"));
+        plan["instances"].as_array_mut().expect("a list").push(second);
+        plan["workloads"][0]["instances"] = json!(["one", "two"]);
+        plan["modelled"] = json!({
+            "array": serde_json::to_value(array(true)).expect("it is plain data"),
+            "places": [{"directory": "/data", "volume": 0}], "processor_count": 4, "transaction_processor_ns": 0,
+            "faults_while_measuring": []
+        });
+        let spec = RunSpec::from_json(&plan.to_string()).expect("the spec is right");
+        assert_eq!(spec.threads_count(), 1);
+        let ((samples, rows), (events, _told)) = (channel(), channel());
+        let outcome = execute_live(spec, Output { samples, events }, StopSignal::default()).expect("it runs");
+        assert_eq!(outcome.ending, Ending::Complete, "{:?}", outcome.error);
+        let rows: Vec<Row> = rows.try_iter().flatten().collect();
+        (serde_json::to_string(&outcome).expect("it is plain data"), rows)
+    };
+    let (one, several) = (run(None), run(Some(2)));
+    assert_eq!(one.0, several.0);
+    assert!(one.1.len() > 100 && one.1 == several.1);
 }

@@ -107,6 +107,7 @@ _RUN_OPTIONS: list[tuple[str, Any, Any]] = [
     ("detach", options.Detach, False),
     ("max_iops", options.MaxIops, None),
     ("max_mib_per_s", options.MaxMibPerS, None),
+    ("threads", options.Threads, None),
     ("stop_if", options.StopIf, None),
     ("repeat", options.Repeat, 1),
     ("metrics", options.Metrics, None),

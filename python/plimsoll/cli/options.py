@@ -47,6 +47,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the verdict (or the 
 Detach = Annotated[bool, typer.Option("--detach", help="Go on in the background; see `status` and `watch`.")]
 MaxIops = Annotated[float | None, typer.Option(help="Reads and writes per second at most, on shared storage.", min=1)]
 MaxMibPerS = Annotated[float | None, typer.Option("--max-mib-per-s", help="MiB per second at most.", min=1)]
+Threads = Annotated[
+    str | None,
+    typer.Option(help="Threads that carry the instances, or auto: one for each, at most the processors less one."),
+]
 StopIf = Annotated[
     list[str] | None,
     typer.Option(help="Stop when this holds, such as 'db_read_latency_ms_p99>50 for 30s'.", metavar="CONDITION"),
@@ -87,6 +91,7 @@ class Choices:
     create: bool = False
     allow_system_disk: bool = False
     verbose: bool = False
+    threads: str | None = None
 
 
 def checked(
@@ -166,7 +171,11 @@ def perform(plan: plimsoll.Plan, choices: Choices) -> None:
     listener = showing(quiet=choices.quiet)
     with refusing():
         plan = plimsoll.bounded(
-            plan, max_iops=choices.max_iops, max_mib_per_s=choices.max_mib_per_s, stop_if=choices.stop_if or []
+            plan,
+            max_iops=choices.max_iops,
+            max_mib_per_s=choices.max_mib_per_s,
+            stop_if=choices.stop_if or [],
+            threads=choices.threads,
         )
     found = checked(
         plan,

@@ -24,6 +24,7 @@ def run(
     allow_system_disk: options.AllowSystemDisk = False,
     max_iops: options.MaxIops = None,
     max_mib_per_s: options.MaxMibPerS = None,
+    threads: options.Threads = None,
     stop_if: options.StopIf = None,
     repeat: options.Repeat = 1,
     metrics: options.Metrics = None,
@@ -71,5 +72,6 @@ def run(
             create,
             allow_system_disk,
             verbose,
+            threads,
         ),
     )

@@ -373,6 +373,14 @@ class PhaseFigures(Document):
     buckets: Sequence[tuple[int, int]]
 
 
+class ThreadOutcome(Document):
+    """A thread of the run and what it carried; samples name it by its number, counted from 1."""
+
+    thread: int
+    instances: Sequence[str]
+    processor: int | None
+
+
 class Outcome(Document):
     """How a run ended: everything that is not a sample or an event."""
 
@@ -388,6 +396,8 @@ class Outcome(Document):
     io_choices: Sequence[str] = ()
     anchors: Sequence[Anchor]
     devices: Sequence[InstanceDevices] = ()
+    #: Absent where one thread carried all.
+    threads: Sequence[ThreadOutcome] = ()
     phases: Sequence[PhaseOutcome]
     stalls: Sequence[Stall] = ()
     figures: Sequence[PhaseFigures] = ()

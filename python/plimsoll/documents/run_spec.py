@@ -493,6 +493,8 @@ class RunSpec(Document):
     durable_writes: str | None = None
     max_iops: float | None = None
     max_mib_per_s: float | None = None
+    threads: int | None = None
+    pin: bool | None = None
     destroy_serials: Sequence[str] = ()
     modelled: ModelledSpec | None = None
     hosts: Sequence[HostSpec]
@@ -520,6 +522,11 @@ class RunSpec(Document):
     def mail_instances(self) -> Sequence[MailInstance]:
         """Those instances that are mail servers."""
         return tuple(item for item in self.instances if isinstance(item, MailInstance))
+
+    @property
+    def thread_count(self) -> int:
+        """How many threads carry the instances: an instance lives on one, and virtual time knows one only."""
+        return 1 if self.modelled else max(1, min(self.threads or 1, len(self.instances)))
 
     def stored_bytes(self) -> int:
         """The size of all databases."""

@@ -40,13 +40,27 @@ from plimsoll.documents.run_spec import RateLoad, SessionsLoad, Spacing, TargetI
 from plimsoll.files import folder
 
 
+class GeneratorThread(Document):
+    """How busy one thread of the load generator was, and what it carried."""
+
+    thread: int
+    instances: Sequence[str]
+    processor: int | None
+    busy_mean: float | None
+    busy_max: float | None
+
+
 class Generator(Document):
-    """How the load generator itself did."""
+    """How the load generator itself did; of several threads the busiest."""
 
     executor_busy_mean: float | None
     executor_busy_max: float | None
     reap_gap_ms_p99: float | None
     arrival_lag_ms_p99: float | None
+    #: Absent where one thread carried all.
+    threads: Sequence[GeneratorThread] = ()
+    #: Where a thread was the limit: so many would do.
+    threads_enough: int | None = None
 
 
 class Outstanding(Document):

@@ -67,9 +67,20 @@ def disks(root: Path = SYS) -> list[dict[str, Any]]:
                 "size_bytes": int(sectors) * 512,
                 "rotational": None if rotational is None else rotational == "1",
                 "scheduler": _chosen(_line(disk / "queue/scheduler")),
+                "numa_node": _numa_node(disk),
             }
         )
     return found
+
+
+def _numa_node(disk: Path) -> int | None:
+    """The node of memory and processors that a disk is attached to; None where there is only one, or the kernel does not say."""
+    # A namespace of an NVMe drive lies below its controller, which lies below the PCI device.
+    for place in ("device", "device/device"):
+        node = _line(disk / place / "numa_node")
+        if node is not None and node.isdecimal():
+            return int(node)
+    return None
 
 
 def _chosen(schedulers: str | None) -> str | None:

@@ -87,8 +87,8 @@ def summarize(name: str, hosts: Sequence[HostRun], overlap: Overlap) -> Summary:
             for host, item in zip(hosts, found, strict=True)
             for row in item.operations
         ],
-        generator=Generator(
-            **{key: _highest([getattr(item.generator, key) for item in found]) for key in _WORST},
+        generator=Generator.from_plain(
+            {key: _highest([getattr(item.generator, key) for item in found]) for key in _WORST},
         ),
         machine={},
         checksums=[

@@ -7,6 +7,7 @@ space, needs a yes.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from plimsoll.live.listener import Listener
 from plimsoll.live.progress import duration_in_words
 from plimsoll.plan.capacity_search import stated_ceilings
 from plimsoll.plan.fill_level import far_below_design
+from plimsoll.plan.threads import threads_of
 from plimsoll.workloads.mail.fields import account_names, is_storage, mean_bytes, messages_filled
 
 LARGE_S = 600
@@ -137,6 +139,33 @@ def bounds(plan: Plan) -> list[str]:
     return ["", "bounds", *lines] if lines else []
 
 
+def threads(plan: Plan) -> list[str]:
+    """How many threads carry the instances, and what that cannot be helped by."""
+    run, usable = plan.run, len(os.sched_getaffinity(0))
+    if run.modelled:
+        return ["1, in virtual time"]
+    count, places = run.thread_count, threads_of(run.instances, run.thread_count)
+    if count == 1:
+        lines = [f"1 carries {_instances_in_words(len(run.instances))}; this machine has {usable} processors"]
+    else:
+        parts = sorted({places.count(thread) for thread in range(count)})
+        each = " to ".join(dict.fromkeys((str(parts[0]), str(parts[-1]))))
+        lines = [
+            f"{count} carry {_instances_in_words(len(run.instances))}, {each} each; this machine has {usable} processors"
+        ]
+    if (run.threads or 1) > count:
+        lines.append(f"{run.threads} were asked for, but one instance is carried by one thread: use as many instances")
+    elif len(run.instances) == 1:
+        lines.append("one instance is carried by one thread: use several where one thread is too slow for the storage")
+    if count > usable:
+        lines.append(f"{count} threads on {usable} processors wait for each other; the load generator may be the limit")
+    return lines
+
+
+def _instances_in_words(count: int) -> str:
+    return "1 instance" if count == 1 else f"{count} instances"
+
+
 def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
     """The whole forecast for people."""
     lines = [f"plan {plan.name}", "", "files"]
@@ -168,6 +197,7 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
         f"  {expected.bytes_to_prepare >> 20:,} MiB for certain, by preparing; the load writes what the storage lets it"
     )
     lines += bounds(plan)
+    lines += ["", "threads", *(f"  {line}" for line in threads(plan))]
     lines += ["", "share of the rated endurance", *(f"  {line}" for line in endurance(plan, expected)), "", "time"]
     lines += [f"  {phase.name:<12}{phase.how} {duration_in_words(phase.seconds)}" for phase in phases(plan, expected)]
     lines.append(

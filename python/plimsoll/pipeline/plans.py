@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from plimsoll.documents.document import ABSENT
 from plimsoll.documents.plan import Plan
 from plimsoll.errors import RefusedError
 from plimsoll.inputs.toml_lines import parse_located
 from plimsoll.plan import stop_conditions
 from plimsoll.plan.complete import complete_plan, plan_of_options
+from plimsoll.plan.threads import thread_count, threads_stated, unshared
 
 #: Kinds of phases that make databases and close them.
 PREPARING = ("prepare", "stop")
@@ -53,17 +55,19 @@ def bounded(
     max_iops: float | None = None,
     max_mib_per_s: float | None = None,
     stop_if: Sequence[str] = (),
+    threads: int | str | None = None,
 ) -> Plan:
-    """A plan with ceilings in place of its own, and with further conditions that stop the run.
+    """A plan with ceilings and threads in place of its own, and with further conditions that stop the run.
 
     Args:
         plan: a completed plan; it stays as it is.
         max_iops: reads and writes per second at most.
         max_mib_per_s: MiB per second at most.
         stop_if: conditions such as `db_read_latency_ms_p99>50 for 30s`.
+        threads: how many carry the instances, or "auto" for one of each, at most the processors less one.
 
     Raises:
-        RefusedError: conditions that say nothing.
+        RefusedError: conditions that say nothing, or threads that cannot share the load.
     """
     conditions, problems = [*plan.stop_if, *stop_if], []
     for text in conditions:
@@ -71,9 +75,15 @@ def bounded(
             stop_conditions.parse(text)
         except stop_conditions.ConditionError as error:
             problems.append(f"--stop-if: {error}\n    hint: {error.hint}")
-    if problems:
-        raise RefusedError(problems)
-    ceilings = plan.run.replace(
+    run = plan.run.replace(
         max_iops=max_iops or plan.run.max_iops, max_mib_per_s=max_mib_per_s or plan.run.max_mib_per_s
     )
-    return plan.replace(run=ceilings, stop_if=conditions)
+    if threads is not None:
+        try:
+            run = run.replace(threads=thread_count(threads_stated(threads), len(run.instances)) or ABSENT)
+        except ValueError as error:
+            problems.append(f"--threads: {error}")
+        problems += [f"--threads: {mistake}" for mistake in unshared(run).values()]
+    if problems:
+        raise RefusedError(problems)
+    return plan.replace(run=run, stop_if=conditions)

@@ -27,6 +27,7 @@ from plimsoll.plan import hosts as planned_hosts
 from plimsoll.plan import load as loads
 from plimsoll.plan import phases, scenarios, shared_pages, stop_conditions
 from plimsoll.plan.limits import LimitError, parse_limit
+from plimsoll.plan.threads import THREADS_MAX, mistakes_of_threads, thread_count
 from plimsoll.workloads import records
 from plimsoll.workloads.families import BACKENDS, check_workload_keys, family_of
 from plimsoll.workloads.files import fields as files
@@ -154,6 +155,12 @@ PLAN_FIELDS = {
     "max_mib_per_s": Field(Number(1, 1e9), meaning="MiB per second the run reads and writes at most"),
     "stop_if": Field(ListOf(Text()), default=[], meaning="conditions that stop the run, as in the command's --stop-if"),
     "io_method": Field(Text(IO_METHODS), default=settings.RUN_DEFAULTS["io_method"], meaning="how I/O is done"),
+    "threads": Field(
+        Number(1, THREADS_MAX, whole=True, words=("auto",)),
+        default=settings.RUN_DEFAULTS["threads"],
+        meaning="threads that carry the instances; auto: one for each, at most the processors less one",
+    ),
+    "pin": Field(Flag(), default=False, meaning="keep each thread on a processor of its own"),
     "durable_writes": Field(
         Text(DURABLE_WRITES),
         default=settings.RUN_DEFAULTS["durable_writes"],
@@ -234,6 +241,8 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         durable_writes=plan["durable_writes"],
         max_iops=_rate(plan["max_iops"]),
         max_mib_per_s=_rate(plan["max_mib_per_s"]),
+        threads=thread_count(plan["threads"], len(plan["instance"])) or ABSENT,
+        pin=plan["pin"] or ABSENT,
         # Consent is typed for each run and never read from a file.
         destroy_serials=(),
         hosts=[spec.HostSpec(name=item["name"]) for item in plan["host"]],
@@ -245,6 +254,8 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
     workloads, files_asked, mail_asked = _workloads(plan, run.instances, collector)
     run = run.replace(workloads=workloads)
     array = target_array(plan, run.instances, collector)
+    if array is None:
+        mistakes_of_threads(run, collector)
     loads.mistakes_of_phases(plan, run.workloads, collector)
     run = run.replace(instances=shared_pages.share_leaves(plan, run.instances, collector))
     names = [str(item["name"]) for item in plan["host"]]

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from plimsoll.documents.figures import DatabaseFigures, InstanceFigures
-from plimsoll.documents.summary import Summary
+from plimsoll.documents.summary import GeneratorThread, Summary
 from plimsoll.pages.tables import Table, size_shown
+
+#: A thread may carry hundreds.
+INSTANCES_SHOWN_MAX = 8
 
 _LATENCIES = (
     ("latency_ms_mean", "Mean"),
@@ -87,12 +90,26 @@ def generator(summary: Summary) -> Table:
     rows: list[list[Any]] = [
         ["Busy, mean of samples", _percent(found.executor_busy_mean)],
         ["Busy, busiest sample", _percent(found.executor_busy_max)],
+        *([_thread_label(item), _percent(item.busy_mean)] for item in found.threads),
+        ["Threads that would do", found.threads_enough],
         ["Time between two looks at completions, p99 (ms)", found.reap_gap_ms_p99],
         ["Arrivals behind their schedule, p99 (ms)", found.arrival_lag_ms_p99],
         ["Operations that met a deleted record", summary.total.missing_records],
         ["Operations that met a record in use", summary.total.write_conflicts],
     ]
     return Table("The load generator itself", [], [row for row in rows if row[1] is not None])
+
+
+def _thread_label(thread: GeneratorThread) -> str:
+    """A thread with what it carried."""
+    shown = ", ".join(thread.instances[:INSTANCES_SHOWN_MAX])
+    more = (
+        f" and {len(thread.instances) - INSTANCES_SHOWN_MAX} more"
+        if len(thread.instances) > INSTANCES_SHOWN_MAX
+        else ""
+    )
+    place = "" if thread.processor is None else f" on processor {thread.processor}"
+    return f"Thread {thread.thread}{place}, busy, mean of samples ({shown}{more})"
 
 
 def _percent(share: float | None) -> str | None:

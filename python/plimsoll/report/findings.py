@@ -295,7 +295,17 @@ def _machine_sentences(summary: Summary) -> list[str]:
     sentence = "The load generator's thread was busy for {summary.generator.executor_busy_mean|percent} of the time"
     if "cpu_busy" in summary.machine:
         sentence += ", the machine's processors for {summary.machine.cpu_busy.mean|percent}"
-    return [sentence + "."]
+    sentences = [sentence + "."]
+    if summary.generator.threads:
+        sentences[0] = sentences[0].replace(
+            "The load generator's thread was", "The load generator's busiest thread was"
+        )
+    if summary.generator.threads_enough:
+        sentences.append(
+            "A thread of the load generator was the limit; {summary.generator.threads_enough} threads would do. One instance is "
+            "carried by one thread: use as many instances."
+        )
+    return sentences
 
 
 def status_of(check: Check) -> str:

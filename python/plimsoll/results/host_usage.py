@@ -28,7 +28,7 @@ def machine_levels(query: Query, phases: list[str]) -> dict[str, Level]:
         " (SELECT *, greatest(1, sum(whole::INTEGER) OVER (PARTITION BY metric, phase ORDER BY end_ns)) AS number FROM"
         " (SELECT metric, phase, end_ns, value, interval_ns,"
         " interval_ns * 2 >= max(interval_ns) OVER (PARTITION BY metric, phase) AS whole FROM sample"
-        " WHERE list_contains($levels, metric) AND list_contains($phases, phase) AND interval_ns > 0))"
+        " WHERE list_contains($levels, metric) AND database = 0 AND list_contains($phases, phase) AND interval_ns > 0))"
         " GROUP BY metric, phase, number) GROUP BY metric",
         {"levels": list(MACHINE_LEVELS), "phases": phases},
     )

@@ -8,7 +8,8 @@ distributions, not from samples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import duckdb
 
 from plimsoll import settings
+from plimsoll.documents.document import ABSENT
 from plimsoll.documents.figures import (
     Level,
     OperationResponses,
@@ -36,6 +38,7 @@ from plimsoll.documents.summary import (
     DeviceView,
     FilesFigures,
     Generator,
+    GeneratorThread,
     RecoveryFigures,
     StoreFigures,
 )
@@ -451,12 +454,45 @@ class Measurements:
         busy = self._rows(
             "SELECT avg(value) AS mean, max(value) AS max FROM measured WHERE metric = 'executor_busy' AND database = 0"
         )[0]
+        each = self._rows(
+            "SELECT database, avg(value) AS mean, max(value) AS max FROM measured WHERE metric = 'executor_busy' AND database > 0"
+            " GROUP BY database"
+        )
+        of_thread = {row["database"]: row for row in each}
+        unknown = {"mean": None, "max": None}
+        threads = [
+            GeneratorThread(
+                thread=item.thread,
+                instances=item.instances,
+                processor=item.processor,
+                busy_mean=of_thread.get(item.thread, unknown)["mean"],
+                busy_max=of_thread.get(item.thread, unknown)["max"],
+            )
+            for item in self._outcome.threads
+        ]
+        means = [item.busy_mean for item in threads if item.busy_mean is not None] or [busy["mean"] or 0.0]
         return Generator(
             executor_busy_mean=busy["mean"],
             executor_busy_max=busy["max"],
             reap_gap_ms_p99=self._p99_ms("reap_gap"),
             arrival_lag_ms_p99=self._p99_ms("arrival_lag"),
+            threads=threads or ABSENT,
+            threads_enough=threads_enough(means) or ABSENT,
         )
+
+
+def threads_enough(busy: Sequence[float]) -> int | None:
+    """How many threads would carry what these did, none of them busier than a generator should be; None where none was.
+
+    Args:
+        busy: of each thread the share of the time that it was at work.
+
+    >>> threads_enough([0.97]), threads_enough([0.95, 0.4]), threads_enough([0.5, 0.5])
+    (2, 3, None)
+    """
+    if max(busy) <= settings.THREAD_BUSY_MAX:
+        return None
+    return max(len(busy) + 1, math.ceil(sum(busy) / settings.THREAD_BUSY_WANTED))
 
 
 def utc_of(monotonic_ns: int | None, outcome: Outcome) -> str | None:

@@ -11,7 +11,7 @@ pub async fn act(state: &mut RunState, name: &str) -> Result<PhaseResult, RunErr
     state.require_open(name)?;
     let mut audits = Vec::new();
     let backends = state.backends.borrow().clone();
-    for (number, backend) in backends.iter().enumerate() {
+    for (&number, backend) in &backends {
         let Some(able) = backend.audits() else { continue };
         let started = state.run.handle.now();
         let report = able.audit().await?;
@@ -40,7 +40,8 @@ pub async fn act(state: &mut RunState, name: &str) -> Result<PhaseResult, RunErr
             report,
         });
     }
-    if audits.is_empty() {
+    let audited = state.run.gather(!audits.is_empty()).await?;
+    if !audited.contains(&true) {
         return Err(RunError::Spec(format!(
             "phase {name} audits, but no instance of the plan can be audited; take backend store, or leave the phase out"
         )));

@@ -1,8 +1,6 @@
 //! Reads every page of every open database front to back, all databases at once, and keeps nothing: the rate at which a backup
 //! could be taken. Each page is verified, because a copy of damage is no copy. Transactions may go on meanwhile.
 
-use std::rc::Rc;
-
 use plimsoll_io::NANOS_PER_SECOND;
 
 use crate::RunError;
@@ -19,8 +17,8 @@ pub async fn act(
 ) -> Result<PhaseResult, RunError> {
     state.require_open(name)?;
     let mut tasks = Vec::new();
-    let backends: Vec<_> = state.backends.borrow().iter().map(Rc::clone).collect();
-    for (number, backend) in backends.into_iter().enumerate() {
+    let backends = state.backends.borrow().clone();
+    for (number, backend) in backends {
         let instance = &state.spec.instances[number];
         let backups = backend.backups().ok_or_else(|| unable(instance))?;
         for position in 0..instance.databases.len() {

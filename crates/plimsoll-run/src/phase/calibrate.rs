@@ -29,36 +29,38 @@ pub struct Follower {
 
 impl Follower {
     /// Looks for the first time after a second.
-    pub fn new(state: &RunState, sampler: &Sampler) -> Follower {
+    ///
+    /// # Errors
+    /// A wish to stop.
+    pub async fn new(state: &RunState, sampler: &Sampler, now: Nanos) -> Result<Follower, RunError> {
         if !state.uncalibrated().is_empty() {
-            sampler.close_sample();
-            state.run.recorder.mark_step();
+            state.mark_step(sampler).await?;
         }
-        Follower {
-            next_look: state.run.handle.now() + NANOS_PER_SECOND,
-        }
+        Ok(Follower {
+            next_look: now + NANOS_PER_SECOND,
+        })
     }
 
     /// Corrects the rates when it is time.
-    pub fn look(&mut self, state: &RunState, sampler: &Sampler) {
-        let now = state.run.handle.now();
+    ///
+    /// # Errors
+    /// A wish to stop.
+    pub async fn look(&mut self, state: &RunState, sampler: &Sampler, now: Nanos) -> Result<(), RunError> {
         let waiting = state.uncalibrated();
         if waiting.is_empty() || now < self.next_look {
-            return;
+            return Ok(());
         }
         self.next_look = now + NANOS_PER_SECOND;
-        sampler.close_sample();
-        let figures = state.run.recorder.mark_step();
+        let (figures, _) = state.mark_step(sampler).await?;
         for number in waiting {
             let counts = StepCounts::of(&figures, &state.step_workload(number));
             if counts.transactions >= TRANSACTIONS_MIN
                 && let Some(ratio) = counts.io_per_transaction()
             {
-                state
-                    .load_of(number)
-                    .set_rate(target_of(state, number).target_iops / ratio);
+                state.set_rate(number, target_of(state, number).target_iops / ratio);
             }
         }
+        Ok(())
     }
 }
 
@@ -94,12 +96,10 @@ async fn calibrate(
     let mut windows = 0;
     let (ratio, agreed) = loop {
         let mut counts = StepCounts::default();
-        sampler.close_sample();
-        state.run.recorder.mark_step();
+        state.mark_step(sampler).await?;
         while counts.io_per_transaction().is_none() || counts.transactions < TRANSACTIONS_MIN {
             state.load_for(window_ns).await?;
-            sampler.close_sample();
-            let figures = state.run.recorder.mark_step();
+            let (figures, _) = state.mark_step(sampler).await?;
             counts = counts.and(StepCounts::of(&figures, &workload));
             if counts.transactions == 0 {
                 return Err(RunError::NothingArrives {
@@ -114,7 +114,7 @@ async fn calibrate(
         }
         windows += 1;
         let ratio = counts.io_per_transaction().unwrap_or(1.0);
-        state.load_of(number).set_rate(target.target_iops / ratio);
+        state.set_rate(number, target.target_iops / ratio);
         let agreed = before.is_some_and(|before| (ratio - before).abs() <= AGREEMENT * before);
         if agreed || windows == WINDOWS_MAX {
             break (ratio, agreed);
@@ -142,13 +142,13 @@ fn report(state: &RunState, found: &Calibration) {
         found.workload, found.io_per_transaction, found.transactions_per_s, found.target_iops
     );
     if found.agreed {
-        state.run.report(Level::Info, "rate_fixed", text);
+        state.run.report_once(Level::Info, "rate_fixed", text);
     } else {
         let text = format!(
             "{text}; it was still changing after {} windows, so the target may be missed: warm up longer",
             found.windows_count
         );
-        state.run.report(Level::Warning, "rate_fixed", text);
+        state.run.report_once(Level::Warning, "rate_fixed", text);
     }
 }
 

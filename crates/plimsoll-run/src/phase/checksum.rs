@@ -18,7 +18,7 @@ pub async fn act(
         in_flight: reads_in_flight,
     };
     let mut tasks = Vec::new();
-    for (number, instance) in state.spec.instances.iter().enumerate() {
+    for (number, instance) in state.run.shard.own(&state.spec.instances) {
         for position in 0..instance.databases.len() {
             let (run, instance) = (state.run.clone(), instance.clone());
             let families = state.families.clone();

@@ -25,7 +25,7 @@ pub async fn act(
         });
     }
     let first = generations(state)?;
-    let started = state.run.handle.now();
+    let started = state.run.now_together().await?;
     let deadline = started + (timeout_s * NANOS_PER_SECOND as f64) as u64;
     loop {
         let written = generations(state)?
@@ -33,11 +33,12 @@ pub async fn act(
             .zip(&first)
             .map(|(now, first)| now - first);
         let fewest = written.min().unwrap_or(0);
-        let now = state.run.handle.now();
+        let fewest = state.run.gather(fewest).await?.into_iter().min().unwrap_or(0);
+        let now = state.run.now_together().await?;
         if fewest >= u64::from(logs_count) {
             let seconds = (now - started) as f64 / NANOS_PER_SECOND as f64;
             let text = format!("every instance has written {logs_count} logs after {seconds:.1} s");
-            state.run.report(Level::Info, "logs_generated", text);
+            state.run.report_once(Level::Info, "logs_generated", text);
             return Ok(PhaseResult {
                 databases: state.databases(),
                 ..PhaseResult::default()
@@ -57,14 +58,13 @@ pub async fn act(
 /// The current generation of every instance.
 fn generations(state: &RunState) -> Result<Vec<u64>, RunError> {
     let backends = state.backends.borrow();
-    let named = backends.iter().zip(&state.spec.instances);
-    named
-        .map(|(backend, instance)| {
-            // Only a log that can be replayed is worth waiting for.
-            let crashes = backend.clone().crashes().is_some();
-            crashes
-                .then(|| backend.levels().log_generation)
-                .ok_or_else(|| unable(instance))
-        })
-        .collect()
+    let each = backends.iter();
+    each.map(|(number, backend)| {
+        // Only a log that can be replayed is worth waiting for.
+        let crashes = backend.clone().crashes().is_some();
+        crashes
+            .then(|| backend.levels().log_generation)
+            .ok_or_else(|| unable(&state.spec.instances[*number]))
+    })
+    .collect()
 }

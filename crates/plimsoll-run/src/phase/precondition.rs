@@ -65,7 +65,7 @@ pub async fn act(
             window.range_percent <= spec.range_percent && window.slope_percent <= spec.slope_percent
         });
         let text = format!("round {}: {iops:.0} database IOPS", found.rounds_iops.len());
-        state.run.report(Level::Info, "precondition_round", text);
+        state.run.report_once(Level::Info, "precondition_round", text);
     }
     state.run.recorder.end_steps();
     report_end(state, &found);
@@ -78,19 +78,18 @@ pub async fn act(
 
 /// Database reads and writes per second over one round, all instances together.
 async fn round(state: &RunState, sampler: &Sampler, round_s: f64) -> Result<f64, RunError> {
-    sampler.close_sample();
-    state.run.recorder.mark_step();
-    let started = state.run.handle.now();
+    state.mark_step(sampler).await?;
+    let started = state.run.now_together().await?;
     state.load_for((round_s * NANOS_PER_SECOND as f64) as u64).await?;
-    sampler.close_sample();
-    let figures = state.run.recorder.mark_step();
+    let (figures, _) = state.mark_step(sampler).await?;
+    let ended = state.run.now_together().await?;
     let instances: Vec<u32> = (0..state.spec.instances.len() as u32).collect();
     let count: u64 = ["database_read", "database_write"]
         .into_iter()
         .flat_map(|metric| places_of(&figures, metric, &instances))
         .map(|(_, latencies)| latencies.count())
         .sum();
-    let seconds = (state.run.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
+    let seconds = (ended - started) as f64 / NANOS_PER_SECOND as f64;
     Ok(count as f64 / seconds)
 }
 
@@ -113,5 +112,5 @@ fn report_end(state: &RunState, found: &PreconditionResult) {
         false => (Level::Warning, "not_steady", "not steady"),
     };
     let text = format!("{word} after {rounds} rounds of {} s: {window}", found.round_s);
-    state.run.report(level, kind, text);
+    state.run.report_once(level, kind, text);
 }

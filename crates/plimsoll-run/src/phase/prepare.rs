@@ -6,7 +6,8 @@ use crate::outcome::PhaseResult;
 use crate::state::RunState;
 
 pub async fn act(state: &mut RunState) -> Result<PhaseResult, RunError> {
-    for (number, instance) in state.spec.clone().instances.iter().enumerate() {
+    let (spec, shard) = (state.spec.clone(), state.run.shard.clone());
+    for (number, instance) in shard.own(&spec.instances) {
         let missing = instance
             .databases
             .iter()
@@ -24,7 +25,7 @@ pub async fn act(state: &mut RunState) -> Result<PhaseResult, RunError> {
             ),
         );
         let backend = state.families.open(&state.run, number as u16, instance).await?;
-        state.backends.borrow_mut().push(backend);
+        state.backends.borrow_mut().insert(number, backend);
     }
     Ok(PhaseResult {
         databases: state.databases(),

@@ -9,32 +9,30 @@ use crate::state::RunState;
 
 pub async fn act(state: &mut RunState, name: &str) -> Result<PhaseResult, RunError> {
     state.require_open(name)?;
-    for (backend, instance) in state.backends.borrow().iter().zip(&state.spec.instances) {
-        backend.clone().crashes().ok_or_else(|| unable(instance))?;
+    for (number, backend) in state.backends.borrow().iter() {
+        let crashes = backend.clone().crashes();
+        crashes.ok_or_else(|| unable(&state.spec.instances[*number]))?;
     }
-    for backend in state.backends.take() {
+    for backend in state.backends.take().into_values() {
         if let Some(crashing) = backend.crashes() {
             crashing.abandon().await?;
         }
     }
     let text = "every instance was dropped as by a crash; nothing was closed";
-    state.run.report(Level::Info, "dropped", text.into());
+    state.run.gather(()).await?;
+    state.run.report_once(Level::Info, "dropped", text.into());
     let mut tasks = Vec::new();
-    for (number, instance) in state.spec.instances.iter().enumerate() {
+    for (number, instance) in state.run.shard.own(&state.spec.instances) {
         let families = state.families.clone();
         let family = families.of_instance(instance).map_err(RunError::Spec)?;
         let (run, crashed) = (state.run.clone(), family.as_crashed(instance));
-        tasks.push(
-            state
-                .run
-                .handle
-                .spawn(async move { families.open(&run, number as u16, &crashed).await }),
-        );
+        let opening = async move { families.open(&run, number as u16, &crashed).await };
+        tasks.push((number, state.run.handle.spawn(opening)));
     }
     let mut first_error = None;
-    for task in tasks {
+    for (number, task) in tasks {
         match task.await {
-            Ok(backend) => state.backends.borrow_mut().push(backend),
+            Ok(backend) => drop(state.backends.borrow_mut().insert(number, backend)),
             Err(error) => {
                 first_error.get_or_insert(error);
             }

@@ -8,14 +8,13 @@
 mod estimate;
 mod step;
 
-use plimsoll_io::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
+use plimsoll_io::{NANOS_PER_SECOND, Nanos};
 use plimsoll_workload::Bisection;
 
 use crate::RunError;
 use crate::events::Level;
 use crate::load::Drive;
 use crate::outcome::{Decision, PhaseResult, SearchEnd, SearchResult, SearchStep};
-use crate::recorder::Key;
 use crate::sampler::Sampler;
 use crate::spec::{LoadSpec, SearchSpec};
 use crate::state::RunState;
@@ -34,7 +33,7 @@ pub async fn act(
 ) -> Result<PhaseResult, RunError> {
     state.require_open(name)?;
     let (number, spec) = searching(state);
-    let deadline = state.run.handle.now() + nanos(duration_s);
+    let deadline = state.run.now_together().await? + nanos(duration_s);
     let first_per_s = rate_of_sessions(state, sampler, number, &spec).await?;
     let drive = |per_s: f64| Drive::Arrivals {
         per_s,
@@ -61,7 +60,7 @@ pub async fn act(
             (None, Some(passed)) => (passed, &longer),
             (None, None) => break,
         };
-        if state.run.handle.now() + nanos(spec.settle_s + spec.step_s) > deadline {
+        if state.run.now_together().await? + nanos(spec.settle_s + spec.step_s) > deadline {
             end = SearchEnd::TimeOver;
             break;
         }
@@ -82,8 +81,8 @@ pub async fn act(
     let result = result_of(state, number, &spec, &bisection, (end, confirmed), steps);
     let share = spec.throughput_percent.unwrap_or(100.0) / 100.0;
     let stays_at = bisection.passed().or(bisection.failed()).unwrap_or(first_per_s) * share;
-    empty_queue(state, number).await?;
-    state.load_of(number).set_rate(stays_at);
+    state.empty_queue(number).await?;
+    state.set_rate(number, stays_at);
     state.drives.insert(number, drive(stays_at));
     report_result(state, &result, stays_at);
     state.load_for(nanos(spec.settle_s)).await?;
@@ -100,7 +99,7 @@ fn nanos(seconds: f64) -> Nanos {
 
 /// The running workload whose rate is looked for; that there is exactly one was checked with the spec.
 fn searching(state: &RunState) -> (usize, SearchSpec) {
-    let running = state.loads.iter().map(|load| load.workload());
+    let running = state.running.iter().copied();
     let mut found = running.filter_map(|number| match &state.spec.workloads[number].load {
         LoadSpec::Search(spec) => Some((number, spec.clone())),
         _ => None,
@@ -117,24 +116,14 @@ async fn rate_of_sessions(
     number: usize,
     spec: &SearchSpec,
 ) -> Result<f64, RunError> {
-    sampler.close_sample();
-    state.run.recorder.mark_step();
-    let started = state.run.handle.now();
+    state.mark_step(sampler).await?;
+    let started = state.run.now_together().await?;
     state.load_for(nanos(spec.settle_s.max(1.0))).await?;
-    sampler.close_sample();
-    let figures = state.run.recorder.mark_step();
+    let (figures, _) = state.mark_step(sampler).await?;
+    let ended = state.run.now_together().await?;
     let counts = StepCounts::of(&figures, &state.step_workload(number));
-    let seconds = (state.run.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
+    let seconds = (ended - started) as f64 / NANOS_PER_SECOND as f64;
     Ok((counts.transactions as f64 / seconds).max(1.0))
-}
-
-/// Lets nothing arrive until everything that has arrived is done.
-async fn empty_queue(state: &RunState, number: usize) -> Result<(), RunError> {
-    state.load_of(number).pause();
-    while state.load_of(number).open_count() > 0 {
-        state.load_for(NANOS_PER_MILLISECOND).await?;
-    }
-    Ok(())
 }
 
 async fn try_rate(
@@ -144,22 +133,19 @@ async fn try_rate(
     spec: &SearchSpec,
     per_s: f64,
 ) -> Result<SearchStep, RunError> {
-    empty_queue(state, number).await?;
-    state.load_of(number).set_rate(per_s);
+    state.empty_queue(number).await?;
+    state.set_rate(number, per_s);
     state.load_for(nanos(spec.settle_s)).await?;
-    sampler.close_sample();
-    state.run.recorder.mark_step();
-    let now = state.run.handle.now();
-    let mut tally = Tally::new(spec, state.step_workload(number), per_s, now);
+    state.mark_step(sampler).await?;
+    let mut began = state.run.now_together().await?;
+    let mut tally = Tally::new(spec, state.step_workload(number), per_s, began);
     for batch in 1..=BATCHES * EXTENSIONS_MAX {
-        let began = state.run.handle.now();
         state.load_for(nanos(spec.step_s) / BATCHES as u64).await?;
-        sampler.close_sample();
-        let figures = state.run.recorder.mark_step();
-        let busy = state.run.recorder.level(Key::new(0, 0, "executor_busy"));
-        let seconds = (state.run.handle.now() - began) as f64 / NANOS_PER_SECOND as f64;
-        tally.add(&figures, seconds, busy);
-        let clear = match tally.step(state.run.handle.now()).decision {
+        let (figures, busy) = state.mark_step(sampler).await?;
+        let now = state.run.now_together().await?;
+        tally.add(&figures, (now - began) as f64 / NANOS_PER_SECOND as f64, busy);
+        began = now;
+        let clear = match tally.step(now).decision {
             Decision::Failed => batch >= BATCHES_MIN,
             Decision::Passed => batch >= BATCHES,
             Decision::Unsure => false,
@@ -168,7 +154,7 @@ async fn try_rate(
             break;
         }
     }
-    Ok(tally.step(state.run.handle.now()))
+    Ok(tally.step(began))
 }
 
 fn result_of(
@@ -208,7 +194,7 @@ fn report_step(state: &RunState, step: &SearchStep) {
         "{:.1} transactions/s, {:.0} database IOPS: reads {:.2} ms, log writes {:.2} ms: {decision}",
         step.transactions_per_s, step.database_iops, step.database_read_ms.mean, step.log_write_ms.mean
     );
-    state.run.report(Level::Info, "search_step", text);
+    state.run.report_once(Level::Info, "search_step", text);
 }
 
 fn report_result(state: &RunState, result: &SearchResult, stays_at: f64) {
@@ -227,5 +213,5 @@ fn report_result(state: &RunState, result: &SearchResult, stays_at: f64) {
             format!("no rate passes; {stays_at:.3} transactions/s fail by {limit}"),
         ),
     };
-    state.run.report(level, "search_ended", text);
+    state.run.report_once(level, "search_ended", text);
 }

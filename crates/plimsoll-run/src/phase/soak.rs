@@ -37,7 +37,7 @@ async fn load_until(state: &RunState, moment_ns: u64) -> Result<(), RunError> {
         let text = format!(
             "the moment to start was {late_s:.1} s ago when the warm-up ended; other hosts began without this one"
         );
-        run.report(Level::Warning, "started_late", text);
+        run.report_once(Level::Warning, "started_late", text);
     }
     while left_ns() > 0 {
         state.load_for(left_ns().min(NANOS_PER_SECOND)).await?;

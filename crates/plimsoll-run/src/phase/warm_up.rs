@@ -18,22 +18,24 @@ pub async fn act(
     timeout_s: f64,
 ) -> Result<PhaseResult, RunError> {
     state.require_open(name)?;
-    let started = state.run.handle.now();
+    let started = state.run.now_together().await?;
     let deadline = started + (timeout_s * NANOS_PER_SECOND as f64) as u64;
-    let mut follower = Follower::new(state, sampler);
+    let mut follower = Follower::new(state, sampler, started).await?;
     loop {
         state.check_load()?;
-        follower.look(state, sampler);
-        let now = state.run.handle.now();
+        let now = state.run.now_together().await?;
+        follower.look(state, sampler, now).await?;
         let waited_s = (now - started) as f64 / NANOS_PER_SECOND as f64;
-        match state.coldest_cache(cache_percent) {
+        let coldest = state.run.gather(state.coldest_cache(cache_percent)).await?;
+        match coldest.into_iter().flatten().min_by_key(|(_, used)| *used) {
             None => {
-                let text = if state.has_cache() {
+                let has_cache = state.run.gather(state.has_cache()).await?.contains(&true);
+                let text = if has_cache {
                     format!("every cache holds {cache_percent} % of its limit after {waited_s:.1} s")
                 } else {
                     "there is no cache to warm".to_owned()
                 };
-                state.run.report(Level::Info, "cache_warm", text);
+                state.run.report_once(Level::Info, "cache_warm", text);
                 return Ok(PhaseResult {
                     calibrations: calibrate::act(state, sampler).await?,
                     ..PhaseResult::default()

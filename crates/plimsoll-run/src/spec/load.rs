@@ -147,6 +147,15 @@ impl From<SpacingSpec> for Spacing {
 }
 
 impl LoadSpec {
+    /// Sessions that are one pool over all databases, where there are such.
+    pub fn pooled_sessions(&self) -> Option<u32> {
+        match self {
+            LoadSpec::Sessions(spec) if spec.shared => Some(spec.sessions),
+            LoadSpec::Search(spec) if spec.shared => Some(spec.sessions),
+            _ => None,
+        }
+    }
+
     /// Open transactions at once; zero where sessions bound themselves.
     pub fn sessions_max(&self) -> u32 {
         match self {
