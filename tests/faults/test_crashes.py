@@ -51,7 +51,7 @@ def test_instances_on_several_threads_are_all_recovered(tmp_path: Path) -> None:
     """A kill meets every thread in the middle of its own instances; the next run recovers all of them, on other threads."""
     plan = tmp_path / "plan.toml"
     instances = "".join(
-        f'[[instance]]\nname = "i{number}"\ndatabase_size_mib = 32\ncache_mib = 4\n' for number in range(4)
+        f'[[instance]]\nname = "i{number}"\ndatabase_size_mib = 64\ncache_mib_max = 16\n' for number in range(4)
     )
     head = f'kind = "plan"\nschema_version = 1\nthreads = 2\n[[target]]\nname = "disk"\npath = "{tmp_path / "disk"}"\n'
     phases = '[[phase]]\nkind = "prepare"\n[[phase]]\nkind = "measure"\nduration_s = {0}\n[[phase]]\nkind = "stop"\n'
