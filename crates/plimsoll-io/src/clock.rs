@@ -71,6 +71,14 @@ impl Clock {
         }
     }
 
+    /// The moment that is its zero, for clocks of other threads; a virtual one belongs to its executor alone.
+    pub fn origin(&self) -> Option<Instant> {
+        match self.source {
+            Source::Real { origin } => Some(origin),
+            Source::Virtual { .. } => None,
+        }
+    }
+
     /// A clock at zero that stands still until it is advanced.
     pub fn simulated() -> Self {
         Self {

@@ -65,7 +65,9 @@ pub fn execute_on_threads(
     let board = Arc::new(Board::new(count));
     let (messages, received) = channel();
     let mut threads = threads_of(&spec, count);
-    let origin = Instant::now();
+    let origin = Clock::real()
+        .origin()
+        .ok_or_else(|| RunError::Engine("a real clock has no zero".into()))?;
     let mut running = Vec::new();
     for (number, thread) in threads.iter_mut().enumerate() {
         let seat = Seat {
@@ -129,6 +131,10 @@ struct Seat {
 }
 
 impl Seat {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "each thread has an executor of its own; nothing runs beside it that a simulated run would have to know"
+    )]
     fn start(
         self,
         families: fn() -> Families,

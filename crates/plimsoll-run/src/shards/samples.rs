@@ -111,7 +111,8 @@ impl SampleMerge {
         let mut merged: BTreeMap<Key, SampleFigures> = BTreeMap::new();
         for (shard, waiting) in self.waiting.iter_mut().enumerate() {
             let mut own: BTreeMap<Key, SampleFigures> = BTreeMap::new();
-            while let Some(part) = waiting.pop_front_if(|part| part.beat <= beat) {
+            while waiting.front().is_some_and(|part| part.beat <= beat) {
+                let Some(part) = waiting.pop_front() else { break };
                 // The first shard says when a sample began and ended.
                 if shard == 0 || frame.is_none() {
                     let before_ns = frame.map_or(0, |(_, interval_ns, _)| interval_ns);
