@@ -286,6 +286,7 @@ fn fault(effect: Effect, purpose: Purpose) -> FaultRule {
 }
 
 /// What a run came to that went wrong on its second thread; the first thread's databases are closed all the same.
+#[expect(clippy::disallowed_methods, reason = "a run that fails must end in real time")]
 fn failed(faults: &[FaultRule], stops_at: &'static str) -> (RunOutcome, Vec<Event>) {
     let started = Instant::now();
     let ran = run_with(&spec(2, 2, &sessions(3, false), 60.0), faults, stops_at);
