@@ -12,7 +12,6 @@ use plimsoll_io::{BlockDevice, DeviceTotals, HostFiles, HostTotals, NANOS_PER_MI
 use serde::Serialize;
 
 use crate::recorder::{Key, Recorder};
-use crate::shards::Shard;
 use crate::spec::RunSpec;
 
 /// Rows of the log and of the databases of an instance.
@@ -45,14 +44,14 @@ struct Readings {
 /// See the module text.
 pub struct HostWatch {
     files: HostFiles,
-    /// Of several shards the first one watches the machine, the others their threads alone.
-    shard: Shard,
+    /// Which of several threads this is, counted from 1. The first one watches the machine, the others themselves alone.
+    thread: Option<u32>,
     before: RefCell<Readings>,
 }
 
 impl HostWatch {
     /// Begins to watch this machine and the devices under the instances of a run.
-    pub fn start(spec: &RunSpec, shard: &Shard) -> HostWatch {
+    pub fn start(spec: &RunSpec, thread: Option<u32>) -> HostWatch {
         let files = HostFiles::of_this_machine();
         let mut places = Vec::new();
         for (number, instance) in spec.instances.iter().enumerate() {
@@ -74,7 +73,7 @@ impl HostWatch {
         let totals = files.read();
         HostWatch {
             files,
-            shard: shard.clone(),
+            thread,
             before: RefCell::new(Readings { totals, places }),
         }
     }
@@ -100,8 +99,8 @@ impl HostWatch {
     pub fn note(&self, recorder: &Recorder, interval_ns: Nanos) {
         let mut before = self.before.borrow_mut();
         let now = self.files.read();
-        note_thread(recorder, &self.shard, &before.totals, &now, interval_ns as f64);
-        if !self.shard.is_first() {
+        note_thread(recorder, self.thread, &before.totals, &now, interval_ns as f64);
+        if self.thread.is_some_and(|thread| thread > 1) {
             before.totals = now;
             return;
         }
@@ -124,14 +123,20 @@ impl HostWatch {
 }
 
 /// How long the thread itself waited for a processor.
-fn note_thread(recorder: &Recorder, shard: &Shard, before: &HostTotals, now: &HostTotals, interval_ns: f64) {
+fn note_thread(
+    recorder: &Recorder,
+    thread: Option<u32>,
+    before: &HostTotals,
+    now: &HostTotals,
+    interval_ns: f64,
+) {
     let (Some(before), Some(now)) = (before.thread_waited_ns, now.thread_waited_ns) else {
         return;
     };
     let share = now.saturating_sub(before) as f64 / interval_ns;
     recorder.set_level(Key::new(0, 0, "executor_wait"), share);
-    if !shard.is_only() {
-        recorder.set_level(Key::new(0, shard.number() as u32 + 1, "executor_wait"), share);
+    if let Some(thread) = thread {
+        recorder.set_level(Key::new(0, thread, "executor_wait"), share);
     }
 }
 

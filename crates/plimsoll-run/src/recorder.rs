@@ -10,8 +10,6 @@ use serde::Serialize;
 use plimsoll_io::{Nanos, OperationKind, Purpose, SeriesKey};
 use plimsoll_measure::{Histogram, METRICS, Metric, Row, metric_code};
 
-use crate::shards::SampleFigures;
-
 /// What a figure belongs to. `instance` is a position in the plan; `database` and `workload` count from 1, 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
@@ -62,6 +60,28 @@ struct Figures {
     latencies: Histogram,
     errors: u64,
     bytes: u64,
+}
+
+/// What one metric counted in a sample of one shard.
+#[derive(Clone, Debug, Default)]
+pub struct SampleFigures {
+    /// The distribution.
+    pub latencies: Histogram,
+    /// How many failed.
+    pub errors: u64,
+    /// Bytes transferred.
+    pub bytes: u64,
+    /// The level at the end.
+    pub level: f64,
+}
+
+impl SampleFigures {
+    /// Adds what was counted; the level stays.
+    pub fn add(&mut self, other: &SampleFigures) {
+        self.latencies.merge(&other.latencies);
+        self.errors += other.errors;
+        self.bytes += other.bytes;
+    }
 }
 
 #[derive(Default)]

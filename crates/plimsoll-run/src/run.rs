@@ -95,7 +95,7 @@ pub fn execute_shard(
     let stalls = Rc::new(StallLog::new(waits_for_writes(&families, &spec)));
     let watchers = Rc::new(Watchers(watch, stalls.clone()));
     let recorded = Rc::new(Recorded::observed(disk.clone(), clock.clone(), watchers));
-    let host = (!clock.is_virtual()).then(|| Rc::new(HostWatch::start(&spec, &shard)));
+    let host = (!clock.is_virtual()).then(|| Rc::new(HostWatch::start(&spec, shard.thread())));
     let devices = host.as_ref().map_or(Vec::new(), |host| host.devices(&spec));
     let throttled = throttle_to_plan_limits(&spec, &shard, recorded.clone(), &clock);
     let executor = Executor::new(clock.clone(), throttled.clone());

@@ -263,8 +263,7 @@ impl Sampler {
         // Processor time and the clock are not read at the same moment.
         let busy = (statistics.busy_ns as f64 / interval_ns as f64).min(1.0);
         recorder.set_level(Key::new(0, 0, "executor_busy"), busy);
-        if !self.run.shard.is_only() {
-            let thread = self.run.shard.number() as u32 + 1;
+        if let Some(thread) = self.run.shard.thread() {
             recorder.set_level(Key::new(0, thread, "executor_busy"), busy);
         }
         let inside_ns = self.run.disk.inside_kernel_ns();

@@ -13,7 +13,6 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::RunError;
-use crate::shards::shards_of;
 
 pub use load::{CriterionSpec, LoadSpec, SearchSpec, SpacingSpec, StatisticSpec, TargetIopsSpec};
 pub use modelled::{ModelledSpec, PlaceSpec};
@@ -350,9 +349,21 @@ impl RunSpec {
         }
     }
 
+    /// The thread of each instance, counted from 0: in the order of the plan, each goes to the one that has the fewest databases.
+    pub(crate) fn threads_of_instances(&self) -> Vec<usize> {
+        let mut databases = vec![0; self.threads_count()];
+        let place = |instance: &InstanceSpec| {
+            let fewest = (0..databases.len()).min_by_key(|thread| databases[*thread]);
+            let thread = fewest.unwrap_or(0);
+            databases[thread] += instance.databases.len();
+            thread
+        };
+        self.instances.iter().map(place).collect()
+    }
+
     /// Sessions that are one pool over several instances are shared out between the threads of these: each needs one.
     fn check_threads(&self) -> Result<(), String> {
-        let shards = shards_of(&self.instances, self.threads_count());
+        let shards = self.threads_of_instances();
         for workload in &self.workloads {
             let Some(count) = workload.load.pooled_sessions() else {
                 continue;

@@ -31,7 +31,7 @@ def thread_count(stated: int | str, instances: int) -> int | None:
 def threads_of(instances: Sequence[InstanceSpec], count: int) -> list[int]:
     """The thread of each instance, counted from 0: in the order of the plan, each goes to the one with the fewest databases.
 
-    Rust places them by the same rule (`shards_of`).
+    Rust places them by the same rule (`threads_of_instances`).
     """
     databases, places = [0] * count, []
     for instance in instances:

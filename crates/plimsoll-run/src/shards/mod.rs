@@ -6,6 +6,7 @@
 //! puts their samples together and passes a wish to stop on. Virtual time has one executor and never comes here.
 
 mod board;
+mod message;
 mod outcomes;
 mod samples;
 mod shard;
@@ -29,20 +30,13 @@ use crate::spec::RunSpec;
 use crate::storage::Storage;
 
 use board::Board;
+pub use message::Message;
 use samples::SampleMerge;
-pub use samples::{SampleFigures, SamplePart};
-pub use shard::{Shard, shards_of};
+pub use samples::SamplePart;
+pub use shard::Shard;
 
 /// How often it is looked whether all shards go on.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// What a shard says to the thread that puts them together.
-pub enum Message {
-    /// It has closed a sample.
-    Sample(SamplePart),
-    /// It has ended.
-    Ended(usize, Box<RunOutcome>),
-}
 
 /// What makes the disk of a shard, on its thread.
 pub trait OpenDisk: Fn(usize, Rc<Clock>) -> Result<Rc<dyn Disk>, RunError> + Clone + Send + 'static {}
@@ -103,7 +97,7 @@ pub fn execute_on_threads(
 
 /// What each thread carries, and where.
 fn threads_of(spec: &RunSpec, count: usize) -> Vec<ThreadOutcome> {
-    let shards = shards_of(&spec.instances, count);
+    let shards = spec.threads_of_instances();
     let processors = match spec.pin {
         Some(true) => allowed_processors(),
         _ => Vec::new(),
@@ -173,7 +167,7 @@ impl Seat {
             processors: Processors::new(1, 0),
         };
         let signal = self.board.signal(self.number).clone();
-        let places = shards_of(&spec.instances, spec.threads_count());
+        let places = spec.threads_of_instances();
         let count = spec.threads_count();
         let shard = Shard::one_of(&places, self.number, self.board, self.messages.clone(), count);
         let outcome = execute_shard(

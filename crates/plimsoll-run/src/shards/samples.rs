@@ -6,22 +6,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use plimsoll_io::Nanos;
-use plimsoll_measure::{Histogram, Row, metric_code};
+use plimsoll_measure::{Row, metric_code};
 
-use crate::recorder::Key;
-
-/// What one metric counted in a sample of one shard.
-#[derive(Clone, Debug, Default)]
-pub struct SampleFigures {
-    /// The distribution.
-    pub latencies: Histogram,
-    /// How many failed.
-    pub errors: u64,
-    /// Bytes transferred.
-    pub bytes: u64,
-    /// The level at the end.
-    pub level: f64,
-}
+use crate::recorder::{Key, SampleFigures};
 
 /// The sample of one shard up to a beat.
 #[derive(Clone, Debug)]
@@ -153,14 +140,6 @@ impl SampleMerge {
             row
         });
         Some(rows.collect())
-    }
-}
-
-impl SampleFigures {
-    fn add(&mut self, other: &SampleFigures) {
-        self.latencies.merge(&other.latencies);
-        self.errors += other.errors;
-        self.bytes += other.bytes;
     }
 }
 

@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use super::Message;
 use super::board::Board;
+use super::message::Message;
 use crate::RunError;
 use crate::spec::{InstanceSpec, RunSpec, WorkloadSpec};
 
@@ -23,18 +23,6 @@ struct Others {
     count: usize,
     board: Arc<Board>,
     messages: Sender<Message>,
-}
-
-/// The shard of each instance: in the order of the plan, each goes to the one that has the fewest databases.
-pub fn shards_of(instances: &[InstanceSpec], count: usize) -> Vec<usize> {
-    let mut databases = vec![0; count.max(1)];
-    let place = |instance: &InstanceSpec| {
-        let fewest = (0..databases.len()).min_by_key(|shard| databases[*shard]);
-        let shard = fewest.unwrap_or(0);
-        databases[shard] += instance.databases.len();
-        shard
-    };
-    instances.iter().map(place).collect()
 }
 
 impl Shard {
@@ -70,6 +58,11 @@ impl Shard {
     /// Its position.
     pub fn number(&self) -> usize {
         self.number
+    }
+
+    /// Its number among several threads, counted from 1, as samples name it.
+    pub fn thread(&self) -> Option<u32> {
+        self.others.as_ref().map(|_| self.number as u32 + 1)
     }
 
     /// Whether it carries the whole run.
