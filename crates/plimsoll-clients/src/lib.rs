@@ -3,7 +3,14 @@
 //! A client speaks for the sessions of a load: each has a connection of its own. Those that block live on companion threads and are asked once for
 //! each step of a task, never for each statement. Nothing here knows plans, phases or measurements.
 
+mod attempts;
+pub mod client;
+pub mod dates;
 #[cfg(feature = "mail")]
 pub mod mail;
+#[cfg(feature = "mysql")]
+pub mod mysql;
+#[cfg(feature = "postgresql")]
+pub mod postgresql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
