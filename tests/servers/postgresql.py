@@ -89,4 +89,10 @@ class PostgreSQL(Server):
         return told.strip()
 
     def facts(self) -> dict[str, str | int]:
-        return {**super().facts(), "user": USER, "password": PASSWORD, "database": DATABASE, "ca_file": str(CERTIFICATES / "server.pem")}
+        return {
+            **super().facts(),
+            "user": USER,
+            "password": PASSWORD,
+            "database": DATABASE,
+            "ca_file": str(CERTIFICATES / "server.pem"),
+        }

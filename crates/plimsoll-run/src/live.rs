@@ -9,8 +9,10 @@ use crate::context::Output;
 use crate::families::built_in;
 use crate::modelled::execute_modelled;
 use crate::outcome::RunOutcome;
-use crate::run::execute;
+use crate::processors::Processors;
+use crate::run::execute_on;
 use crate::spec::RunSpec;
+use crate::storage::Storage;
 
 /// How writes are made durable, by the name a spec gives it.
 fn durable_by(name: Option<&str>) -> Result<DurableBy, RunError> {
@@ -42,5 +44,11 @@ pub fn execute_live(mut spec: RunSpec, output: Output, stop: StopSignal) -> Resu
         ..RealDiskOptions::default()
     };
     let disk = RealDisk::open(options, clock.clone())?;
-    Ok(execute(spec, clock, disk, output, stop))
+    let storage = Storage {
+        disk: disk.clone(),
+        ring: Some(disk),
+        watch: None,
+        processors: Processors::new(1, 0),
+    };
+    Ok(execute_on(&built_in(), spec, clock, storage, output, stop))
 }

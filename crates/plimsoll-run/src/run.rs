@@ -8,7 +8,7 @@ use plimsoll_io::{
 };
 
 use crate::RunError;
-use crate::context::{Output, RunContext};
+use crate::context::{Output, RunContext, RunNetwork};
 use crate::error_watch::ErrorWatch;
 use crate::events::Level;
 use crate::families::built_in;
@@ -49,6 +49,7 @@ pub fn execute_for(
 ) -> RunOutcome {
     let storage = Storage {
         disk,
+        ring: None,
         watch: None,
         processors: Processors::new(1, 0),
     };
@@ -66,6 +67,7 @@ pub fn execute_on(
 ) -> RunOutcome {
     let Storage {
         disk,
+        ring,
         watch: array,
         processors,
     } = storage;
@@ -83,6 +85,7 @@ pub fn execute_on(
     let run = RunContext {
         files: Files::new(throttled.clone()),
         disk: recorded,
+        network: Rc::new(RunNetwork::new(ring)),
         handle: executor.handle(),
         processors: Rc::new(processors),
         recorder,

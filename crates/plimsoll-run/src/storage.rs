@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use plimsoll_array::ArrayReport;
-use plimsoll_io::Disk;
+use plimsoll_io::{Disk, RealDisk};
 
 use crate::processors::Processors;
 use crate::spec::PhaseAction;
@@ -12,6 +12,8 @@ use crate::spec::PhaseAction;
 pub struct Storage {
     /// The disk.
     pub disk: Rc<dyn Disk>,
+    /// The same, where sockets can be watched by its ring.
+    pub ring: Option<Rc<RealDisk>>,
     /// Counts by phase, if the storage is modelled.
     pub watch: Option<Rc<dyn PhaseWatch>>,
     /// What the host charges for transactions.

@@ -200,7 +200,8 @@ impl MysqlStore {
         &self,
         work: impl FnOnce(&mut Conn) -> std::result::Result<T, Error> + Send + 'static,
     ) -> Result<T> {
-        self.idle.borrow_mut().retain(|session, _| *session == OWN);
+        // Its own of before may have broken meanwhile, which only asking would show.
+        self.idle.take();
         let companion = self.companion(OWN)?;
         let mut attempts = Attempts::begin(&self.handle);
         while let (Err(Failure::Busy(_) | Failure::Lost(_)), _) = companion.call(Session::connect).await {
