@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from plimsoll import settings
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import SessionsLoad, StoreInstance, StoreWorkload
+from plimsoll.documents.run_spec import SessionsLoad, StoreClientInstance, StoreInstance, StoreWorkload
 from plimsoll.documents.summary import StoreAudit, StoreFigures, StoreStep, StoreWindows
 from plimsoll.files.parquet import Query
 from plimsoll.results.distributions import Counted, buckets_of, counted_of, quantiles_ms, window_rates
@@ -105,7 +105,7 @@ def store_audits(plan: Plan, outcome: Outcome) -> list[StoreAudit]:
         )
         for phase in outcome.phases
         for audit in phase.audits
-        if isinstance(plan.run.instances[audit.instance], StoreInstance)
+        if isinstance(plan.run.instances[audit.instance], StoreInstance | StoreClientInstance)
     ]
 
 

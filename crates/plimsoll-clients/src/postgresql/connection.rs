@@ -12,7 +12,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_postgres::{Client, Config, Error, Statement};
 
-use super::Access;
+use super::access::Access;
 use crate::client::{ClientError, Failure};
 
 /// The code with which the purchase says that there is too little in stock.

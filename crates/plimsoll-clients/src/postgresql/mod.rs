@@ -8,6 +8,7 @@
 //!
 //! Limit: addresses are `host:port`; sockets of the file system are not known.
 
+mod access;
 mod connection;
 mod prepare;
 mod vocabulary;
@@ -16,7 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_io::{Handle, Nanos, Network, Random, TlsClient, within};
+use plimsoll_io::{Handle, Network, Random, within};
 use plimsoll_workload::store::{
     Catalogue, Entrance, Line, Population, RESTOCK_BELOW, Search, SearchBy, Step, StoreAudit, StoreCounts,
     StoreTask, Visit, VisitEnd, YEAR_DAYS, tax_cents,
@@ -30,41 +31,9 @@ use crate::client::{
 };
 use crate::dates::date;
 
+pub use access::Access;
 use connection::{Connection, OUT_OF_STOCK, Plain};
 use vocabulary::Vocabulary;
-
-/// How a server is reached and who comes.
-#[derive(Clone)]
-pub struct Access {
-    /// Its name or address.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
-    /// Who logs in.
-    pub user: String,
-    /// By what; never shown.
-    pub password: Option<String>,
-    /// What is used there.
-    pub database: String,
-    /// How it is talked to in secret, if it is.
-    pub tls: Option<TlsClient>,
-    /// A server that does not answer for so long is lost.
-    pub timeout_ns: Nanos,
-}
-
-impl Access {
-    fn address(&self) -> String {
-        match self.host.contains(':') {
-            true => format!("[{}]:{}", self.host, self.port),
-            false => format!("{}:{}", self.host, self.port),
-        }
-    }
-
-    /// Where it is, without a password.
-    pub fn place(&self) -> String {
-        format!("postgresql://{}@{}/{}", self.user, self.address(), self.database)
-    }
-}
 
 /// Whose rows are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

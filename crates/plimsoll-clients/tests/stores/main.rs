@@ -2,6 +2,7 @@
 #![cfg(all(feature = "sqlite", feature = "postgresql", feature = "mysql"))]
 #![expect(
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     reason = "databases open their files themselves, and real servers are processes"
 )]
 

@@ -9,6 +9,8 @@ import re
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from plimsoll.errors import InvalidValueError
+
 #: The schemes, the backend that each means, and the port where none is written.
 SCHEMES = {
     "postgresql": ("postgresql", 5432),
@@ -41,7 +43,7 @@ class Address(NamedTuple):
     database: str = ""
 
 
-class AddressError(ValueError):
+class StoreAddressError(InvalidValueError):
     """Text that names no store, and what to write."""
 
     def __init__(self, message: str, hint: str = HINT) -> None:
@@ -68,23 +70,23 @@ def parse(text: str) -> Address:
     '/mnt/array/store.db'
 
     Raises:
-        AddressError: it is none, or holds a password.
+        StoreAddressError: it is none, or holds a password.
     """
     if text.lower().startswith(SQLITE):
         file = text[len(SQLITE) :]
         if not file or file.endswith("/"):
-            raise AddressError(
+            raise StoreAddressError(
                 f'"{text}" names no file', "write sqlite: and the file, such as sqlite:/mnt/array/store.db"
             )
         return Address("sqlite", file=file)
     scheme = text.partition("://")[0].lower()
     if scheme in ("mssql", "sqlserver"):
-        raise AddressError(
+        raise StoreAddressError(
             "SQL Server is not a target of this version: no server was at hand to test it against",
             "take sqlite:, postgresql:// or mysql://",
         )
     if scheme not in SCHEMES:
-        raise AddressError(f'"{text}" is not the address of a store')
+        raise StoreAddressError(f'"{text}" is not the address of a store')
     return _server(text, *SCHEMES[scheme])
 
 
@@ -93,18 +95,20 @@ def _server(text: str, backend: str, usual_port: int) -> Address:
         parts = urlsplit(text)
         port = parts.port or usual_port
     except ValueError as error:
-        raise AddressError(f"the address cannot be read: {error}") from error
+        raise StoreAddressError(f"the address cannot be read: {error}") from error
     if parts.password is not None:
-        raise AddressError(
+        raise StoreAddressError(
             "the address holds a password, which plans and reports would show",
             "leave it out and name a file whose first line it is: password_file, on the command line --password-file",
         )
     if parts.query or parts.fragment:
-        raise AddressError(f'"{parts.query or parts.fragment}" at the end of the address means nothing', "leave it out")
+        raise StoreAddressError(
+            f'"{parts.query or parts.fragment}" at the end of the address means nothing', "leave it out"
+        )
     database = unquote(parts.path.removeprefix("/"))
     missing = _missing(parts, database)
     if missing:
-        raise AddressError(f'"{text}" names no {" and no ".join(missing)}')
+        raise StoreAddressError(f'"{text}" names no {" and no ".join(missing)}')
     return Address(backend, host=str(parts.hostname), port=port, user=unquote(str(parts.username)), database=database)
 
 

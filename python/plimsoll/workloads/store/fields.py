@@ -22,7 +22,7 @@ from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.inputs.schema import Collector, Field, Given, Number, Text
 from plimsoll.workloads.store.address import HINT as HINT_OF_ADDRESS
-from plimsoll.workloads.store.address import Address, AddressError, parse
+from plimsoll.workloads.store.address import Address, StoreAddressError, parse
 from plimsoll.workloads.store.rate import sessions_of
 from plimsoll.workloads.store.sizes import HINT, bytes_of, megabytes_of
 
@@ -111,9 +111,10 @@ def take_address(given: Given, index: int, collector: Collector) -> Given:
         return given
     try:
         backend = parse(text).backend
-    except AddressError as error:
+    except StoreAddressError as error:
         collector.add(("instance", index, "store_address"), str(error), error.hint)
-        return given
+        # What was meant is a store all the same: nothing else in the plan is wrong because of it.
+        return given | {"backend": "sqlite" if text.lower().startswith("sqlite:") else "postgresql"}
     if given["backend"] not in (None, backend):
         hint = "leave backend out: the address says it"
         collector.add(("instance", index, "backend"), f"is {given['backend']}, but the address is {backend}", hint)
@@ -126,7 +127,7 @@ def client_instance(
     """A store in a database that is not ours."""
     try:
         address = parse(given["store_address"] or "")
-    except AddressError:
+    except StoreAddressError:
         address = Address("sqlite", file="unknown")  # said before
     file = Path(address.file).expanduser().absolute()
     is_file = address.backend == "sqlite"
