@@ -207,3 +207,5 @@ from plimsoll.units import UnitError as UnitError
 from plimsoll.verdict.explain import UnknownNameError as UnknownNameError
 from plimsoll.verdict.explain import explain as explain
 from plimsoll.verdict.explain import explained_names as explained_names
+from plimsoll.workloads.store.address import StoreAddressError as StoreAddressError
+from plimsoll.workloads.store.address import is_store_address as is_store_address

@@ -90,6 +90,8 @@ FILES: Row = {
 #: An online store as DVD Store has it where nothing is said: its small size, no think time, a fifth new customers, three searches of five rows,
 #: five lines.
 STORE: Row = {
+    "timeout_s": 60.0,
+    "lost_after_s": 60.0,
     "megabytes": 10,
     "think_s": 0.0,
     "new_customers_percent": 20.0,

@@ -14,6 +14,8 @@ from tests.servers.server import HOST, Server
 USER = DATABASE = "shop"
 PASSWORD = "a-word-of-tests"
 _ADMINISTRATOR = "postgres"
+#: A certificate for localhost that is its own authority, made for tests of TLS.
+CERTIFICATES = Path(__file__).parents[2] / "crates/plimsoll-io/tests/net/tls"
 
 
 class PostgreSQL(Server):
@@ -45,6 +47,9 @@ class PostgreSQL(Server):
         )
         rules = "local all postgres trust\nlocal all all scram-sha-256\nhost all all 127.0.0.1/32 scram-sha-256\n"
         self.run("tee", self.data / "pg_hba.conf", stdin=rules)
+        for name in ("server.pem", "server.key"):
+            text = (CERTIFICATES / name).read_text()
+            self.run("sh", "-c", 'umask 077; cat > "$0"', self.data / name, stdin=text)
 
     def command(self) -> Sequence[str | Path]:
         settings = {
@@ -53,6 +58,9 @@ class PostgreSQL(Server):
             "unix_socket_directories": self.folder,
             "max_connections": self.CONNECTIONS_MAX,
             "shared_buffers": "64MB",
+            "ssl": "on",
+            "ssl_cert_file": "server.pem",
+            "ssl_key_file": "server.key",
             # A killed process loses nothing of what the system has; machines are not switched off in these tests.
             "fsync": "off",
         }
@@ -81,4 +89,10 @@ class PostgreSQL(Server):
         return told.strip()
 
     def facts(self) -> dict[str, str | int]:
-        return {**super().facts(), "user": USER, "password": PASSWORD, "database": DATABASE}
+        return {
+            **super().facts(),
+            "user": USER,
+            "password": PASSWORD,
+            "database": DATABASE,
+            "ca_file": str(CERTIFICATES / "server.pem"),
+        }

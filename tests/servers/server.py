@@ -80,7 +80,7 @@ class Server:
         return self.folder / "server.log"
 
     def start(self) -> Self:
-        """Start it and wait until it answers."""
+        """Start it and wait until it answers. It ends with the thread that calls this, so call it from one that stays."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 unprivileged(*self.command(), dies_with_us=True),

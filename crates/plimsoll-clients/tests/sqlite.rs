@@ -1,4 +1,5 @@
-//! The online store in SQLite keeps the rules of the one on the engine: same rows, same endings, same stock.
+//! What only SQLite can be asked: a file of somebody else to the byte, rows that are changed beneath, no place in virtual time. What all
+//! stores have in common is in `stores`.
 //!
 //! Works on real files and in real time, because a client with threads knows no other.
 #![cfg(feature = "sqlite")]
@@ -11,15 +12,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use plimsoll_clients::sqlite::{SqliteError, SqliteStore};
-use plimsoll_io::{
-    Clock, Executor, Handle, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Nanos, Random, RealDisk,
-    RealDiskOptions,
-};
-use plimsoll_workload::store::{
-    Catalogue, Scale, SearchBy, Shelves, Step, StoreCounts, StoreDemand, StoreHabits, Visit, VisitEnd,
-};
-use plimsoll_workload::{Demand, Done, Seen};
+use plimsoll_clients::client::{ClientError, StoreClient};
+use plimsoll_clients::sqlite::SqliteStore;
+use plimsoll_io::{Clock, Executor, Handle, MemoryDisk, MemoryOptions, Random, RealDisk, RealDiskOptions};
+use plimsoll_workload::Demand;
+use plimsoll_workload::store::{Catalogue, Scale, StoreCounts, StoreDemand, StoreHabits};
 use rusqlite::Connection;
 
 const SEED: u64 = 11;
@@ -67,126 +64,7 @@ async fn open(handle: &Handle, path: &Path) -> Rc<SqliteStore> {
 fn demand(store: &SqliteStore) -> StoreDemand {
     let session = store.begin_session();
     let random = Random::from_seed(SEED).child(&format!("session {session}"));
-    StoreDemand::new(random, StoreHabits::USUAL, store.catalogue(), session)
-}
-
-/// What the engine's store is held against, too: stock, sales and endings of one session are arithmetic.
-#[test]
-fn one_session_leaves_the_stock_that_the_rule_says() {
-    let folder = Folder::new();
-    let path = folder.file();
-    run(|handle| async move {
-        let store = open(&handle, &path).await;
-        let mut shelves = Shelves::new(&catalogue());
-        assert_eq!(
-            store.stock_and_sales().await.expect("it reads"),
-            shelves.stock_and_sales()
-        );
-        let products: Vec<_> = (1..=10_000).map(|id| catalogue().product(id)).collect();
-        let mut demand = demand(&store);
-        let (mut rolled_back, mut found) = (0, 0);
-        for _ in 0..600 {
-            let task = demand.next(0, None).expect("a store never closes").task;
-            let mut sorted = task.lines.clone();
-            sorted.sort_unstable();
-            let expected = shelves.order(&sorted);
-            let visit = store.visit(&task).await.expect("it works");
-            assert_eq!(visit.end, expected, "{task:?}");
-            rolled_back += u32::from(expected == VisitEnd::OutOfStock);
-            let rows: usize = task
-                .searches
-                .iter()
-                .map(|search| {
-                    let is_found = |by: &SearchBy, product: &plimsoll_workload::store::Product| match by {
-                        SearchBy::Category(category) => product.is_special && product.category == *category,
-                        SearchBy::Actor(name) => product.actor == *name,
-                        SearchBy::Title(both) => both
-                            .split(' ')
-                            .all(|word| product.title.split(' ').any(|other| other == word)),
-                    };
-                    let all = products.iter().filter(|product| is_found(&search.by, product));
-                    all.take(search.limit as usize).count()
-                })
-                .sum();
-            assert_eq!(visit.rows_found as usize, rows, "{:?}", task.searches);
-            found += rows;
-        }
-        assert!(rolled_back > 1 && found > 500, "{rolled_back}, {found}");
-        assert_eq!(
-            store.stock_and_sales().await.expect("it reads"),
-            shelves.stock_and_sales()
-        );
-    });
-}
-
-async fn session(handle: Handle, store: Rc<SqliteStore>, deadline: Nanos) -> Vec<(Visit, Nanos)> {
-    let mut demand = demand(&store);
-    let mut visits = Vec::new();
-    let mut last = None;
-    while handle.now() < deadline {
-        let seen = last.as_ref().map(|(finished, task)| Seen {
-            intended: 0,
-            finished: *finished,
-            task,
-            done: Done::Done,
-        });
-        let step = demand.next(handle.now(), seen).expect("a store never closes");
-        let begun = handle.now();
-        let visit = store.visit(&step.task).await.expect("it works");
-        visits.push((visit, handle.now() - begun));
-        last = Some((handle.now(), step.task));
-    }
-    visits
-}
-
-/// Sessions on threads of their own, one writer at a time: every unit sold stands in one line, and steps are parts of their order.
-#[test]
-fn eight_sessions_lose_nothing() {
-    let folder = Folder::new();
-    let path = folder.file();
-    run(|handle| async move {
-        let store = open(&handle, &path).await;
-        let deadline = handle.now() + 2 * NANOS_PER_SECOND;
-        let sessions: Vec<_> = (0..8)
-            .map(|_| handle.spawn(session(handle.clone(), store.clone(), deadline)))
-            .collect();
-        let mut visits = Vec::new();
-        for session in sessions {
-            visits.extend(session.await);
-        }
-        assert!(visits.len() > 50, "{}", visits.len());
-        let audit = store.audit().await.expect("it reads");
-        assert_eq!(audit.findings(&store.counts()), Vec::<String>::new());
-        let sold = visits
-            .iter()
-            .filter(|(visit, _)| visit.end == VisitEnd::Sold)
-            .count() as u64;
-        assert_eq!(audit.orders, catalogue().scale().orders() + sold);
-        for (visit, response_ns) in &visits {
-            let steps: Nanos = visit.steps.iter().map(|(_, took)| took).sum();
-            assert!(steps <= *response_ns, "{visit:?} in {response_ns}");
-            assert_eq!(visit.steps.last().map(|(step, _)| *step), Some(Step::Purchase));
-        }
-    });
-}
-
-/// The next run goes on with the store of the last one, and nobody's name is taken twice.
-#[test]
-fn the_next_run_goes_on_where_the_last_one_ended() {
-    let folder = Folder::new();
-    let mut orders = catalogue().scale().orders();
-    for number in 1..=2 {
-        let path = folder.file();
-        orders = run(|handle| async move {
-            let store = open(&handle, &path).await;
-            assert_eq!((store.run(), store.counts().orders), (number, orders));
-            let deadline = handle.now() + NANOS_PER_SECOND / 2;
-            session(handle.clone(), store.clone(), deadline).await;
-            let audit = store.audit().await.expect("it reads");
-            assert_eq!(audit.findings(&store.counts()), Vec::<String>::new());
-            store.counts().orders
-        });
-    }
+    StoreDemand::new(random, StoreHabits::USUAL, &catalogue(), session)
 }
 
 /// A database of somebody else is refused and not changed by a byte; so is a store of another seed or size.
@@ -260,7 +138,7 @@ fn changed_rows_and_lost_updates_are_found() {
         let mut demand = demand(&store);
         let task = demand.next(0, None).expect("a store never closes").task;
         let error = store.visit(&task).await.expect_err("prices are wrong");
-        assert!(matches!(error, SqliteError::WrongContent(_)), "{error}");
+        assert!(matches!(error, ClientError::WrongContent(_)), "{error}");
     });
 }
 

@@ -30,6 +30,7 @@ mod recorded;
 mod sparse;
 mod stop;
 mod sync;
+mod text_file;
 mod threads;
 mod throttled;
 mod transfer;
@@ -72,5 +73,6 @@ pub use recorded::{CompletedIo, Interval, Observer, PendingIo, Recorded, Series,
 pub use sparse::{Content, Delta, Runs, Sparse, first_difference};
 pub use stop::StopSignal;
 pub use sync::{Notify, Permit, Permits, either, within};
+pub use text_file::read_text_file;
 pub use throttled::{ThrottleLimits, Throttled};
 pub use zeros::is_zero;

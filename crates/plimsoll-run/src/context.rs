@@ -1,9 +1,13 @@
 //! What every part of a run is handed: the files, the clock, where results and events go, and whether to stop.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
 
-use plimsoll_io::{Clock, Disk, Files, Handle, NANOS_PER_MILLISECOND, Nanos, Recorded, StopSignal};
+use plimsoll_io::{
+    Clock, Disk, Files, Handle, NANOS_PER_MILLISECOND, Nanos, Network, RealDisk, RealNetwork,
+    RealNetworkOptions, Recorded, StopSignal,
+};
 use plimsoll_measure::Row;
 
 use crate::RunError;
@@ -36,6 +40,8 @@ pub struct RunContext {
     pub disk: Rc<Recorded<Rc<dyn Disk>>>,
     /// Tasks, timers, time.
     pub handle: Handle,
+    /// The way to servers.
+    pub network: Rc<RunNetwork>,
     /// What a modelled host charges for its transactions; nothing on a real one.
     pub processors: Rc<Processors>,
     /// Where figures go.
@@ -50,6 +56,36 @@ pub struct RunContext {
     pub phase: Option<String>,
     /// Which part of the run this is.
     pub shard: Shard,
+}
+
+/// The network of a run, made when the first server is spoken to: most runs speak to none.
+pub struct RunNetwork {
+    ring: Option<Rc<RealDisk>>,
+    open: RefCell<Option<Rc<dyn Network>>>,
+}
+
+impl RunNetwork {
+    /// A network whose sockets the ring of the disk watches, where there is one; otherwise a thread does.
+    pub fn new(ring: Option<Rc<RealDisk>>) -> RunNetwork {
+        RunNetwork {
+            ring,
+            open: RefCell::new(None),
+        }
+    }
+
+    /// The network.
+    ///
+    /// # Errors
+    /// In virtual time, where no server lives, and where the system gives no thread.
+    pub fn open(&self, handle: &Handle) -> Result<Rc<dyn Network>, RunError> {
+        if let Some(open) = &*self.open.borrow() {
+            return Ok(open.clone());
+        }
+        let made = RealNetwork::open(handle, self.ring.as_deref(), RealNetworkOptions::default());
+        let made: Rc<dyn Network> = Rc::new(made.map_err(|error| RunError::Spec(error.to_string()))?);
+        *self.open.borrow_mut() = Some(made.clone());
+        Ok(made)
+    }
 }
 
 impl RunContext {

@@ -60,6 +60,11 @@ pub trait Family {
         json_schema!({"type": "object", "properties": {}, "required": []})
     }
 
+    /// The same for each group of its backends, where they differ.
+    fn instance_schemas(&self) -> Vec<(Vec<&'static str>, Schema)> {
+        vec![(self.backends().to_vec(), self.instance_schema())]
+    }
+
     /// The JSON Schema of what only this family knows of a database.
     fn database_schema(&self) -> Schema {
         json_schema!({"type": "object", "properties": {}, "required": []})

@@ -61,4 +61,5 @@ pub use spec::{
     InstanceSpec, ModelledSpec, PlaceSpec, RunSpec, SPEC_SCHEMA_VERSION, SpacingSpec, WorkloadSpec,
 };
 pub use stalls::{IoStamps, Stall};
+pub use storage::Storage;
 pub use watch::RunWatch;

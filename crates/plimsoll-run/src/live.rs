@@ -2,16 +2,17 @@
 
 use std::rc::Rc;
 
-use plimsoll_io::{Caching, Clock, Disk, DurableBy, MethodChoice, RealDisk, RealDiskOptions, StopSignal};
+use plimsoll_io::{Caching, Clock, DurableBy, MethodChoice, RealDisk, RealDiskOptions, StopSignal};
 
 use crate::RunError;
 use crate::context::Output;
 use crate::families::built_in;
 use crate::modelled::execute_modelled;
 use crate::outcome::RunOutcome;
-use crate::run::execute;
+use crate::run::execute_on;
 use crate::shards::execute_on_threads;
 use crate::spec::RunSpec;
+use crate::storage::Storage;
 
 /// How writes are made durable, by the name a spec gives it.
 fn durable_by(name: Option<&str>) -> Result<DurableBy, RunError> {
@@ -41,13 +42,13 @@ pub fn execute_live(mut spec: RunSpec, output: Output, stop: StopSignal) -> Resu
         destroy_serials: spec.destroy_serials.clone(),
         ..RealDiskOptions::default()
     };
-    let open = move |_: usize, clock: Rc<Clock>| -> Result<Rc<dyn Disk>, RunError> {
-        Ok(RealDisk::open(options.clone(), clock)?)
+    let open = move |_: usize, clock: Rc<Clock>| -> Result<Storage, RunError> {
+        Ok(Storage::on_ring(RealDisk::open(options.clone(), clock)?))
     };
     if spec.threads_count() > 1 {
         return execute_on_threads(built_in, spec, open, output, &stop);
     }
     let clock = Rc::new(Clock::real());
-    let disk = open(0, clock.clone())?;
-    Ok(execute(spec, clock, disk, output, stop))
+    let storage = open(0, clock.clone())?;
+    Ok(execute_on(&built_in(), spec, clock, storage, output, stop))
 }

@@ -8,7 +8,7 @@ use plimsoll_io::{
 };
 
 use crate::RunError;
-use crate::context::{Output, RunContext};
+use crate::context::{Output, RunContext, RunNetwork};
 use crate::error_watch::ErrorWatch;
 use crate::events::Level;
 use crate::families::built_in;
@@ -18,7 +18,6 @@ use crate::outcome::{
     Anchor, Ending, ErrorReport, OUTCOME_SCHEMA_VERSION, PhaseOutcome, PhaseResult, RunOutcome,
 };
 use crate::phase;
-use crate::processors::Processors;
 use crate::recorder::{PhaseFigures, Recorder};
 use crate::sampler::Sampler;
 use crate::shards::Shard;
@@ -48,12 +47,7 @@ pub fn execute_for(
     output: Output,
     stop: StopSignal,
 ) -> RunOutcome {
-    let storage = Storage {
-        disk,
-        watch: None,
-        processors: Processors::new(1, 0),
-    };
-    execute_on(families, spec, clock, storage, output, stop)
+    execute_on(families, spec, clock, Storage::of(disk), output, stop)
 }
 
 /// The same on storage of any kind.
@@ -87,6 +81,7 @@ pub fn execute_shard(
 ) -> RunOutcome {
     let Storage {
         disk,
+        ring,
         watch: array,
         processors,
     } = storage;
@@ -103,6 +98,7 @@ pub fn execute_shard(
     let run = RunContext {
         files: Files::new(throttled.clone()),
         disk: recorded,
+        network: Rc::new(RunNetwork::new(ring)),
         handle: executor.handle(),
         processors: Rc::new(processors),
         recorder,

@@ -20,18 +20,18 @@ impl RunSpec {
         if let Value::Object(all) = &mut schema["$defs"] {
             all.remove("DatabaseSpec");
         }
-        let instance = |merged: &mut Value, family: &dyn Family| {
-            let databases = format!("#/$defs/{}", database_name(family));
-            merged["properties"]["databases"]["items"] = json!({ "$ref": databases });
-            merged["properties"]["backend"]["enum"] = json!(family.backends());
-        };
-        by_family(
-            &mut schema,
-            families,
-            "InstanceSpec",
-            |family| family.instance_schema(),
-            instance,
-        );
+        let common = schema["$defs"]["InstanceSpec"].take();
+        let mut instances = Vec::new();
+        for family in families.iter() {
+            for (backends, of_family) in family.instance_schemas() {
+                let mut merged = alternative(&mut schema, &common, of_family);
+                let databases = format!("#/$defs/{}", database_name(family));
+                merged["properties"]["databases"]["items"] = json!({ "$ref": databases });
+                merged["properties"]["backend"]["enum"] = json!(backends);
+                instances.push(merged);
+            }
+        }
+        schema["$defs"]["InstanceSpec"] = one_of(instances);
         let workload = |merged: &mut Value, family: &dyn Family| {
             let is_first = families
                 .iter()
@@ -74,10 +74,14 @@ fn by_family(
         finish(&mut merged, family);
         alternatives.push(merged);
     }
-    schema["$defs"][name] = match alternatives.len() {
+    schema["$defs"][name] = one_of(alternatives);
+}
+
+fn one_of(mut alternatives: Vec<Value>) -> Value {
+    match alternatives.len() {
         1 => alternatives.remove(0),
         _ => json!({ "anyOf": alternatives }),
-    };
+    }
 }
 
 /// The keys that all have and those of one family, and no others. Definitions that the family brings go into the schema.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use plimsoll_array::ArrayReport;
-use plimsoll_io::Disk;
+use plimsoll_io::{Disk, RealDisk};
 
 use crate::processors::Processors;
 use crate::spec::PhaseAction;
@@ -12,10 +12,32 @@ use crate::spec::PhaseAction;
 pub struct Storage {
     /// The disk.
     pub disk: Rc<dyn Disk>,
+    /// The same, where sockets can be watched by its ring.
+    pub ring: Option<Rc<RealDisk>>,
     /// Counts by phase, if the storage is modelled.
     pub watch: Option<Rc<dyn PhaseWatch>>,
     /// What the host charges for transactions.
     pub processors: Processors,
+}
+
+impl Storage {
+    /// A disk that cannot watch sockets and that nobody models.
+    pub fn of(disk: Rc<dyn Disk>) -> Storage {
+        Storage {
+            disk,
+            ring: None,
+            watch: None,
+            processors: Processors::new(1, 0),
+        }
+    }
+
+    /// A disk of this machine, whose ring watches sockets too.
+    pub fn on_ring(disk: Rc<RealDisk>) -> Storage {
+        Storage {
+            ring: Some(disk.clone()),
+            ..Storage::of(disk)
+        }
+    }
 }
 
 /// Storage that counts what it did in a phase.

@@ -13,13 +13,13 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use plimsoll_io::{
-    Clock, Disk, DiskErrorKind, Effect, FaultRule, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Purpose,
+    Clock, DiskErrorKind, Effect, FaultRule, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Purpose,
     Random, Tracking, allowed_processors,
 };
 use plimsoll_measure::metric_code;
 use plimsoll_run::{
-    Ending, Event, Output, RunError, RunOutcome, RunSpec, SearchEnd, StopSignal, built_in, execute_live,
-    execute_on_threads,
+    Ending, Event, Output, RunError, RunOutcome, RunSpec, SearchEnd, StopSignal, Storage, built_in,
+    execute_live, execute_on_threads,
 };
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ fn run_with(spec: &Value, faults: &[FaultRule], stops_at: &'static str) -> Ran {
         .map(|instance| instance.directory.clone())
         .collect();
     let faults = faults.to_vec();
-    let open = move |shard: usize, clock: Rc<Clock>| -> Result<Rc<dyn Disk>, RunError> {
+    let open = move |shard: usize, clock: Rc<Clock>| -> Result<Storage, RunError> {
         let options = MemoryOptions {
             latency: LatencyPlan::of(Latency::Constant(100_000)),
             tracking: Tracking::Nothing,
@@ -70,7 +70,7 @@ fn run_with(spec: &Value, faults: &[FaultRule], stops_at: &'static str) -> Ran {
         if shard == 1 {
             faults.iter().for_each(|fault| disk.inject(fault.clone()));
         }
-        Ok(disk)
+        Ok(Storage::of(disk))
     };
     let ((samples, rows), (events, told)) = (channel(), channel::<Event>());
     let stop = StopSignal::default();

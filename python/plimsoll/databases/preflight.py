@@ -23,7 +23,14 @@ from plimsoll.databases.ownership import CLOSED, IN_USE, MARKER, Identity, Marke
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Source
-from plimsoll.documents.run_spec import FileSpec, InstanceSpec, MailInstance, RecordsInstance, RunSpec
+from plimsoll.documents.run_spec import (
+    FileSpec,
+    InstanceSpec,
+    MailInstance,
+    RecordsInstance,
+    RunSpec,
+    StoreClientInstance,
+)
 from plimsoll.errors import RefusedError
 from plimsoll.files.folder import FolderError
 from plimsoll.host import block_devices, open_file_limit
@@ -125,15 +132,14 @@ def inspect(run: RunSpec, source: Source | None = None, consent: Consent | None 
         if block_devices.is_device(Path(target.path)):
             run, obstacles = block_devices.settle(target, run)
             problems += obstacles
-    ours = [instance for instance in run.instances if not isinstance(instance, MailInstance)]
-    logs = [Path(instance.log_directory).parent for instance in ours]
+    logs = [Path(instance.log_directory).parent for instance in run.our_instances]
     places = [Path(target.path) for target in run.targets if target.name not in _servers(run)]
     problems += consents.refusals(places + logs, consent)
     forecast = Preflight(run, consent=consent)
     instances: list[InstanceSpec] = []
     for instance in run.instances:
-        if isinstance(instance, MailInstance):
-            problems += _not_there(instance)
+        if not instance.is_ours:
+            problems += _look_at_foreign(instance, forecast)
             instances.append(instance)
             continue
         problems += _unfit(Path(instance.directory), forecast)
@@ -166,10 +172,16 @@ def inspect(run: RunSpec, source: Source | None = None, consent: Consent | None 
 
 def _servers(run: RunSpec) -> set[str]:
     """The targets that are servers: nothing of theirs lies in a directory of ours."""
-    return {instance.target for instance in run.instances if isinstance(instance, MailInstance)}
+    return {instance.target for instance in run.instances if _is_server(instance)}
 
 
-def _not_there(server: MailInstance) -> list[str]:
+def _is_server(instance: InstanceSpec) -> bool:
+    return isinstance(instance, MailInstance) or (
+        isinstance(instance, StoreClientInstance) and instance.server is not None
+    )
+
+
+def _not_there(server: InstanceSpec) -> list[str]:
     """What is wrong with where the storage of a server is said to be mounted."""
     if Path(server.directory).is_dir():
         return []
@@ -218,6 +230,37 @@ def _look_at(instance: InstanceSpec, forecast: Preflight, source: Source) -> Ins
     if missing and isinstance(instance, RecordsInstance):
         _need(forecast, Path(instance.log_directory), LOG_RESERVE_BYTES)
     return instance
+
+
+def _look_at_foreign(instance: InstanceSpec, forecast: Preflight) -> list[str]:
+    """What stands in the way of a database that its own program keeps. Whose it is, only that program can say."""
+    if not isinstance(instance, StoreClientInstance):
+        return _not_there(instance)
+    forecast.warnings.append(
+        f"{instance.place} goes through the page cache of its host: where its data are smaller than the memory there, "
+        "reads say little of the storage"
+    )
+    if instance.server is None:
+        file = Path(instance.directory) / instance.databases[0].file_name
+        if not file.parent.is_dir():
+            return [f"{file.parent} is not there; make it, or name another file"]
+        if not file.exists():
+            _need(forecast, file.parent, int(instance.databases[0].size_bytes * (1 + GROWTH_SHARE)))
+        return _unfit(file.parent, forecast)
+    files = [name for name in (instance.server.password_file, instance.server.ca_file) if name]
+    return (
+        _not_there(instance)
+        + [
+            f"{name} cannot be read; name the file that holds what the address needs"
+            for name in files
+            if not os.access(name, os.R_OK)
+        ]
+        + [
+            f"{name} may be read by others than its owner: chmod 600 {name}"
+            for name in files[:1]
+            if name == instance.server.password_file and os.access(name, os.R_OK) and Path(name).stat().st_mode & 0o077
+        ]
+    )
 
 
 def _growth_share(instance: InstanceSpec) -> float:
@@ -314,6 +357,8 @@ def save_set(run: RunSpec, directory: Path, say: saved_sets.Say) -> None:
     """
     closed = []
     for instance in run.instances:
+        if not instance.is_ours:
+            raise FolderError(f"{instance.name} is a database of others, which is saved by its own program")
         marker = ownership.read(Path(instance.directory))
         if marker is None or not marker.is_closed:
             raise FolderError(f"the databases of {instance.name} are not closed; run or prepare them to the end first")
@@ -327,7 +372,7 @@ def save_set(run: RunSpec, directory: Path, say: saved_sets.Say) -> None:
 def _count_logs(run: RunSpec, forecast: Preflight) -> None:
     """Logs that must all be kept need room; those that the load writes before they are counted come on top."""
     logs = run.logs_count()
-    for instance in run.instances if logs else ():
+    for instance in run.our_instances if logs else ():
         _need(forecast, Path(instance.log_directory), int(logs * LOG_BYTES * (1 + GROWTH_SHARE)))
 
 
@@ -341,7 +386,7 @@ def _need(forecast: Preflight, directory: Path, size: int) -> None:
 def _too_little_space(run: RunSpec, forecast: Preflight) -> list[str]:
     servers = _servers(run)
     targets = [target.path for target in run.targets if target.name not in servers]
-    for path in targets + [item.log_directory for item in run.instances if item.target not in servers]:
+    for path in targets + [item.log_directory for item in run.our_instances]:
         try:
             forecast.warnings += forecast.storage_of(Path(path)).warnings
         except StorageError as error:
@@ -368,9 +413,7 @@ def take(run: RunSpec) -> None:
     """Make the directories of a run and mark them as in use."""
     if run.modelled:
         return
-    for instance in run.instances if _opens(run) else ():
-        if isinstance(instance, MailInstance):
-            continue
+    for instance in run.our_instances if _opens(run) else ():
         _make_directories(instance)
         _mark(instance, IN_USE, None)
 
@@ -395,10 +438,8 @@ def give_back(run: RunSpec, outcome: Outcome) -> None:
     closed = bool(stops) and all(phase.complete for phase in stops)
     found = stops[-1].databases if stops else ()
     for index, instance in enumerate(run.instances):
-        if isinstance(instance, MailInstance):
-            continue
         records = [database.records_ever for database in found[index]] if index < len(found) else None
-        if closed and records is not None:
+        if closed and records is not None and instance.is_ours:
             _mark(instance, CLOSED, records)
 
 
@@ -433,8 +474,8 @@ def delete_prepared(found: Preflight) -> None:
     Raises:
         FolderError: somebody works with them.
     """
-    for instance in found.run.instances:
-        if instance.name not in found.reused and not isinstance(instance, MailInstance):
+    for instance in found.run.our_instances:
+        if instance.name not in found.reused:
             delete_databases(Path(instance.directory))
 
 

@@ -73,6 +73,11 @@ class InstanceSpec(Document):
     weight: float | None = None
     databases: Sequence[FileSpec]
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether what it consists of are files that this program makes, marks and deletes."""
+        return True
+
 
 class EngineInstance(InstanceSpec):
     """One log stream, one cache, one or more databases."""
@@ -112,6 +117,41 @@ class StoreInstance(EngineInstance):
 
     backend: Literal["store"]
     databases: Sequence[StoreDatabase]
+
+
+class ServerSpec(Document):
+    """Where a server is and who comes."""
+
+    host: str
+    port: int
+    user: str
+    database: str
+    password_file: str | None
+    ca_file: str | None
+
+
+class StoreClientInstance(InstanceSpec):
+    """An online store in a database that is not ours: a file of SQLite, or a database on a server."""
+
+    backend: Literal["sqlite", "postgresql", "mysql"]
+    databases: Sequence[StoreDatabase]
+    server: ServerSpec | None
+    rows: Literal["seed", "dvd_store"]
+    timeout_s: float
+    lost_after_s: float
+
+    @property
+    def is_ours(self) -> bool:
+        """Its own program makes its files."""
+        return False
+
+    @property
+    def place(self) -> str:
+        """Where it lies, as an address without a password."""
+        if self.server is None:
+            return f"sqlite:{self.directory}/{self.databases[0].file_name}"
+        host = f"[{self.server.host}]" if ":" in self.server.host else self.server.host
+        return f"{self.backend}://{self.server.user}@{host}:{self.server.port}/{self.server.database}"
 
 
 class FilesInstance(InstanceSpec):
@@ -176,6 +216,11 @@ class MailInstance(InstanceSpec):
     command_timeout_s: float
     lost_after_s: float
     literal_max_bytes: int
+
+    @property
+    def is_ours(self) -> bool:
+        """Its server keeps what is in it."""
+        return False
 
 
 class MixSpec(Document):
@@ -499,7 +544,7 @@ class RunSpec(Document):
     modelled: ModelledSpec | None = None
     hosts: Sequence[HostSpec]
     targets: Sequence[TargetSpec]
-    instances: Sequence[RecordsInstance | FilesInstance | StoreInstance | MailInstance]
+    instances: Sequence[RecordsInstance | FilesInstance | StoreInstance | StoreClientInstance | MailInstance]
     workloads: Sequence[RecordsWorkload | FilesWorkload | StoreWorkload | MailWorkload]
     phases: Sequence[PhaseSpec]
 
@@ -507,6 +552,11 @@ class RunSpec(Document):
     def record_instances(self) -> Sequence[RecordsInstance]:
         """Those instances that hold databases of records."""
         return tuple(item for item in self.instances if isinstance(item, RecordsInstance))
+
+    @property
+    def our_instances(self) -> Sequence[InstanceSpec]:
+        """Those instances whose files are ours."""
+        return tuple(item for item in self.instances if item.is_ours)
 
     @property
     def engine_instances(self) -> Sequence[EngineInstance]:

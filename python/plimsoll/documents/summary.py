@@ -208,6 +208,9 @@ class StoreFigures(Document):
     rolled_back_count: int
     retries_count: int
     given_up_count: int
+    connections_lost_count: int = 0
+    connections_refused_count: int = 0
+    no_space_count: int = 0
     opm: int
     opm_clean: float
     rollback_percent: float | None

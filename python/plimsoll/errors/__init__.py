@@ -15,6 +15,7 @@ How a program ends stands in `exit_codes`.
         LimitError              on a figure of the summary
         MomentError             at which several hosts start to measure
         OversizedDesignError    a sizing of more databases than anybody has
+        StoreAddressError       text that names no store in a database
         UnknownNameError        of a check or a field
         UnitError               a quantity without a known unit
       RefusedError              something that cannot be done; `problems` holds every reason

@@ -173,6 +173,9 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
         if isinstance(instance, MailInstance):
             lines += [f"  {line}" for line in mail_server(instance)]
             continue
+        if not instance.is_ours:
+            lines.append(f"  {instance.name}: kept by its own program; made there if nothing is")
+            continue
         state = "to be prepared"
         if instance.name in expected.recovered:
             state = "to be recovered"

@@ -29,7 +29,7 @@ from plimsoll.plan import phases, scenarios, shared_pages, stop_conditions
 from plimsoll.plan.limits import LimitError, parse_limit
 from plimsoll.plan.threads import THREADS_MAX, mistakes_of_threads, thread_count
 from plimsoll.workloads import records
-from plimsoll.workloads.families import BACKENDS, check_workload_keys, family_of
+from plimsoll.workloads.families import BACKENDS, check_workload_keys, family_of, foreign_keys
 from plimsoll.workloads.files import fields as files
 from plimsoll.workloads.mail import fields as mail
 from plimsoll.workloads.store import fields as store
@@ -51,7 +51,7 @@ TARGET_FIELDS = {
     ),
     "data_path": Field(
         Text(),
-        meaning="for a mail server: where its storage is mounted on this machine, to watch its device; nothing is written there",
+        meaning="for a mail server or the server of a store: where its storage is mounted on this machine, to watch its device; nothing is written there",
     ),
     "modelled": Field(
         Text(),
@@ -228,6 +228,9 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
     collector = Collector(document)
     content = {key: value for key, value in document.data.items() if key != "kind"}
     plan = collector.table(content, PLAN_FIELDS, ())
+    plan["instance"] = [
+        store.take_address(given, index, collector) for index, given in enumerate(plan["instance"] or [])
+    ]
     _usual_of_family(plan, content)
     scenarios.apply(plan, dict.fromkeys(WORKLOAD_FIELDS) | {"name": "mix"}, collector)
     if plan["host"] == []:
@@ -383,23 +386,30 @@ def _edition_name(instance: Given) -> str:
     return str(instance.get("edition") or settings.INSTANCE_DEFAULTS["edition"])
 
 
+#: Backends of which nothing lies in a directory of ours.
+SERVERS = (*mail.BACKENDS, *store.SERVER_BACKENDS)
+
+
 def _note_servers(plan: Given, collector: Collector) -> None:
     """Targets that hold nothing but servers have no directory of ours."""
     first = next((target["name"] for target in plan["target"] or []), None)
     for number, target in enumerate(plan["target"] or []):
         on_it = [item for item in plan["instance"] or [] if (item["target"] or first) == target["name"]]
-        families = {family_of(item["backend"]) for item in on_it}
-        target["is_server"] = families == {"mail"}
-        if "mail" in families and len(families) > 1:
-            collector.add(("target", number), "holds a mail server and databases", "write a target for each")
+        kinds = {item["backend"] in SERVERS for item in on_it}
+        target["is_server"] = kinds == {True}
+        what = "a mail server" if any(item["backend"] in mail.BACKENDS for item in on_it) else "the server of a store"
+        if len(kinds) > 1:
+            collector.add(("target", number), f"holds {what} and databases", "write a target for each")
         if target["is_server"]:
             for key in ("path", "log_path", "modelled"):
                 if target[key] is not None:
-                    collector.add(
-                        ("target", number, key), "means nothing for a mail server", "remove it, or write data_path"
-                    )
+                    collector.add(("target", number, key), f"means nothing for {what}", "remove it, or write data_path")
         elif target["data_path"] is not None:
-            collector.add(("target", number, "data_path"), "means something only for a mail server", "write path")
+            collector.add(
+                ("target", number, "data_path"),
+                "means something only for a mail server or the server of a store",
+                "write path",
+            )
 
 
 def _targets(plan: Given, collector: Collector) -> list[spec.TargetSpec]:
@@ -461,7 +471,9 @@ def _check_devices(plan: Given, collector: Collector) -> None:
                 collector.add(("instance", index, "backend"), *NEEDS_DIRECTORY)
 
 
-AnyInstance = spec.RecordsInstance | spec.FilesInstance | spec.StoreInstance | spec.MailInstance
+AnyInstance = (
+    spec.RecordsInstance | spec.FilesInstance | spec.StoreInstance | spec.StoreClientInstance | spec.MailInstance
+)
 
 
 def _instances(plan: Given, collector: Collector) -> list[AnyInstance]:
@@ -471,7 +483,7 @@ def _instances(plan: Given, collector: Collector) -> list[AnyInstance]:
     return [
         _mail_instance(index, given, plan, targets, collector)
         if family_of(given["backend"]) == "mail"
-        else _instance(index, given, plan["seed"], targets, collector, recovers=recovers)
+        else _instance(index, given, plan, targets, collector, recovers=recovers)
         for index, given in enumerate(plan["instance"] or [])
     ]
 
@@ -515,9 +527,20 @@ def _mail_instance(
 
 
 def _instance(
-    index: int, given: Given, seed: int, targets: Mapping[str, Given], collector: Collector, *, recovers: bool
+    index: int, given: Given, plan: Given, targets: Mapping[str, Given], collector: Collector, *, recovers: bool
 ) -> AnyInstance:
+    seed, source = plan["seed"], plan["source"]
     common, device = _place(index, given, targets, collector)
+    if given["backend"] in store.CLIENT_BACKENDS:
+        if targets.get(common["target"], {}).get("modelled"):
+            hint = "leave modelled out, or leave the address out to have the store on the engine"
+            collector.add(("instance", index, "store_address"), "is outside of a modelled array", hint)
+        place = ("instance", index)
+        foreign_keys(given, "a store that is not on the engine", store.CLIENT_KEYS, place, collector)
+        # Of a server nothing lies here but what is stated of its storage.
+        storage = str(_path_of(targets.get(common["target"], {"is_server": True})))
+        common |= {"directory": storage, "log_directory": storage}
+        return store.client_instance(common, given, seed, index, source, collector)
     if family_of(given["backend"]) == "files":
         files.instance_mistakes(given, index, collector)
         return files.instance(common, given, seed, index, device)

@@ -9,6 +9,8 @@ from typing import Any
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number, Text
+from plimsoll.workloads.families import family_of
+from plimsoll.workloads.store.fields import CLIENT_BACKENDS
 
 #: Keys that a phase of each kind may have, beside its name and the interval of its counters.
 KEYS: dict[str, tuple[str, ...]] = {
@@ -86,9 +88,17 @@ def completed(plan: Given, collector: Collector) -> list[spec.PhaseSpec]:
             item["backend"] == "imap" for item in plan["instance"] or []
         ):
             collector.add(("phase", index, "kind"), f"{kind} needs files of ours, but an instance is a mail server")
-        if kind == "audit" and not any(item["backend"] in ("store", "imap") for item in plan["instance"] or []):
+        if kind == "audit" and not any(
+            family_of(item["backend"]) in ("store", "mail") for item in plan["instance"] or []
+        ):
             hint = "leave the phase out"
             collector.add(("phase", index, "kind"), "is audit, but no instance is a store or a mail server", hint)
+        if kind in (*_ENGINE_KINDS, "checksum", "warm_up") and any(
+            item["backend"] in CLIENT_BACKENDS for item in plan["instance"] or []
+        ):
+            collector.add(
+                ("phase", index, "kind"), f"{kind} needs files of ours, but an instance is a database of others"
+            )
         usual_loads = names if kind in _LOADED_KINDS else []
         workloads = given["workloads"] if given["workloads"] is not None else usual_loads
         found.append(spec.PhaseSpec(name=given["name"] or kind, action=_action(kind, given), workloads=workloads))

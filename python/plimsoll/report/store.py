@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import StoreInstance, StoreWorkload
+from plimsoll.documents.run_spec import StoreClientInstance, StoreInstance, StoreWorkload
 from plimsoll.documents.summary import StoreAudit, StoreFigures, Summary
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table
@@ -30,11 +30,19 @@ def store_tables(plan: Plan, summary: Summary) -> list[Table]:
 def _stores(plan: Plan) -> Table:
     rows: list[list[Any]] = []
     for item in plan.run.instances:
-        if isinstance(item, StoreInstance):
+        if isinstance(item, StoreInstance | StoreClientInstance):
+            place = item.place if isinstance(item, StoreClientInstance) else "the engine"
             size = item.databases[0].store_mb
-            rows.append([item.name, size_shown(size), *rows_of(size).values()])
+            is_known = isinstance(item, StoreInstance) or item.rows == "seed"
+            rows.append(
+                [item.name, place, size_shown(size), *rows_of(size).values()]
+                if is_known
+                else [item.name, place, "as it was found", None, None, None]
+            )
     note = "Sizes are nominal, as in DVD Store; what a store takes on disk stands with the databases."
-    return Table("Stores", ["Instance", "Nominal size", "Customers", "Products", "Orders when new"], rows, note)
+    return Table(
+        "Stores", ["Instance", "Where", "Nominal size", "Customers", "Products", "Orders when new"], rows, note
+    )
 
 
 def _asked(load: StoreWorkload) -> Table:
@@ -59,6 +67,9 @@ def _achieved(figures: StoreFigures) -> Table:
         ["Rolled back for want of stock, %", figures.rollback_percent],
         ["Attempts that were tried again", figures.retries_count],
         ["Purchases given up", figures.given_up_count],
+        ["Connections lost", figures.connections_lost_count],
+        ["Orders without a connection", figures.connections_refused_count],
+        ["Orders without room for their rows", figures.no_space_count],
     ]
     if figures.windows:
         windows = figures.windows

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from plimsoll import settings
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import SessionsLoad, StoreInstance, StoreWorkload
+from plimsoll.documents.run_spec import SessionsLoad, StoreClientInstance, StoreInstance, StoreWorkload
 from plimsoll.documents.summary import StoreAudit, StoreFigures, StoreStep, StoreWindows
 from plimsoll.files.parquet import Query
 from plimsoll.results.distributions import Counted, buckets_of, counted_of, quantiles_ms, window_rates
@@ -54,6 +54,9 @@ def _figures(load: StoreWorkload, ask: Query, seconds: float, phases: Sequence[s
         rolled_back_count=rolled_back,
         retries_count=count("store_retry"),
         given_up_count=count("store_given_up"),
+        connections_lost_count=count("store_connection_lost"),
+        connections_refused_count=count("store_connection_refused"),
+        no_space_count=count("store_no_space"),
         opm=opm(orders, seconds),
         opm_clean=60 * (orders - rolled_back) / seconds,
         rollback_percent=100 * rolled_back / orders if orders else None,
@@ -102,7 +105,7 @@ def store_audits(plan: Plan, outcome: Outcome) -> list[StoreAudit]:
         )
         for phase in outcome.phases
         for audit in phase.audits
-        if isinstance(plan.run.instances[audit.instance], StoreInstance)
+        if isinstance(plan.run.instances[audit.instance], StoreInstance | StoreClientInstance)
     ]
 
 

@@ -37,9 +37,9 @@ def measure_content(run: RunSpec, asked_duplicate_percent: float = 0) -> Content
     """Look at a sample of every database of a run; a file that cannot be read is said, not guessed."""
     seen: dict[bytes, int] = {}
     databases = []
-    count = sum(len(instance.databases) for instance in run.instances)
+    count = sum(len(instance.databases) for instance in run.our_instances)
     pieces_max = max(2, min(PIECES_MAX, PIECES_OF_ALL_MAX // max(count, 1)))
-    for instance in run.instances:
+    for instance in run.our_instances:
         for database in instance.databases:
             path = Path(instance.directory) / database.file_name
             # Repeated bytes are all that a compressor wants; other content of files is random.

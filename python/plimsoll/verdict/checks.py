@@ -159,14 +159,16 @@ def _checks_of_rule(rule: settings.Row, limit: float, plan: Plan, summary: Summa
 
 
 def _unverified(plan: Plan) -> set[str]:
-    """The instances whose content nobody can judge: files without verification, and servers."""
-    servers = {item.name for item in plan.run.mail_instances}
-    return servers | {item.name for item in plan.run.instances if isinstance(item, FilesInstance) and not item.verify}
+    """The instances whose content nobody can judge: files without verification, and what other programs keep."""
+    foreign = {item.name for item in plan.run.instances if not item.is_ours}
+    return foreign | {item.name for item in plan.run.instances if isinstance(item, FilesInstance) and not item.verify}
 
 
 def _places(scope: str, plan: Plan, summary: Summary) -> Sequence[DatabaseFigures | InstanceFigures]:
     if scope == "database":
-        return summary.databases
+        # What other programs read and write, they do not tell us.
+        foreign = {item.name for item in plan.run.instances if not item.is_ours}
+        return [item for item in summary.databases if item.instance not in foreign]
     # Files have no log.
     with_log = {item.name for item in plan.run.engine_instances}
     return [item for item in summary.instances if item.name in with_log]

@@ -11,7 +11,7 @@ from typing import Any
 
 from plimsoll import settings
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import InstanceSpec, MailInstance
+from plimsoll.documents.run_spec import InstanceSpec
 from plimsoll.documents.summary import Summary
 from plimsoll.plan.fill_level import far_below_design
 from plimsoll.verdict.checks import shown
@@ -198,23 +198,22 @@ def _may_fit_a_cache(plan: Plan, environment: dict[str, Any]) -> list[str]:
             found.append(f"the databases of {instance.name} are only {size / cache:.1f} times its cache")
     memory_kib = environment["machine"]["memory_kib"]
     total = sum(_size(instance) for instance in plan.run.instances)
-    servers = plan.run.mail_instances
-    if servers and len(servers) == len(plan.run.instances):
-        return _behind_servers(servers)
+    if not plan.run.our_instances:
+        return _behind_others(plan.run.instances)
     if memory_kib and total < memory_kib * 1024:
         found.append("all databases together are smaller than this machine's memory; the storage's cache may hold them")
     return found
 
 
-def _behind_servers(servers: Sequence[MailInstance]) -> list[str]:
-    """What a server reads its mail from, nobody outside of it can see."""
+def _behind_others(instances: Sequence[InstanceSpec]) -> list[str]:
+    """What a server, or a library of others, reads its data from, nobody outside of it can see."""
     return [
-        f"what {server.name} answers may come out of the memory of its machine: it reads and writes through the page cache"
-        for server in servers
+        f"what {item.name} answers may come out of the memory of its machine: it reads and writes through the page cache"
+        for item in instances
     ] + [
-        f"nothing is known of the storage behind {server.name}: no data_path says where it is mounted on this machine"
-        for server in servers
-        if not is_storage(server.directory)
+        f"nothing is known of the storage behind {item.name}: no data_path says where it is mounted on this machine"
+        for item in instances
+        if not is_storage(item.directory)
     ]
 
 

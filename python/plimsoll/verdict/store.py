@@ -10,14 +10,18 @@ from plimsoll import settings
 from plimsoll.documents.summary import StoreAudit, StoreFigures, Summary
 from plimsoll.documents.verdict import Check, Status
 
-AUDIT, ROLLBACKS = "store_audit", "store_rollbacks"
+AUDIT, ROLLBACKS, REFUSED = "store_audit", "store_rollbacks", "store_refused"
 #: So few orders say nothing of a share of two in a hundred.
 ORDERS_MIN = 1000
 
 
 def store_checks(summary: Summary) -> list[Check]:
     """One check for each audit, one for each workload."""
-    return [*(_audit(item) for item in summary.store_audits), *(_rollbacks(item) for item in summary.store)]
+    return [
+        *(_audit(item) for item in summary.store_audits),
+        *(_rollbacks(item) for item in summary.store),
+        *(_refused(item) for item in summary.store),
+    ]
 
 
 def _audit(audit: StoreAudit) -> Check:
@@ -64,5 +68,45 @@ def _rollbacks(figures: StoreFigures) -> Check:
         unit="%",
         status=status,
         reason=reason,
+        source=rule["source"],
+    )
+
+
+def _refused(figures: StoreFigures) -> Check:
+    """Orders that came to nothing. Room that is lacking is the storage's; a server that was gone is another load than planned."""
+    rule = settings.limits()[REFUSED]
+    lost, refused = figures.connections_lost_count, figures.connections_refused_count
+    given_up, no_space = figures.given_up_count, figures.no_space_count
+    nothing = lost + refused + given_up + no_space
+    tried = figures.orders_count + nothing
+    share = 100 * nothing / tried if tried else 0.0
+    # Sessions wait for a server that is gone, so an outage loses few orders: as many connections as sessions show it.
+    was_gone = lost >= (figures.sessions or 1) and lost > 0
+    status: Status = "pass" if share <= rule["percent"] and not was_gone else "not_evaluated"
+    if no_space:
+        status = "fail"
+    counted = [
+        f"{count} {what}"
+        for count, what in (
+            (lost, "connections lost"),
+            (refused, "orders without a connection"),
+            (given_up, "purchases given up"),
+            (no_space, "orders without room for their rows"),
+        )
+        if count
+    ]
+    if was_gone:
+        counted.append("the server was gone for a time, and what is measured is another load than planned")
+    return Check(
+        name=REFUSED,
+        title=rule["title"],
+        scope=figures.workload,
+        metric="store_refused",
+        statistic="window",
+        measured=share,
+        limit=rule["percent"],
+        unit="%",
+        status=status,
+        reason=", ".join(counted) or "every order came to an end",
         source=rule["source"],
     )

@@ -21,12 +21,14 @@ _WORKLOAD_KEYS = {
 def family_of(backend: str | None) -> str:
     """The name of the family that opens instances of a backend.
 
-    >>> family_of("files"), family_of("store"), family_of("imap"), family_of("engine"), family_of(None)
-    ('files', 'store', 'mail', 'records', 'records')
+    >>> family_of("files"), family_of("store"), family_of("sqlite"), family_of("imap"), family_of("engine"), family_of(None)
+    ('files', 'store', 'store', 'mail', 'records', 'records')
     """
     if backend in mail.BACKENDS:
         return "mail"
-    return backend if backend in (*files.BACKENDS, *store.BACKENDS) else "records"
+    if backend in store.BACKENDS:
+        return "store"
+    return "files" if backend in files.BACKENDS else "records"
 
 
 def identity_keys(backend: str) -> tuple[str, ...]:

@@ -13,39 +13,19 @@ mod statements;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
-use plimsoll_io::{Companion, CompanionError, Handle, Nanos, Permits};
+use plimsoll_io::{Companion, Handle, Permits, Random};
 use plimsoll_workload::store::{
-    Catalogue, Entrance, Scale, Step, StoreAudit, StoreCounts, StoreTask, Visit, VisitEnd,
+    Catalogue, Entrance, Population, Step, StoreAudit, StoreCounts, StoreTask, Visit, VisitEnd,
 };
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
+
+use crate::attempts::Attempts;
+use crate::client::{ClientError, ClientWork, Failure, PAUSE_NS, Result, StoreClient, VisitBook};
 
 use statements::Found;
 
-/// Why the store cannot go on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SqliteError {
-    /// SQLite, or the disk below it.
-    #[error("SQLite, {path}: {text}")]
-    Database {
-        /// The file.
-        path: String,
-        /// What it said.
-        text: String,
-    },
-    /// A row is not what was written.
-    #[error("{0}")]
-    WrongContent(String),
-    /// The file holds something else than what is asked for.
-    #[error("{0}")]
-    NotOurs(String),
-    /// A session has no thread.
-    #[error(transparent)]
-    Companion(#[from] CompanionError),
-}
-
-type Result<T> = std::result::Result<T, SqliteError>;
+type Attempt<T> = std::result::Result<T, Failure>;
 
 /// A connection that is made when it is first used, on its thread.
 struct Session {
@@ -54,12 +34,9 @@ struct Session {
 }
 
 impl Session {
-    fn work<T>(&mut self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T> {
+    fn work<T>(&mut self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Attempt<T> {
         let found = self.connection().and_then(work);
-        found.map_err(|error| SqliteError::Database {
-            path: self.path.display().to_string(),
-            text: error.to_string(),
-        })
+        found.map_err(|error| failure(&self.path, &error))
     }
 
     fn connection(&mut self) -> rusqlite::Result<&mut Connection> {
@@ -75,16 +52,38 @@ impl Session {
     }
 }
 
+/// What an error of the library means for a visit.
+fn failure(path: &Path, error: &rusqlite::Error) -> Failure {
+    let said = format!("SQLite, {}: {error}", path.display());
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Failure::Conflict,
+        Some(ErrorCode::DiskFull) => Failure::NoSpace(said),
+        Some(ErrorCode::DatabaseCorrupt) => Failure::wrong(said),
+        Some(ErrorCode::NotADatabase) => {
+            Failure::Fatal(ClientError::NotOurs(format!("{said}; name another file")))
+        }
+        Some(ErrorCode::CannotOpen) => Failure::Fatal(ClientError::Unusable(format!(
+            "{said}; the folder must be there and writable"
+        ))),
+        _ => Failure::Fatal(ClientError::Database {
+            database: format!("SQLite, {}", path.display()),
+            text: error.to_string(),
+        }),
+    }
+}
+
 /// See the module text.
 pub struct SqliteStore {
     handle: Handle,
     path: PathBuf,
     catalogue: Catalogue,
     run: u64,
-    sessions: RefCell<BTreeMap<u64, Rc<Companion<Session>>>>,
+    /// Those that no visit uses, by session.
+    idle: RefCell<BTreeMap<u64, Vec<Companion<Session>>>>,
     sessions_begun: Cell<u64>,
     writer: Permits,
     counts: Cell<StoreCounts>,
+    pauses: RefCell<Random>,
 }
 
 /// The number of the thread that prepares and audits: no session has it.
@@ -101,17 +100,22 @@ impl SqliteStore {
             path: path.to_owned(),
             catalogue,
             run: 0,
-            sessions: RefCell::default(),
+            idle: RefCell::default(),
             sessions_begun: Cell::new(0),
             writer: Permits::new(1),
             counts: Cell::default(),
+            pauses: RefCell::new(Random::from_seed(catalogue.seed()).child("pauses")),
         };
         let begun = store
-            .ask(OWN, move |session| {
-                session.work(|connection| prepare::begin_run(connection, &catalogue))
-            })
+            .ask(move |session| session.work(|connection| prepare::begin_run(connection, &catalogue)))
             .await?;
-        let begun = begun.map_err(|foreign| store.not_ours(&foreign))?;
+        let begun = begun.map_err(|foreign| {
+            foreign.refusal(
+                &store.path.display().to_string(),
+                &store.catalogue,
+                "another file",
+            )
+        })?;
         Ok(SqliteStore {
             run: begun.run,
             counts: Cell::new(begun.counts),
@@ -119,141 +123,99 @@ impl SqliteStore {
         })
     }
 
-    fn not_ours(&self, foreign: &prepare::Foreign) -> SqliteError {
-        let path = self.path.display();
-        SqliteError::NotOurs(match foreign {
-            prepare::Foreign::Tables(table) => format!(
-                "{path} is a database of somebody else: it has a table {table} and no plimsoll_marker; name another file"
-            ),
-            prepare::Foreign::Store { seed, megabytes } => {
-                let scale = Scale::of_megabytes(*megabytes);
-                let size = scale.map_or_else(|_| format!("{megabytes} MB"), |scale| scale.to_string());
-                format!(
-                    "{path} holds a store of {size} made with seed {seed}, not one of {} with seed {}; name another file",
-                    self.catalogue.scale(),
-                    self.catalogue.seed()
-                )
-            }
-        })
-    }
-
-    /// What it holds.
-    pub fn catalogue(&self) -> &Catalogue {
-        &self.catalogue
-    }
-
     /// Which run of the database this is, from 1 on.
     pub fn run(&self) -> u64 {
         self.run
     }
 
-    /// A number for a session that no other session of this run has.
-    pub fn begin_session(&self) -> u64 {
-        self.sessions_begun.replace(self.sessions_begun.get() + 1)
+    /// The thread of a session that no visit uses, or another one.
+    fn companion(&self, session: u64) -> Result<Companion<Session>> {
+        let idle = self.idle.borrow_mut().get_mut(&session).and_then(Vec::pop);
+        let path = self.path.clone();
+        match idle {
+            Some(idle) => Ok(idle),
+            None => Ok(Companion::new(&self.handle, "sqlite session", move || Session {
+                path,
+                open: None,
+            })?),
+        }
     }
 
-    /// What it held when it was opened, and what was acknowledged since.
-    pub fn counts(&self) -> StoreCounts {
-        self.counts.get()
+    fn put_back(&self, session: u64, companion: Companion<Session>) {
+        self.idle.borrow_mut().entry(session).or_default().push(companion);
     }
 
-    /// Asks the connection of a session; answers when its work ended.
-    async fn ask_timed<T: Send + 'static>(
-        &self,
-        session: u64,
-        work: impl FnOnce(&mut Session) -> Result<T> + Send + 'static,
-    ) -> Result<(T, Nanos)> {
-        let known = self.sessions.borrow().get(&session).cloned();
-        let companion = match known {
-            Some(companion) => companion,
-            None => {
-                let path = self.path.clone();
-                let made = Companion::new(&self.handle, "sqlite session", move || Session {
-                    path,
-                    open: None,
-                })?;
-                let made = Rc::new(made);
-                self.sessions.borrow_mut().insert(session, made.clone());
-                made
-            }
-        };
-        let (answer, finished) = companion.call(work).await;
-        Ok((answer?, finished))
-    }
-
+    /// Asks a connection that no session has.
     async fn ask<T: Send + 'static>(
         &self,
-        session: u64,
-        work: impl FnOnce(&mut Session) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&mut Session) -> Attempt<T> + Send + 'static,
     ) -> Result<T> {
-        Ok(self.ask_timed(session, work).await?.0)
+        let companion = self.companion(OWN)?;
+        let (answer, _) = companion.call(work).await;
+        self.put_back(OWN, companion);
+        answer.map_err(|failure| failure.into_error(&format!("SQLite, {}", self.path.display())))
     }
 
-    /// Carries a visit out. A step begins when the one before has ended, and ends when the work of its thread has.
-    ///
-    /// # Errors
-    /// What SQLite reports, or a row that is not what was written.
-    pub async fn visit(&self, task: &StoreTask) -> Result<Visit> {
-        let mut visit = Visit {
-            steps: Vec::with_capacity(task.searches.len() + 3),
-            rows_found: 0,
-            retries: 0,
-            end: VisitEnd::Sold,
-        };
-        let mut begun = self.handle.now();
-        let mut note = |visit: &mut Visit, step: Step, finished: Nanos| {
-            let took = finished.saturating_sub(std::mem::replace(&mut begun, finished));
-            visit.steps.push((step, took));
-        };
-        let customer = self
-            .enter(task, &mut |visit_step, finished| {
-                note(&mut visit, visit_step, finished)
-            })
-            .await?;
+    async fn steps(
+        &self,
+        on: &Companion<Session>,
+        task: &StoreTask,
+        book: &mut VisitBook,
+    ) -> Attempt<VisitEnd> {
+        let customer = self.enter(on, task, book).await?;
         for search in &task.searches {
             let (search, catalogue) = (search.clone(), self.catalogue);
             let work = move |session: &mut Session| {
                 session.work(|open| statements::search(open, &search, &catalogue))
             };
-            let (found, finished) = self.ask_timed(task.session, work).await?;
-            visit.rows_found += right(found)?.len() as u32;
-            note(&mut visit, Step::Search, finished);
+            let (found, finished) = on.call(work).await;
+            book.found(right(found?)?.len());
+            book.note(Step::Search, finished);
         }
         let (lines, catalogue) = (task.lines.clone(), self.catalogue);
         let work =
             move |session: &mut Session| session.work(|open| statements::price(open, &lines, &catalogue));
-        let (net_cents, finished) = self.ask_timed(task.session, work).await?;
-        let net_cents = right(net_cents)?;
-        note(&mut visit, Step::Price, finished);
+        let (net_cents, finished) = on.call(work).await;
+        let net_cents = right(net_cents?)?;
+        book.note(Step::Price, finished);
         let mut lines = task.lines.clone();
         lines.sort_unstable();
-        let turn = self.writer.acquire().await;
-        let work = move |session: &mut Session| {
-            session.work(|open| statements::purchase(open, customer, &lines, net_cents))
-        };
-        let (end, finished) = self.ask_timed(task.session, work).await?;
-        drop(turn);
-        if end == VisitEnd::Sold {
-            self.count(|counts| counts.orders += 1);
+        let mut attempts = Attempts::begin(&self.handle);
+        loop {
+            let turn = self.writer.acquire().await;
+            let lines = lines.clone();
+            let work = move |session: &mut Session| {
+                session.work(|open| statements::purchase(open, customer, &lines, net_cents))
+            };
+            let (end, finished) = on.call(work).await;
+            drop(turn);
+            match end {
+                Ok(end) => {
+                    if end == VisitEnd::Sold {
+                        self.count(|counts| counts.orders += 1);
+                    }
+                    book.note(Step::Purchase, finished);
+                    return Ok(end);
+                }
+                Err(Failure::Conflict) if attempts.again(&self.handle, &self.pauses).await => book.retried(),
+                Err(failure) => return Err(failure),
+            }
         }
-        visit.end = end;
-        note(&mut visit, Step::Purchase, finished);
-        Ok(visit)
     }
 
-    async fn enter(&self, task: &StoreTask, note: &mut impl FnMut(Step, Nanos)) -> Result<i64> {
+    async fn enter(&self, on: &Companion<Session>, task: &StoreTask, book: &mut VisitBook) -> Attempt<i64> {
         match task.entrance {
             Entrance::Login { customer } => {
                 let catalogue = self.catalogue;
                 let work = move |session: &mut Session| {
                     session.work(|open| statements::log_in(open, &format!("user{customer}"), &catalogue))
                 };
-                let (found, finished) = self.ask_timed(task.session, work).await?;
-                note(Step::Login, finished);
-                let (number, _titles) = right(found)?;
+                let (found, finished) = on.call(work).await;
+                let (number, _titles) = right(found?)?;
+                book.note(Step::Login, finished);
                 match number == customer as i64 {
                     true => Ok(number),
-                    false => Err(SqliteError::WrongContent(format!(
+                    false => Err(Failure::wrong(format!(
                         "user{customer} is customer {number}, not {customer}"
                     ))),
                 }
@@ -263,10 +225,11 @@ impl SqliteStore {
                 let turn = self.writer.acquire().await;
                 let work =
                     move |session: &mut Session| session.work(|open| statements::sign_up(open, &customer));
-                let (number, finished) = self.ask_timed(task.session, work).await?;
+                let (number, finished) = on.call(work).await;
                 drop(turn);
+                let number = number?;
                 self.count(|counts| counts.customers += 1);
-                note(Step::SignUp, finished);
+                book.note(Step::SignUp, finished);
                 Ok(number)
             }
         }
@@ -277,27 +240,70 @@ impl SqliteStore {
         add(&mut counts);
         self.counts.set(counts);
     }
+}
 
-    /// What the store holds, as one snapshot sees it.
-    ///
-    /// # Errors
-    /// What SQLite reports.
-    pub async fn audit(&self) -> Result<StoreAudit> {
-        self.ask(OWN, |session| session.work(statements::audit)).await
+impl StoreClient for SqliteStore {
+    fn place(&self) -> String {
+        format!("sqlite:{}", self.path.display())
     }
 
-    /// Stock and sales of every product, in the order of their numbers: what must be the same behind every kind of database.
-    ///
-    /// # Errors
-    /// What SQLite reports.
-    pub async fn stock_and_sales(&self) -> Result<Vec<(i64, i64)>> {
-        self.ask(OWN, |session| {
-            session.work(|open| statements::stock_and_sales(open))
+    fn catalogue(&self) -> Option<&Catalogue> {
+        Some(&self.catalogue)
+    }
+
+    fn population(&self) -> Population {
+        Population::from(&self.catalogue)
+    }
+
+    fn begin_session(&self) -> u64 {
+        self.sessions_begun.replace(self.sessions_begun.get() + 1)
+    }
+
+    fn counts(&self) -> StoreCounts {
+        self.counts.get()
+    }
+
+    fn visit<'a>(&'a self, task: &'a StoreTask) -> ClientWork<'a, Visit> {
+        Box::pin(async move {
+            let mut book = VisitBook::new(task, self.handle.now());
+            let companion = self.companion(task.session)?;
+            let ended = self.steps(&companion, task, &mut book).await;
+            self.put_back(task.session, companion);
+            if matches!(ended, Err(Failure::NoSpace(_))) {
+                self.handle.sleep(PAUSE_NS).await;
+            }
+            book.end(ended)
         })
-        .await
+    }
+
+    fn audit(&self) -> ClientWork<'_, StoreAudit> {
+        Box::pin(self.ask(|session| session.work(statements::audit)))
+    }
+
+    fn size_bytes(&self) -> ClientWork<'_, u64> {
+        Box::pin(self.ask(|session| session.work(|open| statements::size_bytes(open))))
+    }
+
+    fn stock_and_sales(&self) -> ClientWork<'_, Vec<(i64, i64)>> {
+        Box::pin(self.ask(|session| session.work(|open| statements::stock_and_sales(open))))
+    }
+
+    /// What the write-ahead log holds goes into the file, which is then the whole store.
+    fn close(&self) -> ClientWork<'_, ()> {
+        Box::pin(async move {
+            for (session, companions) in self.idle.take() {
+                if session != OWN {
+                    drop(companions);
+                }
+            }
+            self.ask(|session| session.work(|open| statements::fold_log(open)))
+                .await?;
+            self.idle.take();
+            Ok(())
+        })
     }
 }
 
-fn right<T>(found: Found<T>) -> Result<T> {
-    found.map_err(SqliteError::WrongContent)
+fn right<T>(found: Found<T>) -> Attempt<T> {
+    found.map_err(Failure::wrong)
 }

@@ -3,6 +3,8 @@
 use plimsoll_workload::store::{Catalogue, Customer, StoreCounts};
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
+use crate::client::Foreign;
+
 /// The run that begins.
 pub struct Begun {
     /// Its number, from 1 on.
@@ -11,33 +13,20 @@ pub struct Begun {
     pub counts: StoreCounts,
 }
 
-/// A database that is not the one that is asked for.
-pub enum Foreign {
-    /// Somebody else's, with this table.
-    Tables(String),
-    /// A store of ours, but another.
-    Store {
-        /// What decided its rows.
-        seed: i64,
-        /// Its size.
-        megabytes: u64,
-    },
-}
-
 /// Begins a run on the store of a database; makes the store first where there is nothing.
 pub fn begin_run(
     connection: &mut Connection,
     catalogue: &Catalogue,
 ) -> rusqlite::Result<Result<Begun, Foreign>> {
     if let Some(foreign) = foreign_table(connection)? {
-        return Ok(Err(Foreign::Tables(foreign)));
+        return Ok(Err(Foreign::Table(foreign)));
     }
     // Only now: it is kept in the file, and a file of somebody else is not changed by a byte.
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // What decides is read and changed under one lock: of two who begin at once, one makes the store and the other finds it.
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     if let Some(foreign) = foreign_table(&transaction)? {
-        return Ok(Err(Foreign::Tables(foreign)));
+        return Ok(Err(Foreign::Table(foreign)));
     }
     if !has_tables(&transaction)? {
         fill(&transaction, catalogue)?;

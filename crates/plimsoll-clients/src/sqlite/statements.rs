@@ -194,3 +194,15 @@ pub fn stock_and_sales(connection: &Connection) -> rusqlite::Result<Vec<(i64, i6
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     rows.collect()
 }
+
+/// Bytes of the pages in use.
+pub fn size_bytes(connection: &Connection) -> rusqlite::Result<u64> {
+    let text = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
+    let bytes: i64 = connection.query_row(text, [], |row| row.get(0))?;
+    Ok(bytes.max(0) as u64)
+}
+
+/// Moves what the write-ahead log holds into the file, as far as nobody reads it.
+pub fn fold_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}

@@ -17,14 +17,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use plimsoll_io::{Clock, Disk, StopSignal, allowed_processors, pin_this_thread};
+use plimsoll_io::{Clock, StopSignal, allowed_processors, pin_this_thread};
 
 use crate::RunError;
 use crate::context::Output;
 use crate::events::{Event, Level};
 use crate::family::Families;
 use crate::outcome::{RunOutcome, ThreadOutcome};
-use crate::processors::Processors;
 use crate::run::execute_shard;
 use crate::spec::RunSpec;
 use crate::storage::Storage;
@@ -38,11 +37,10 @@ pub use shard::Shard;
 /// How often it is looked whether all shards go on.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What makes the disk of a shard, on its thread.
-pub trait OpenDisk: Fn(usize, Rc<Clock>) -> Result<Rc<dyn Disk>, RunError> + Clone + Send + 'static {}
+/// What opens the storage of a shard, on its thread.
+pub trait OpenStorage: Fn(usize, Rc<Clock>) -> Result<Storage, RunError> + Clone + Send + 'static {}
 
-impl<T> OpenDisk for T where T: Fn(usize, Rc<Clock>) -> Result<Rc<dyn Disk>, RunError> + Clone + Send + 'static
-{}
+impl<T> OpenStorage for T where T: Fn(usize, Rc<Clock>) -> Result<Storage, RunError> + Clone + Send + 'static {}
 
 /// Carries out a run in real time on as many threads as its spec wants; blocks the calling thread until it is over.
 ///
@@ -51,7 +49,7 @@ impl<T> OpenDisk for T where T: Fn(usize, Rc<Clock>) -> Result<Rc<dyn Disk>, Run
 pub fn execute_on_threads(
     families: fn() -> Families,
     spec: RunSpec,
-    open: impl OpenDisk,
+    open: impl OpenStorage,
     output: Output,
     stop: &StopSignal,
 ) -> Result<RunOutcome, RunError> {
@@ -133,7 +131,7 @@ impl Seat {
         self,
         families: fn() -> Families,
         spec: RunSpec,
-        open: impl OpenDisk,
+        open: impl OpenStorage,
         output: Output,
     ) -> std::io::Result<JoinHandle<()>> {
         let name = format!("plimsoll-{}", self.number + 1);
@@ -141,7 +139,7 @@ impl Seat {
         std::thread::Builder::new().name(name).spawn(body)
     }
 
-    fn work(self, families: &Families, spec: RunSpec, open: impl OpenDisk, output: Output) {
+    fn work(self, families: &Families, spec: RunSpec, open: impl OpenStorage, output: Output) {
         let clock = Rc::new(Clock::real_since(self.origin));
         if let Some(processor) = self.processor
             && let Err(error) = pin_this_thread(processor as usize)
@@ -154,17 +152,12 @@ impl Seat {
                     .send(Event::now(&clock, Level::Warning, "not_pinned", None, text)),
             );
         }
-        let disk = match open(self.number, clock.clone()) {
-            Ok(disk) => disk,
+        let storage = match open(self.number, clock.clone()) {
+            Ok(storage) => storage,
             Err(error) => {
                 self.board.fail(&error);
                 return;
             }
-        };
-        let storage = Storage {
-            disk,
-            watch: None,
-            processors: Processors::new(1, 0),
         };
         let signal = self.board.signal(self.number).clone();
         let places = spec.threads_of_instances();

@@ -10,8 +10,9 @@ use plimsoll_engine::jobs::backup::Backup;
 use plimsoll_engine::{LogTime, Signature};
 use plimsoll_io::{Context, InstanceId, NANOS_PER_SECOND, Purpose, Random};
 use plimsoll_stores::shop::{Shop, ShopError};
-use plimsoll_workload::store::Catalogue;
+use plimsoll_workload::store::{Catalogue, Population, StoreTask, Visit};
 
+use super::open::{OpenStore, audit_report};
 use super::spec::catalogue_of;
 use crate::RunError;
 use crate::backend::{Audits, Backend, Backups, Crashes, InstanceLevels, Work, only};
@@ -93,10 +94,23 @@ impl StoreInstance {
             shop,
         })
     }
+}
 
-    /// The open store.
-    pub fn shop(&self) -> &Shop {
-        &self.shop
+impl OpenStore for StoreInstance {
+    fn size_in_words(&self) -> String {
+        self.shop.catalogue().scale().to_string()
+    }
+
+    fn population(&self) -> Population {
+        Population::from(self.shop.catalogue())
+    }
+
+    fn begin_session(&self) -> u64 {
+        self.shop.begin_session()
+    }
+
+    fn visit<'a>(&'a self, task: &'a StoreTask) -> Work<'a, Result<Visit, RunError>> {
+        Box::pin(async move { Ok(self.shop.visit(task).await?) })
     }
 }
 
@@ -264,20 +278,6 @@ impl Crashes for StoreInstance {
 
 impl Audits for StoreInstance {
     fn audit(&self) -> Work<'_, Result<AuditReport, RunError>> {
-        Box::pin(async move {
-            let (audit, counts) = (self.shop.audit().await?, self.shop.counts());
-            let counted = [
-                ("customers", audit.customers),
-                ("orders", audit.orders),
-                ("orders_acknowledged", counts.orders),
-                ("order_lines", audit.order_lines),
-                ("units_ordered", audit.ordered_units),
-                ("units_sold", audit.sold_units),
-            ];
-            Ok(AuditReport {
-                counts: counted.into_iter().collect(),
-                findings: audit.findings(&counts),
-            })
-        })
+        Box::pin(async move { Ok(audit_report(&self.shop.audit().await?, &self.shop.counts())) })
     }
 }

@@ -1,9 +1,11 @@
-//! An online store on the engine: sessions of customers that log in, look around and order.
+//! An online store on the engine, or in a database that is not ours: sessions of customers that log in, look around and order.
 //!
 //! One order is one task: its steps are timed inside it, and an order that is rolled back for want of stock counts as one, as DVD Store
 //! counts it. Purchases that are begun again because another session was first stay one order; the attempts are counted.
 
+mod client;
 mod instance;
+mod open;
 mod service;
 mod spec;
 
@@ -15,7 +17,7 @@ use plimsoll_workload::store::Step;
 use schemars::{Schema, schema_for};
 
 use crate::RunError;
-use crate::backend::{Backend, Work};
+use crate::backend::{Backend, Work, unable};
 use crate::context::RunContext;
 use crate::family::{ChecksumReads, Family};
 use crate::load::{LoadStart, RunningLoad};
@@ -23,11 +25,17 @@ use crate::outcome::ChecksumReport;
 use crate::records::{RecordsInstance, as_crashed, engine_checksum, page_bytes};
 use crate::spec::{InstanceSpec, WorkloadSpec};
 
+use client::{ClientInstance, MYSQL, POSTGRESQL, SQLITE};
 use instance::StoreInstance;
-use service::{GIVEN_UP, ORDER, RETRIED, ROLLED_BACK, StorePair};
-use spec::{StoreDatabase, StoreSpec, catalogue_of};
+use open::OpenStore;
+use service::{
+    CONNECTION_LOST, CONNECTION_REFUSED, GIVEN_UP, NO_SPACE, ORDER, RETRIED, ROLLED_BACK, StorePair,
+};
+use spec::{ClientInstanceSpec, StoreDatabase, StoreSpec, catalogue_of};
 
 const BACKEND: &str = "store";
+/// Stores in databases that are not ours.
+const CLIENTS: [&str; 3] = [SQLITE, POSTGRESQL, MYSQL];
 
 const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meaning: &'static str) -> Metric {
     Metric {
@@ -42,7 +50,7 @@ const fn step(step: Step, meaning: &'static str) -> Metric {
     metric(step.name(), MetricKind::Timing, "ns", meaning)
 }
 
-const METRICS: [Metric; 9] = [
+const METRICS: [Metric; 12] = [
     metric(
         ORDER,
         MetricKind::Timing,
@@ -70,6 +78,24 @@ const METRICS: [Metric; 9] = [
         "attempts at a purchase that came to nothing because another session was first",
     ),
     metric(
+        CONNECTION_LOST,
+        MetricKind::Counter,
+        "count",
+        "connections to the server of a store that broke, and orders that came to nothing because there was none",
+    ),
+    metric(
+        CONNECTION_REFUSED,
+        MetricKind::Counter,
+        "count",
+        "orders that came to nothing because the server of a store had no connection left",
+    ),
+    metric(
+        NO_SPACE,
+        MetricKind::Counter,
+        "count",
+        "orders that came to nothing because there was no room for their rows",
+    ),
+    metric(
         GIVEN_UP,
         MetricKind::Counter,
         "count",
@@ -86,7 +112,7 @@ impl Family for Store {
     }
 
     fn backends(&self) -> &'static [&'static str] {
-        &[BACKEND]
+        &[BACKEND, SQLITE, POSTGRESQL, MYSQL]
     }
 
     fn operations(&self) -> &'static [&'static str] {
@@ -98,6 +124,9 @@ impl Family for Store {
     }
 
     fn check_instance(&self, instance: &InstanceSpec) -> Result<(), String> {
+        if is_client(instance) {
+            return client::check(instance);
+        }
         let settings: RecordsInstance = instance.options_as()?;
         settings.page_size(&instance.name)?;
         match catalogue_of(instance) {
@@ -119,16 +148,29 @@ impl Family for Store {
         schema_for!(RecordsInstance)
     }
 
+    fn instance_schemas(&self) -> Vec<(Vec<&'static str>, Schema)> {
+        vec![
+            (vec![BACKEND], self.instance_schema()),
+            (CLIENTS.to_vec(), schema_for!(ClientInstanceSpec)),
+        ]
+    }
+
     fn database_schema(&self) -> Schema {
         schema_for!(StoreDatabase)
     }
 
     fn checksum_unit_bytes(&self, instance: &InstanceSpec) -> u32 {
+        if is_client(instance) {
+            return 0;
+        }
         page_bytes(instance)
     }
 
     fn as_crashed(&self, instance: &InstanceSpec) -> InstanceSpec {
-        as_crashed(instance)
+        match is_client(instance) {
+            true => instance.as_crashed(),
+            false => as_crashed(instance),
+        }
     }
 
     /// Nothing is put in place: a modelled array gets the store by transactions, as any storage does.
@@ -143,7 +185,10 @@ impl Family for Store {
         instance: &'a InstanceSpec,
     ) -> Work<'a, Result<Rc<dyn Backend>, RunError>> {
         Box::pin(async move {
-            let opened: Rc<dyn Backend> = Rc::new(StoreInstance::open(run, number, instance).await?);
+            let opened: Rc<dyn Backend> = match is_client(instance) {
+                true => Rc::new(ClientInstance::open(run, instance).await?),
+                false => Rc::new(StoreInstance::open(run, number, instance).await?),
+            };
             Ok(opened)
         })
     }
@@ -156,6 +201,9 @@ impl Family for Store {
         instance: &'a InstanceSpec,
         reads: ChecksumReads,
     ) -> Work<'a, Result<ChecksumReport, RunError>> {
+        if is_client(instance) {
+            return Box::pin(std::future::ready(Err(unable(instance))));
+        }
         Box::pin(engine_checksum(run, position, instance, reads))
     }
 
@@ -163,9 +211,17 @@ impl Family for Store {
         let habits = StoreSpec::of(load.spec).map_err(RunError::Spec)?;
         let mut stores = Vec::new();
         for instance in &load.instances {
-            let store = load.backend_of::<StoreInstance>(instance, "a store")?;
+            let store: Rc<dyn OpenStore> = match load.backend_of::<ClientInstance>(instance, "a store") {
+                Ok(client) => client,
+                Err(_) => load.backend_of::<StoreInstance>(instance, "a store")?,
+            };
             stores.push((instance.number, instance.weight, store));
         }
-        Ok(load.start(StorePair { habits, stores }))
+        let run = load.run.clone();
+        Ok(load.start(StorePair { run, habits, stores }))
     }
+}
+
+fn is_client(instance: &InstanceSpec) -> bool {
+    CLIENTS.contains(&instance.backend.as_str())
 }

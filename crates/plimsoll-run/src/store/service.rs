@@ -1,13 +1,17 @@
 //! Visits to the stores of a workload: which session goes to which, and what becomes of each.
 
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use plimsoll_io::{Nanos, Random};
-use plimsoll_workload::store::{StoreDemand, StoreHabits, StoreTask, VisitEnd};
+use plimsoll_io::{NANOS_PER_SECOND, Nanos, Random};
+use plimsoll_workload::store::{StoreDemand, StoreHabits, StoreTask, Visit, VisitEnd};
 use plimsoll_workload::{Demand, Done, Seen, Timed, draw_place};
 
-use super::instance::StoreInstance;
+use super::open::OpenStore;
 use crate::RunError;
+use crate::context::RunContext;
+use crate::events::Level;
 use crate::load::{Book, Label, Pair, Service};
 
 /// The operation of the family.
@@ -18,8 +22,14 @@ pub const ROLLED_BACK: &str = "store_rolled_back";
 pub const RETRIED: &str = "store_retry";
 /// Counts purchases that were given up.
 pub const GIVEN_UP: &str = "store_given_up";
-/// How a service says that a purchase was given up.
-const GIVEN_UP_CODE: u32 = 1;
+/// Counts connections that broke.
+pub const CONNECTION_LOST: &str = "store_connection_lost";
+/// Counts orders for which the server had no connection.
+pub const CONNECTION_REFUSED: &str = "store_connection_refused";
+/// Counts orders for which there was no room.
+pub const NO_SPACE: &str = "store_no_space";
+/// How a service says that a purchase was given up, and so on: the metrics in their order, from 1.
+const REFUSALS: [&str; 4] = [GIVEN_UP, CONNECTION_LOST, CONNECTION_REFUSED, NO_SPACE];
 
 /// A visit to one of the stores.
 pub struct StoreVisit {
@@ -59,18 +69,19 @@ impl Demand for VisitDemand {
 
 /// The two halves of a load on stores.
 pub struct StorePair {
+    pub run: RunContext,
     pub habits: StoreHabits,
     /// Position of each in the plan, its weight, and the store.
-    pub stores: Vec<(u32, f64, Rc<StoreInstance>)>,
+    pub stores: Vec<(u32, f64, Rc<dyn OpenStore>)>,
 }
 
 impl StorePair {
     fn demand(&self, place: usize, random: Random) -> (usize, StoreDemand) {
-        let shop = self.stores[place].2.shop();
-        let session = shop.begin_session();
+        let store = &self.stores[place].2;
+        let session = store.begin_session();
         (
             place,
-            StoreDemand::new(random, self.habits, shop.catalogue(), session),
+            StoreDemand::new(random, self.habits, store.population(), session),
         )
     }
 }
@@ -88,7 +99,7 @@ impl Pair for StorePair {
         let sizes: Vec<_> = self
             .stores
             .iter()
-            .map(|(_, _, store)| store.shop().catalogue().scale().to_string())
+            .map(|(_, _, store)| store.size_in_words())
             .collect();
         let StoreHabits {
             think_s,
@@ -123,13 +134,54 @@ impl Pair for StorePair {
     }
 
     fn into_service(self) -> StoreService {
-        StoreService { stores: self.stores }
+        let now = self.run.handle.now();
+        StoreService {
+            health: self.stores.iter().map(|_| Health::new(now)).collect(),
+            run: self.run,
+            stores: self.stores,
+        }
     }
 }
 
 /// Carries visits out.
 pub struct StoreService {
-    stores: Vec<(u32, f64, Rc<StoreInstance>)>,
+    run: RunContext,
+    stores: Vec<(u32, f64, Rc<dyn OpenStore>)>,
+    health: Vec<Health>,
+}
+
+/// When a store last did what it was asked to, and what of its troubles was told.
+struct Health {
+    last_end: Cell<Nanos>,
+    told: RefCell<BTreeSet<&'static str>>,
+}
+
+impl Health {
+    fn new(now: Nanos) -> Health {
+        Health {
+            last_end: Cell::new(now),
+            told: RefCell::default(),
+        }
+    }
+}
+
+impl StoreService {
+    /// Tells of the first trouble of each kind, and ends the run when nothing has come to an end for too long.
+    fn trouble(&self, place: usize, kind: &'static str, went: &Visit) -> Result<(), RunError> {
+        let (health, store) = (&self.health[place], &self.stores[place].2);
+        let said = went.trouble.as_deref().unwrap_or("the server said nothing");
+        if health.told.borrow_mut().insert(kind) {
+            self.run.report(Level::Warning, kind, said.to_owned());
+        }
+        let silent_ns = self.run.handle.now().saturating_sub(health.last_end.get());
+        match store.lost_after_ns().is_some_and(|most| silent_ns > most) {
+            true => Err(RunError::Service(format!(
+                "no order has come to an end for {} s: {said}",
+                silent_ns / NANOS_PER_SECOND
+            ))),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Service for StoreService {
@@ -137,16 +189,28 @@ impl Service for StoreService {
 
     async fn execute(&self, visit: &StoreVisit, book: &mut Book) -> Result<Done, RunError> {
         let (_, _, store) = &self.stores[visit.place];
-        let went = store.shop().visit(&visit.task).await?;
+        let went = store.visit(&visit.task).await?;
         for (step, took_ns) in &went.steps {
             book.note(step.name(), *took_ns);
         }
         book.count(RETRIED, u64::from(went.retries));
-        Ok(match went.end {
-            VisitEnd::Sold => Done::Done,
-            VisitEnd::OutOfStock => Done::RolledBack,
-            VisitEnd::GivenUp => Done::Refused(GIVEN_UP_CODE),
-        })
+        book.count(CONNECTION_LOST, u64::from(went.reconnects));
+        let refused = match went.end {
+            VisitEnd::Sold | VisitEnd::OutOfStock => {
+                self.health[visit.place].last_end.set(self.run.handle.now());
+                let is_sold = went.end == VisitEnd::Sold;
+                return Ok(if is_sold { Done::Done } else { Done::RolledBack });
+            }
+            VisitEnd::GivenUp => GIVEN_UP,
+            VisitEnd::ConnectionLost => CONNECTION_LOST,
+            VisitEnd::ConnectionRefused => CONNECTION_REFUSED,
+            VisitEnd::NoSpace => NO_SPACE,
+        };
+        if refused != GIVEN_UP {
+            self.trouble(visit.place, refused, &went)?;
+        }
+        let code = (1..).zip(REFUSALS).find(|(_, metric)| *metric == refused);
+        Ok(Done::Refused(code.map_or(0, |(code, _)| code)))
     }
 
     fn label(&self, visit: &StoreVisit) -> Label {
@@ -160,7 +224,11 @@ impl Service for StoreService {
     fn count(&self, _: &StoreVisit, done: Done, count: &mut dyn FnMut(&'static str)) {
         match done {
             Done::RolledBack => count(ROLLED_BACK),
-            Done::Refused(GIVEN_UP_CODE) => count(GIVEN_UP),
+            Done::Refused(code) => {
+                if let Some(metric) = REFUSALS.get(code as usize - 1) {
+                    count(metric);
+                }
+            }
             _ => {}
         }
     }

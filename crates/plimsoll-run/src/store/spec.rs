@@ -1,5 +1,7 @@
 //! What a plan says of a store and of the customers that visit it.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -14,6 +16,48 @@ use crate::spec::{InstanceSpec, WorkloadSpec};
 pub struct StoreDatabase {
     /// Nominal megabytes: 10 are 20,000 customers, 10,000 products and 12,000 orders.
     pub store_mb: u64,
+}
+
+/// A store in a database that is not ours: on a server, or in a file of SQLite.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClientInstanceSpec {
+    /// Where the server is; nothing for a file.
+    pub server: Option<ServerSpec>,
+    /// Whether rows of ours are made, or those that somebody else made are driven.
+    pub rows: RowsOf,
+    /// A server that does not answer for so long is lost.
+    pub timeout_s: f64,
+    /// A run in which no order has come to an end for so long ends.
+    pub lost_after_s: f64,
+}
+
+/// Whose rows a store has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RowsOf {
+    /// Ours.
+    Seed,
+    /// Those of a DVD Store that is there.
+    DvdStore,
+}
+
+/// Where a server is and who comes.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSpec {
+    /// Its name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Who logs in.
+    pub user: String,
+    /// What is used there.
+    pub database: String,
+    /// A file whose first line is the password.
+    pub password_file: Option<PathBuf>,
+    /// Whether it is talked to in TLS, and a file with the certificates (PEM) that are trusted then.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// What only this family knows of a workload.

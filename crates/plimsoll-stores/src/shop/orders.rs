@@ -33,7 +33,9 @@ impl Shop {
             steps: Vec::with_capacity(task.searches.len() + 3),
             rows_found: 0,
             retries: 0,
+            reconnects: 0,
             end: VisitEnd::Sold,
+            trouble: None,
         };
         let mut begun = self.now();
         let mut note = |steps: &mut Vec<_>, step| {

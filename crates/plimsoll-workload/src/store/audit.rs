@@ -42,6 +42,24 @@ pub struct StoreCounts {
 }
 
 impl StoreAudit {
+    /// The same without what did not add up before: of a store that others have worked on.
+    pub fn since(&self, before: &StoreAudit) -> StoreAudit {
+        let moved = |now: u64, then: u64, reference: u64| now.saturating_add(reference).saturating_sub(then);
+        StoreAudit {
+            history: moved(self.history, before.history, before.order_lines),
+            sold_units: moved(self.sold_units, before.sold_units, before.ordered_units),
+            products_differing: self.products_differing.saturating_sub(before.products_differing),
+            stocks_negative: self.stocks_negative.saturating_sub(before.stocks_negative),
+            orders_of_wrong_size: self
+                .orders_of_wrong_size
+                .saturating_sub(before.orders_of_wrong_size),
+            lines_without_order: self
+                .lines_without_order
+                .saturating_sub(before.lines_without_order),
+            ..*self
+        }
+    }
+
     /// Everything that does not hold, in sentences; nothing of a sound store.
     pub fn findings(&self, expected: &StoreCounts) -> Vec<String> {
         let mut found = Vec::new();

@@ -69,6 +69,24 @@ impl StoreHabits {
     }
 }
 
+/// Who can log in, and what can be ordered: both are numbered from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Population {
+    /// Customers of known names.
+    pub customers: u64,
+    /// Products.
+    pub products: u64,
+}
+
+impl From<&Catalogue> for Population {
+    fn from(catalogue: &Catalogue) -> Population {
+        Population {
+            customers: catalogue.scale().customers(),
+            products: catalogue.scale().products(),
+        }
+    }
+}
+
 /// See the module text.
 #[derive(Debug)]
 pub struct StoreDemand {
@@ -83,13 +101,19 @@ pub struct StoreDemand {
 
 impl StoreDemand {
     /// The demand of a session with a number of its own. Think time is drawn apart from orders: it does not change them.
-    pub fn new(random: Random, habits: StoreHabits, catalogue: &Catalogue, session: u64) -> StoreDemand {
+    pub fn new(
+        random: Random,
+        habits: StoreHabits,
+        population: impl Into<Population>,
+        session: u64,
+    ) -> StoreDemand {
+        let Population { customers, products } = population.into();
         StoreDemand {
             thinking: random.child("think time"),
             random,
             habits,
-            customers: catalogue.scale().customers(),
-            products: catalogue.scale().products(),
+            customers,
+            products,
             session,
             signed_up: 0,
         }

@@ -16,7 +16,7 @@ pub(crate) mod visit;
 pub(crate) mod words;
 
 pub use audit::{StoreAudit, StoreCounts};
-pub use demand::{StoreDemand, StoreHabits};
+pub use demand::{Population, StoreDemand, StoreHabits};
 pub use formula::{ceiling_opm, expected_rollback_share, opm};
 pub use model::{RESTOCK_BELOW, Shelves, left_in_stock};
 pub use rows::{CATEGORIES, Catalogue, Customer, Order, Product, YEAR_DAYS, is_hot, tax_cents};

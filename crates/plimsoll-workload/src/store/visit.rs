@@ -48,6 +48,12 @@ pub enum VisitEnd {
     OutOfStock,
     /// Other sessions were first for as long as the order was tried. It counts as no order.
     GivenUp,
+    /// The connection to a server broke, or there was none. What had been asked for last may have been done or not.
+    ConnectionLost,
+    /// The server had no connection left, or was just starting.
+    ConnectionRefused,
+    /// There was no room for the rows; whatever was begun was taken back.
+    NoSpace,
 }
 
 /// A visit from the door to the till.
@@ -59,6 +65,10 @@ pub struct Visit {
     pub rows_found: u32,
     /// How often the purchase was begun again because another session was first.
     pub retries: u32,
+    /// Connections that were found broken before anything was asked on them.
+    pub reconnects: u32,
     /// How it ended.
     pub end: VisitEnd,
+    /// What a server said when it ended in another way than an order does.
+    pub trouble: Option<String>,
 }

@@ -66,10 +66,15 @@ INSTANCE_FIELDS = {
         Number(1, 1_000_000, whole=True), meaning="how many accounts there are; as many as users if left out"
     ),
     "password_file": Field(
-        Text(), meaning="a file with a line ACCOUNT:PASSWORD for each account, * standing for all others"
+        Text(),
+        meaning="a file with a line ACCOUNT:PASSWORD for each account, * standing for all others; of a store, its first line is "
+        "the password",
     ),
     "password": Field(Text(), meaning="never here: passwords stand in password_file"),
-    "ca_file": Field(Text(), meaning="certificates that the server's is checked against; the system's if left out"),
+    "ca_file": Field(
+        Text(),
+        meaning="certificates that the server's is checked against; the system's if left out. Of a store on postgresql: talk to it in TLS",
+    ),
     "tls_name": Field(Text(), meaning="the name in the server's certificate, where it is not the host of the address"),
     "deliver_login": Field(Flag(), meaning="with smtp: whether the sending account logs in"),
     "init": Field(Flag(), meaning="whether empty accounts are marked as ours and filled; only checked if left out"),

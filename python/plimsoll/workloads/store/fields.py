@@ -16,13 +16,21 @@ as fast as it can.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.inputs.schema import Collector, Field, Given, Number, Text
+from plimsoll.workloads.store.address import HINT as HINT_OF_ADDRESS
+from plimsoll.workloads.store.address import Address, StoreAddressError, parse
 from plimsoll.workloads.store.rate import sessions_of
 from plimsoll.workloads.store.sizes import HINT, bytes_of, megabytes_of
 
-BACKENDS = ("store",)
+#: On our engine, and in databases that are not ours.
+ENGINE_BACKENDS, CLIENT_BACKENDS = ("store",), ("sqlite", "postgresql", "mysql")
+#: Those of them that are on a server.
+SERVER_BACKENDS = ("postgresql", "mysql")
+BACKENDS = (*ENGINE_BACKENDS, *CLIENT_BACKENDS)
 OPERATIONS = ("order",)
 #: Metrics of the steps of an order and how they are called; `crates/plimsoll-run/src/store` counts them.
 STEPS = {
@@ -34,8 +42,13 @@ STEPS = {
 }
 
 INSTANCE_FIELDS = {
-    "store_size": Field(
-        Text(), meaning="with backend store: nominal size, S, M, L or such as 500MB or 2GB; S if left out"
+    "store_size": Field(Text(), meaning="of a store: nominal size, S, M, L or such as 500MB or 2GB; S if left out"),
+    "store_address": Field(
+        Text(), meaning=f"of a store that is not on the engine, in the place of backend: {HINT_OF_ADDRESS}"
+    ),
+    "timeout_s": Field(Number(0.1, 86400), meaning="a server that does not answer for so long is lost; 60 if left out"),
+    "lost_after_s": Field(
+        Number(0.1, 86400), meaning="a run in which no order has come to an end for so long ends; 60 if left out"
     ),
 }
 
@@ -53,6 +66,8 @@ WORKLOAD_FIELDS = {
     ),
 }
 
+#: What may be said of a store in a database that is not ours.
+CLIENT_KEYS = ("name", "target", "backend", "weight", "password_file", "ca_file", *INSTANCE_FIELDS)
 #: What may be said of a load on a store.
 LOAD_KEYS = ("sessions", "shared", "users", "transactions_per_s", "spacing")
 
@@ -78,6 +93,81 @@ def database(given: Given, seed: int, index: int, file_name: str, collector: Col
         seed=seed * 1_000_003 + index * 1009 + 1,
         store_mb=size,
         existing_records=None,
+    )
+
+
+def take_address(given: Given, index: int, collector: Collector) -> Given:
+    """An instance whose address, if it has one, says which backend it is."""
+    text = given["store_address"]
+    if text is None:
+        for key in ("timeout_s", "lost_after_s"):
+            if given[key] is not None:
+                hint = "write store_address, or remove it"
+                collector.add(("instance", index, key), "means nothing without the address of a store", hint)
+        if given["backend"] in CLIENT_BACKENDS:
+            collector.add(
+                ("instance", index, "store_address"), f"is missing for backend {given['backend']}", HINT_OF_ADDRESS
+            )
+        return given
+    try:
+        backend = parse(text).backend
+    except StoreAddressError as error:
+        collector.add(("instance", index, "store_address"), str(error), error.hint)
+        # What was meant is a store all the same: nothing else in the plan is wrong because of it.
+        return given | {"backend": "sqlite" if text.lower().startswith("sqlite:") else "postgresql"}
+    if given["backend"] not in (None, backend):
+        hint = "leave backend out: the address says it"
+        collector.add(("instance", index, "backend"), f"is {given['backend']}, but the address is {backend}", hint)
+    return given | {"backend": backend}
+
+
+def client_instance(
+    common: Given, given: Given, seed: int, index: int, source: str | None, collector: Collector
+) -> spec.StoreClientInstance:
+    """A store in a database that is not ours."""
+    try:
+        address = parse(given["store_address"] or "")
+    except StoreAddressError:
+        address = Address("sqlite", file="unknown")  # said before
+    file = Path(address.file).expanduser().absolute()
+    is_file = address.backend == "sqlite"
+    for key in ("password_file", "ca_file"):
+        if is_file and given[key] is not None:
+            collector.add(("instance", index, key), "means nothing for a file of SQLite", "remove it")
+    if address.backend == "mysql" and given["ca_file"] is not None:
+        collector.add(
+            ("instance", index, "ca_file"), "means nothing for mysql, which is not talked to in TLS here", "remove it"
+        )
+    if source == "existing" and address.backend != "postgresql":
+        hint = "leave source out: a store of ours that is there is used again"
+        collector.add(("source",), f"is existing, but a DVD Store on {address.backend} is not driven", hint)
+    if source in ("new", "restored"):
+        collector.add(
+            ("source",), f"is {source}, but nothing is deleted from a database that is not ours", "leave it out"
+        )
+    only = database(given, seed, index, file.name if is_file else address.database, collector)
+    place = {"directory": str(file.parent), "log_directory": str(file.parent)} if is_file else {}
+    return spec.StoreClientInstance(
+        **(common | place | {"backend": address.backend}),
+        databases=[only],
+        server=None if is_file else _server(address, given),
+        rows="dvd_store" if source == "existing" else "seed",
+        timeout_s=float(given["timeout_s"] or settings.STORE["timeout_s"]),
+        lost_after_s=float(given["lost_after_s"] or settings.STORE["lost_after_s"]),
+    )
+
+
+def _server(address: Address, given: Given) -> spec.ServerSpec:
+    def named(key: str) -> str | None:
+        return None if given[key] is None else str(Path(given[key]).expanduser().absolute())
+
+    return spec.ServerSpec(
+        host=address.host,
+        port=address.port,
+        user=address.user,
+        database=address.database,
+        password_file=named("password_file"),
+        ca_file=named("ca_file"),
     )
 
 

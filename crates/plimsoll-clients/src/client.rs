@@ -1,0 +1,293 @@
+//! What every client of a store answers, whatever database stands behind it, and why one cannot go on.
+//!
+//! A server that says no, or is gone for a while, is an ending of a visit: it is counted, and the session comes again. Only what no later
+//! visit can put right is an error: a wrong password, a database of somebody else, rows that are not what was written.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use plimsoll_io::{CompanionError, NANOS_PER_SECOND, Nanos, StreamError};
+use plimsoll_workload::store::{
+    Catalogue, Line, Population, Scale, Step, StoreAudit, StoreCounts, StoreTask, Visit, VisitEnd,
+};
+
+/// Why a store cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// The database, or the disk below it.
+    #[error("{database}: {text}")]
+    Database {
+        /// Which one.
+        database: String,
+        /// What it said.
+        text: String,
+    },
+    /// A row is not what was written.
+    #[error("{0}")]
+    WrongContent(String),
+    /// The database holds something else than what is asked for.
+    #[error("{0}")]
+    NotOurs(String),
+    /// The database lets nobody in as the plan describes it.
+    #[error("{0}")]
+    Unusable(String),
+    /// A session has no thread.
+    #[error(transparent)]
+    Companion(#[from] CompanionError),
+}
+
+/// The answer of a client.
+pub type Result<T> = std::result::Result<T, ClientError>;
+
+/// Work under way.
+pub type ClientWork<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
+
+/// A store that is open.
+pub trait StoreClient {
+    /// Where it lies, without a password.
+    fn place(&self) -> String;
+
+    /// The rows it was made of; nothing of a store that somebody else made.
+    fn catalogue(&self) -> Option<&Catalogue>;
+
+    /// Who can log in and what can be ordered.
+    fn population(&self) -> Population;
+
+    /// A number for a session that no other session of this run has.
+    fn begin_session(&self) -> u64;
+
+    /// What it held when it was opened, and what was acknowledged since.
+    fn counts(&self) -> StoreCounts;
+
+    /// Carries a visit out. A step begins when the one before has ended.
+    fn visit<'a>(&'a self, task: &'a StoreTask) -> ClientWork<'a, Visit>;
+
+    /// What the store holds, as one snapshot sees it.
+    fn audit(&self) -> ClientWork<'_, StoreAudit>;
+
+    /// Bytes that its database says to take.
+    fn size_bytes(&self) -> ClientWork<'_, u64>;
+
+    /// Stock and sales of every product, in the order of their numbers: what must be the same behind every kind of database.
+    fn stock_and_sales(&self) -> ClientWork<'_, Vec<(i64, i64)>>;
+
+    /// Ends all connections.
+    fn close(&self) -> ClientWork<'_, ()>;
+}
+
+/// Why a step of a visit came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Another session was first; the same may be tried again.
+    Conflict,
+    /// The connection broke, or the server did.
+    Lost(String),
+    /// The server has no connection left, or is just starting or stopping.
+    Busy(String),
+    /// There is no room where the rows would go.
+    NoSpace(String),
+    /// No later visit can put it right.
+    Fatal(ClientError),
+}
+
+impl Failure {
+    /// How a visit ends because of it, and what the database said.
+    ///
+    /// # Errors
+    /// What no later visit can put right.
+    pub fn into_end(self) -> Result<(VisitEnd, Option<String>)> {
+        match self {
+            Failure::Conflict => Ok((VisitEnd::GivenUp, None)),
+            Failure::Lost(text) => Ok((VisitEnd::ConnectionLost, Some(text))),
+            Failure::Busy(text) => Ok((VisitEnd::ConnectionRefused, Some(text))),
+            Failure::NoSpace(text) => Ok((VisitEnd::NoSpace, Some(text))),
+            Failure::Fatal(error) => Err(error),
+        }
+    }
+
+    /// The same as an error, where nothing comes later.
+    pub fn into_error(self, database: &str) -> ClientError {
+        let text = match self {
+            Failure::Fatal(error) => return error,
+            Failure::Conflict => "another session was first again and again".to_owned(),
+            Failure::Lost(text) | Failure::Busy(text) | Failure::NoSpace(text) => text,
+        };
+        let database = database.to_owned();
+        ClientError::Database { database, text }
+    }
+
+    /// A row is not what was written.
+    pub fn wrong(text: impl Into<String>) -> Failure {
+        Failure::Fatal(ClientError::WrongContent(text.into()))
+    }
+}
+
+impl From<StreamError> for Failure {
+    fn from(error: StreamError) -> Failure {
+        Failure::Lost(error.to_string())
+    }
+}
+
+/// How long a purchase is tried again before it is given up.
+pub const TRIED_NS_MAX: Nanos = 10 * NANOS_PER_SECOND;
+/// How long a session that found no connection waits before it tries once more, and how long one that was refused room does.
+pub const PAUSE_NS: Nanos = NANOS_PER_SECOND;
+
+/// The record of a visit while it goes on.
+pub struct VisitBook {
+    visit: Visit,
+    begun: Nanos,
+}
+
+impl VisitBook {
+    /// A visit that begins now.
+    pub fn new(task: &StoreTask, now: Nanos) -> VisitBook {
+        let visit = Visit {
+            steps: Vec::with_capacity(task.searches.len() + 3),
+            rows_found: 0,
+            retries: 0,
+            reconnects: 0,
+            end: VisitEnd::Sold,
+            trouble: None,
+        };
+        VisitBook { visit, begun: now }
+    }
+
+    /// A step ended.
+    pub fn note(&mut self, step: Step, finished: Nanos) {
+        let took = finished.saturating_sub(std::mem::replace(&mut self.begun, finished));
+        self.visit.steps.push((step, took));
+    }
+
+    /// Rows were found.
+    pub fn found(&mut self, rows: usize) {
+        self.visit.rows_found += rows as u32;
+    }
+
+    /// The purchase is begun again.
+    pub fn retried(&mut self) {
+        self.visit.retries += 1;
+    }
+
+    /// A connection that broke while nobody used it is made anew.
+    pub fn reconnects(&mut self) {
+        self.visit.reconnects += 1;
+    }
+
+    /// The visit is over, one way or the other.
+    ///
+    /// # Errors
+    /// What no later visit can put right.
+    pub fn end(mut self, ended: std::result::Result<VisitEnd, Failure>) -> Result<Visit> {
+        match ended {
+            Ok(end) => self.visit.end = end,
+            Err(failure) => (self.visit.end, self.visit.trouble) = failure.into_end()?,
+        }
+        Ok(self.visit)
+    }
+}
+
+/// A database that is not the one that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// Somebody else's, with this table.
+    Table(String),
+    /// A store of ours, but another.
+    Store {
+        /// What decided its rows.
+        seed: i64,
+        /// Its size.
+        megabytes: u64,
+    },
+}
+
+impl Foreign {
+    /// What is said of it. `other` is what to name in its place, such as "another file".
+    pub fn refusal(&self, place: &str, catalogue: &Catalogue, other: &str) -> ClientError {
+        ClientError::NotOurs(match self {
+            Foreign::Table(table) => format!(
+                "{place} is a database of somebody else: it has a table {table} and no plimsoll_marker; name {other}"
+            ),
+            Foreign::Store { seed, megabytes } => {
+                let scale = Scale::of_megabytes(*megabytes);
+                let size = scale.map_or_else(|_| format!("{megabytes} MB"), |scale| scale.to_string());
+                format!(
+                    "{place} holds a store of {size} made with seed {seed}, not one of {} with seed {}; name {other}",
+                    catalogue.scale(),
+                    catalogue.seed()
+                )
+            }
+        })
+    }
+}
+
+/// Whether rows are those that a catalogue made; of a store that somebody else made nothing is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a>(pub Option<&'a Catalogue>);
+
+impl Known<'_> {
+    /// A product that was found.
+    ///
+    /// # Errors
+    /// When it is not what was written.
+    pub fn check_product(
+        &self,
+        number: i64,
+        title: &str,
+        actor: Option<&str>,
+        price_cents: Option<i64>,
+    ) -> std::result::Result<(), Failure> {
+        let Some(catalogue) = self.0 else {
+            return Ok(());
+        };
+        let product = catalogue.product(number.max(1) as u64);
+        let is_right = product.title == title
+            && actor.is_none_or(|actor| actor == product.actor)
+            && price_cents.is_none_or(|cents| cents == i64::from(product.price_cents));
+        match is_right {
+            true => Ok(()),
+            false => Err(Failure::wrong(format!(
+                "product {number} is not what was written"
+            ))),
+        }
+    }
+
+    /// A customer that logged in under the name of customer `wanted`.
+    ///
+    /// # Errors
+    /// When it is another one.
+    pub fn check_customer(&self, wanted: u64, number: i64) -> std::result::Result<(), Failure> {
+        match self.0.is_none() || number == wanted as i64 {
+            true => Ok(()),
+            false => Err(Failure::wrong(format!(
+                "user{wanted} is customer {number}, not {wanted}"
+            ))),
+        }
+    }
+}
+
+/// What the lines of an order cost without tax.
+///
+/// # Errors
+/// A product without a price, or with another than was written.
+pub fn net_cents(
+    lines: &[Line],
+    known: Known<'_>,
+    price_of: impl Fn(i64) -> Option<i64>,
+) -> std::result::Result<i64, Failure> {
+    let mut net = 0;
+    for line in lines {
+        let number = line.product as i64;
+        let cents = price_of(number);
+        let written = known
+            .0
+            .map(|catalogue| i64::from(catalogue.product(line.product).price_cents));
+        let (Some(cents), true) = (cents, written.is_none() || written == cents) else {
+            return Err(Failure::wrong(format!(
+                "the price of product {number} is not what was written"
+            )));
+        };
+        net += cents * i64::from(line.quantity);
+    }
+    Ok(net)
+}

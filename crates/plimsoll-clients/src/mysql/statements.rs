@@ -1,0 +1,191 @@
+//! The steps of a visit as statements, each step on one connection.
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Error, TxOpts, params};
+use plimsoll_workload::store::{
+    Customer, Line, RESTOCK_BELOW, Search, SearchBy, StoreAudit, VisitEnd, YEAR_DAYS, tax_cents,
+};
+
+use crate::dates::date;
+
+/// Titles that a login shows at most.
+const TITLES_MAX: u32 = 10;
+
+/// A product that was found: number, title, actor, price in cents.
+pub type FoundProduct = (i64, String, String, i64);
+
+/// A known customer and what was bought before.
+pub struct LoggedIn {
+    /// The number.
+    pub customer: i64,
+    /// Products with their titles.
+    pub titles: Vec<(i64, String)>,
+}
+
+/// The number of a customer, with titles bought before and for each one that others bought with it.
+pub fn log_in(connection: &mut Conn, username: &str) -> Result<Option<LoggedIn>, Error> {
+    let by_name = "SELECT CUSTOMERID FROM CUSTOMERS WHERE USERNAME = ? AND PASSWORD = ?";
+    let found: Option<i64> = connection.exec_first(by_name, (username, "password"))?;
+    let Some(customer) = found else {
+        return Ok(None);
+    };
+    let history = "SELECT one.PROD_ID, one.TITLE, other.PROD_ID, other.TITLE FROM CUST_HIST \
+        JOIN PRODUCTS one ON one.PROD_ID = CUST_HIST.PROD_ID JOIN PRODUCTS other ON other.PROD_ID = one.COMMON_PROD_ID \
+        WHERE CUST_HIST.CUSTOMERID = ? ORDER BY CUST_HIST.ORDERID LIMIT ?";
+    let rows: Vec<(i64, String, i64, String)> = connection.exec(history, (customer, TITLES_MAX))?;
+    let both = rows
+        .into_iter()
+        .flat_map(|(one, title, other, also)| [(one, title), (other, also)]);
+    Ok(Some(LoggedIn {
+        customer,
+        titles: both.collect(),
+    }))
+}
+
+/// Adds a customer; answers the number it got.
+pub fn sign_up(connection: &mut Conn, customer: &Customer) -> Result<i64, Error> {
+    let insert = "INSERT INTO CUSTOMERS (FIRSTNAME, LASTNAME, ADDRESS1, CITY, STATE, ZIP, COUNTRY, REGION, EMAIL, PHONE, CREDITCARDTYPE, \
+        CREDITCARD, CREDITCARDEXPIRATION, USERNAME, PASSWORD, AGE, INCOME, GENDER) VALUES (:first, :last, :address, :city, :state, :zip, \
+        :country, :region, :email, :phone, :type, :card, :expiration, :username, :password, :age, :income, :gender)";
+    connection.exec_drop(
+        insert,
+        params! {
+            "first" => &customer.first_name,
+            "last" => &customer.last_name,
+            "address" => &customer.address1,
+            "city" => &customer.city,
+            "state" => &customer.state,
+            "zip" => &customer.zip,
+            "country" => &customer.country,
+            "region" => customer.region,
+            "email" => &customer.email,
+            "phone" => &customer.phone,
+            "type" => customer.creditcard_type,
+            "card" => &customer.creditcard,
+            "expiration" => &customer.creditcard_expiration,
+            "username" => &customer.username,
+            "password" => &customer.password,
+            "age" => customer.age,
+            "income" => customer.income,
+            "gender" => customer.gender.to_string(),
+        },
+    )?;
+    Ok(connection.last_insert_id() as i64)
+}
+
+/// Products that a search finds, no more than it wants.
+pub fn search(connection: &mut Conn, search: &Search) -> Result<Vec<FoundProduct>, Error> {
+    let (condition, wanted) = match &search.by {
+        SearchBy::Category(category) => ("CATEGORY = ? AND SPECIAL = 1", category.to_string()),
+        SearchBy::Actor(name) => ("MATCH (ACTOR) AGAINST (? IN BOOLEAN MODE)", all_words(name)),
+        SearchBy::Title(both) => ("MATCH (TITLE) AGAINST (? IN BOOLEAN MODE)", all_words(both)),
+    };
+    let text = format!(
+        "SELECT PROD_ID, TITLE, ACTOR, CAST(PRICE * 100 AS SIGNED) FROM PRODUCTS WHERE {condition} ORDER BY PROD_ID LIMIT ?"
+    );
+    connection.exec(text, (wanted, search.limit))
+}
+
+fn all_words(text: &str) -> String {
+    let wanted: Vec<_> = text.split(' ').map(|word| format!("+{word}")).collect();
+    wanted.join(" ")
+}
+
+/// Prices of products, in cents, each with its number.
+pub fn prices(connection: &mut Conn, lines: &[Line]) -> Result<Vec<(i64, i64)>, Error> {
+    let marks = vec!["?"; lines.len()].join(", ");
+    let text =
+        format!("SELECT PROD_ID, CAST(PRICE * 100 AS SIGNED) FROM PRODUCTS WHERE PROD_ID IN ({marks})");
+    let wanted: Vec<u64> = lines.iter().map(|line| line.product).collect();
+    connection.exec(text, wanted)
+}
+
+/// Places an order as one transaction. Products come in rising order.
+pub fn purchase(
+    connection: &mut Conn,
+    customer: i64,
+    lines: &[Line],
+    net_cents: i64,
+) -> Result<VisitEnd, Error> {
+    let (day, tax) = (date(YEAR_DAYS as u16), tax_cents(net_cents as u64) as i64);
+    let mut transaction = connection.start_transaction(TxOpts::default())?;
+    let insert = "INSERT INTO ORDERS (ORDERDATE, CUSTOMERID, NETAMOUNT, TAX, TOTALAMOUNT) VALUES (?, ?, ? / 100, ? / 100, ? / 100)";
+    transaction.exec_drop(insert, (&day, customer, net_cents, tax, net_cents + tax))?;
+    let order = transaction.last_insert_id().unwrap_or_default();
+    for line in lines {
+        // Stock and sales change in one statement that is also the question whether there is enough.
+        let take = "UPDATE INVENTORY SET SALES = SALES + :wanted, \
+            QUAN_IN_STOCK = IF(QUAN_IN_STOCK - :wanted < :least, QUAN_IN_STOCK, QUAN_IN_STOCK - :wanted) \
+            WHERE PROD_ID = :product AND QUAN_IN_STOCK >= :wanted";
+        let values =
+            params! { "wanted" => line.quantity, "least" => RESTOCK_BELOW, "product" => line.product };
+        transaction.exec_drop(take, values)?;
+        if transaction.affected_rows() == 0 {
+            transaction.rollback()?;
+            return Ok(VisitEnd::OutOfStock);
+        }
+    }
+    let rows = vec!["(?, ?, ?, ?, ?)"; lines.len()].join(", ");
+    let values: Vec<mysql::Value> = lines
+        .iter()
+        .zip(1i64..)
+        .flat_map(|(line, number)| {
+            let day = day.as_str();
+            [
+                number.into(),
+                order.into(),
+                line.product.into(),
+                line.quantity.into(),
+                day.into(),
+            ]
+        })
+        .collect();
+    transaction.exec_drop(
+        format!("INSERT INTO ORDERLINES (ORDERLINEID, ORDERID, PROD_ID, QUANTITY, ORDERDATE) VALUES {rows}"),
+        values,
+    )?;
+    let rows = vec!["(?, ?, ?)"; lines.len()].join(", ");
+    let values: Vec<mysql::Value> = lines
+        .iter()
+        .flat_map(|line| [customer.into(), order.into(), line.product.into()])
+        .collect();
+    transaction.exec_drop(
+        format!("INSERT INTO CUST_HIST (CUSTOMERID, ORDERID, PROD_ID) VALUES {rows}"),
+        values,
+    )?;
+    transaction.commit()?;
+    Ok(VisitEnd::Sold)
+}
+
+/// What the store holds, as one snapshot sees it.
+pub fn audit(connection: &mut Conn) -> Result<StoreAudit, Error> {
+    let row: Option<mysql::Row> = connection.query_first(include_str!("audit.sql"))?;
+    let number = |column: usize| {
+        let found: Option<i64> = row.as_ref().and_then(|row| row.get(column));
+        found.unwrap_or_default().max(0) as u64
+    };
+    Ok(StoreAudit {
+        customers: number(0),
+        orders: number(1),
+        order_lines: number(2),
+        history: number(3),
+        sold_units: number(4),
+        ordered_units: number(5),
+        products_differing: number(6),
+        stocks_negative: number(7),
+        orders_of_wrong_size: number(8),
+        lines_without_order: number(9),
+    })
+}
+
+/// Stock and sales of every product.
+pub fn stock_and_sales(connection: &mut Conn) -> Result<Vec<(i64, i64)>, Error> {
+    connection.query("SELECT QUAN_IN_STOCK, SALES FROM INVENTORY ORDER BY PROD_ID")
+}
+
+/// Bytes of the tables and their indexes, as far as the server has counted them.
+pub fn size_bytes(connection: &mut Conn) -> Result<u64, Error> {
+    let text = "SELECT CAST(coalesce(sum(DATA_LENGTH + INDEX_LENGTH), 0) AS UNSIGNED) FROM information_schema.TABLES \
+        WHERE TABLE_SCHEMA = DATABASE()";
+    Ok(connection.query_first(text)?.unwrap_or_default())
+}

@@ -1,0 +1,250 @@
+//! A connection to PostgreSQL: the library speaks, over a stream of ours, and its driver is a task of our executor.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use plimsoll_io::{Handle, Network, Stream, StreamError, TlsClient, within};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::config::SslMode;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
+use tokio_postgres::{Client, Config, Error, Statement};
+
+use super::access::Access;
+use crate::client::{ClientError, Failure};
+
+/// The code with which the purchase says that there is too little in stock.
+pub const OUT_OF_STOCK: &str = "PL001";
+
+/// A connection.
+pub struct Plain {
+    /// Speaks. The driver ends with it.
+    pub client: Client,
+}
+
+/// A connection with what a session says on it.
+pub struct Connection {
+    /// Speaks.
+    pub client: Client,
+    /// What is said over and over.
+    pub says: Statements,
+}
+
+/// Prepared statements.
+pub struct Statements {
+    pub log_in: Statement,
+    pub sign_up: Statement,
+    pub by_category: Statement,
+    pub by_actor: Statement,
+    pub by_title: Statement,
+    pub prices: Statement,
+    pub purchase: Statement,
+}
+
+const LOG_IN: &str = "SELECT who.customerid, one.prod_id, one.title, other.prod_id, other.title FROM customers who \
+    LEFT JOIN LATERAL (SELECT orderid, prod_id FROM cust_hist WHERE customerid = who.customerid ORDER BY orderid, prod_id LIMIT 10) \
+    bought ON true LEFT JOIN products one ON one.prod_id = bought.prod_id \
+    LEFT JOIN products other ON other.prod_id = one.common_prod_id WHERE who.username = $1 AND who.password = $2";
+const SIGN_UP: &str = "INSERT INTO customers (firstname, lastname, address1, address2, city, state, zip, country, region, email, phone, \
+    creditcardtype, creditcard, creditcardexpiration, username, password, age, income, gender) \
+    VALUES ($1, $2, $3, NULL, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING customerid";
+const PRICES: &str = "SELECT prod_id, (price * 100)::bigint FROM products WHERE prod_id = ANY ($1)";
+const PURCHASE: &str = "SELECT pg_temp.plimsoll_purchase($1, $2::text::date, $3, $4, $5, $6, $7)";
+const FOUND: &str = "SELECT prod_id, title, actor, (price * 100)::bigint FROM products WHERE";
+
+impl Plain {
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// What came in between.
+    pub async fn open(handle: &Handle, network: &dyn Network, access: &Access) -> Result<Plain, Failure> {
+        let connecting = async {
+            let stream = network.connect(&access.address()).await?;
+            let mut config = Config::new();
+            config
+                .user(&access.user)
+                .dbname(&access.database)
+                .application_name("plimsoll");
+            config.ssl_mode(if access.tls.is_some() {
+                SslMode::Require
+            } else {
+                SslMode::Disable
+            });
+            if let Some(password) = &access.password {
+                config.password(password);
+            }
+            let tls = Tls {
+                client: access.tls.clone(),
+                name: access.host.clone(),
+            };
+            let connected = config.connect_raw(stream, tls).await;
+            let (client, connection) = connected.map_err(|error| access.failure(&error))?;
+            drop(handle.spawn(async move { drop(connection.await) }));
+            // Said by the server to people who look at its notices: nobody does here.
+            let quiet = client.batch_execute("SET client_min_messages TO warning").await;
+            quiet.map_err(|error| access.failure(&error))?;
+            Ok(Plain { client })
+        };
+        let connected = within(handle, access.timeout_ns, connecting).await;
+        connected.unwrap_or_else(|| Err(access.silent()))
+    }
+}
+
+impl Connection {
+    /// Connects, logs in and prepares what a session says.
+    ///
+    /// # Errors
+    /// What came in between.
+    pub async fn open(
+        handle: &Handle,
+        network: &dyn Network,
+        access: &Access,
+    ) -> Result<Connection, Failure> {
+        let Plain { client } = Plain::open(handle, network, access).await?;
+        let preparing = async {
+            client.batch_execute(include_str!("session.sql")).await?;
+            Statements::prepare(&client).await
+        };
+        let Some(prepared) = within(handle, access.timeout_ns, preparing).await else {
+            return Err(access.silent());
+        };
+        let says = prepared.map_err(|error| access.failure(&error))?;
+        Ok(Connection { client, says })
+    }
+}
+
+impl Statements {
+    async fn prepare(client: &Client) -> Result<Statements, Error> {
+        let found = |condition: &str| format!("{FOUND} {condition} ORDER BY prod_id LIMIT $2");
+        let by_category = found("category = $1 AND special = 1");
+        let by_actor = found("to_tsvector('simple', actor) @@ plainto_tsquery('simple', $1)");
+        let by_title = found("to_tsvector('simple', title) @@ plainto_tsquery('simple', $1)");
+        Ok(Statements {
+            log_in: client.prepare(LOG_IN).await?,
+            sign_up: client.prepare(SIGN_UP).await?,
+            by_category: client.prepare(&by_category).await?,
+            by_actor: client.prepare(&by_actor).await?,
+            by_title: client.prepare(&by_title).await?,
+            prices: client.prepare(PRICES).await?,
+            purchase: client.prepare(PURCHASE).await?,
+        })
+    }
+}
+
+impl Access {
+    /// What an error of the library means for a visit.
+    pub(super) fn failure(&self, error: &Error) -> Failure {
+        let Some(said) = error.as_db_error() else {
+            let cause = std::error::Error::source(error);
+            let text = cause.map_or_else(|| error.to_string(), |cause| cause.to_string());
+            return match error.is_closed() || cause.is_some_and(|cause| cause.is::<io::Error>()) {
+                true => Failure::Lost(self.says(&text)),
+                false => Failure::Fatal(ClientError::Unusable(self.says(&text))),
+            };
+        };
+        let text = self.says(&format!("{} (SQLSTATE {})", said.message(), said.code().code()));
+        match said.code() {
+            code if *code == SqlState::T_R_SERIALIZATION_FAILURE
+                || *code == SqlState::T_R_DEADLOCK_DETECTED
+                || *code == SqlState::LOCK_NOT_AVAILABLE =>
+            {
+                Failure::Conflict
+            }
+            code if *code == SqlState::TOO_MANY_CONNECTIONS || *code == SqlState::CANNOT_CONNECT_NOW => {
+                Failure::Busy(text)
+            }
+            code if *code == SqlState::ADMIN_SHUTDOWN
+                || *code == SqlState::CRASH_SHUTDOWN
+                || code.code().starts_with("08") =>
+            {
+                Failure::Lost(text)
+            }
+            code if *code == SqlState::DISK_FULL => Failure::NoSpace(text),
+            code if code.code().starts_with("28") => Failure::Fatal(ClientError::Unusable(format!(
+                "{text}; see to the user in the address and to password_file"
+            ))),
+            code if *code == SqlState::INVALID_CATALOG_NAME => {
+                Failure::Fatal(ClientError::Unusable(format!(
+                    "{text}; make it (`createdb {}`) or name another one in the address",
+                    self.database
+                )))
+            }
+            code if *code == SqlState::DATA_CORRUPTED || *code == SqlState::INDEX_CORRUPTED => {
+                Failure::wrong(text)
+            }
+            _ => Failure::Fatal(ClientError::Database {
+                database: self.place(),
+                text: format!("{} (SQLSTATE {})", said.message(), said.code().code()),
+            }),
+        }
+    }
+
+    fn says(&self, text: &str) -> String {
+        format!("{}: {text}", self.place())
+    }
+
+    /// The server has not answered for too long.
+    pub(super) fn silent(&self) -> Failure {
+        let seconds = self.timeout_ns / plimsoll_io::NANOS_PER_SECOND;
+        Failure::Lost(self.says(&format!("no answer within {seconds} s")))
+    }
+}
+
+/// TLS as the library asks for it; the handshake is that of our network.
+struct Tls {
+    client: Option<TlsClient>,
+    name: String,
+}
+
+impl TlsConnect<Box<dyn Stream>> for Tls {
+    type Stream = Secured;
+    type Error = StreamError;
+    type Future = Pin<Box<dyn Future<Output = Result<Secured, StreamError>>>>;
+
+    fn connect(self, stream: Box<dyn Stream>) -> Self::Future {
+        Box::pin(async move {
+            match self.client {
+                Some(client) => Ok(Secured(client.handshake(stream, &self.name).await?)),
+                None => Ok(Secured(stream)),
+            }
+        })
+    }
+}
+
+struct Secured(Box<dyn Stream>);
+
+impl TlsStream for Secured {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Secured {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for Secured {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}

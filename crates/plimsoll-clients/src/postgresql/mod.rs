@@ -1,0 +1,518 @@
+//! An online store in PostgreSQL: the same rows and the same rules as on the engine, on a server that many know.
+//!
+//! Each visit has a connection to itself, that of its session where it is free. The library speaks over a stream of our network on our
+//! executor; nothing here has a thread. A purchase is one call of a function that the session brings along and the database does not
+//! keep, so that it costs one round trip and is one transaction; deadlocks and failed serialisations are tried again inside the response
+//! time. A store that was there before (`source = "existing"`) is driven as it is: nothing is loaded, compared or counted from
+//! zero, and its audit is held against what it held when the run began.
+//!
+//! Limit: addresses are `host:port`; sockets of the file system are not known.
+
+mod access;
+mod connection;
+mod prepare;
+mod vocabulary;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use plimsoll_io::{Handle, Network, Random, within};
+use plimsoll_workload::store::{
+    Catalogue, Entrance, Line, Population, RESTOCK_BELOW, Search, SearchBy, Step, StoreAudit, StoreCounts,
+    StoreTask, Visit, VisitEnd, YEAR_DAYS, tax_cents,
+};
+use tokio_postgres::Error;
+use tokio_postgres::types::ToSql;
+
+use crate::attempts::Attempts;
+use crate::client::{
+    ClientError, ClientWork, Failure, Known, PAUSE_NS, Result, StoreClient, VisitBook, net_cents,
+};
+use crate::dates::date;
+
+pub use access::Access;
+use connection::{Connection, OUT_OF_STOCK, Plain};
+use vocabulary::Vocabulary;
+
+/// Whose rows are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Ours: made where there is nothing, used again where they are there.
+    Made(Catalogue),
+    /// Those of a DVD Store 2 or 3 schema that is there.
+    Existing,
+}
+
+/// See the module text.
+pub struct PostgresStore {
+    handle: Handle,
+    network: Rc<dyn Network>,
+    access: Access,
+    catalogue: Option<Catalogue>,
+    population: Population,
+    vocabulary: Vocabulary,
+    seed: u64,
+    run: u64,
+    before: StoreAudit,
+    connections: RefCell<BTreeMap<u64, Vec<Connection>>>,
+    sessions_begun: Cell<u64>,
+    counts: Cell<StoreCounts>,
+    pauses: RefCell<Random>,
+}
+
+/// What a new store knows of its database.
+struct Opened {
+    run: u64,
+    population: Population,
+    vocabulary: Vocabulary,
+    before: StoreAudit,
+    counts: StoreCounts,
+}
+
+type Attempt<T> = std::result::Result<T, Failure>;
+
+impl PostgresStore {
+    /// Opens the store of a database. One of ours is made if the database is empty.
+    ///
+    /// # Errors
+    /// A server that lets nobody in, a store of another seed or size, or a database of somebody else, which is left as it is.
+    pub async fn open(
+        handle: &Handle,
+        network: Rc<dyn Network>,
+        access: Access,
+        source: Source,
+    ) -> Result<PostgresStore> {
+        let place = access.place();
+        let mut plain = Plain::open(handle, network.as_ref(), &access)
+            .await
+            .map_err(|failure| failure.into_error(&place))?;
+        let failed = |error: Error| access.failure(&error).into_error(&place);
+        let opened = match source {
+            Source::Made(catalogue) => {
+                let begun = prepare::begin_run(&mut plain.client, &catalogue)
+                    .await
+                    .map_err(failed)?;
+                let begun =
+                    begun.map_err(|foreign| foreign.refusal(&place, &catalogue, "another database"))?;
+                Opened {
+                    run: begun.run,
+                    population: Population::from(&catalogue),
+                    vocabulary: Vocabulary::default(),
+                    before: StoreAudit::default(),
+                    counts: begun.counts,
+                }
+            }
+            Source::Existing => existing(&mut plain, handle, &access).await?,
+        };
+        let catalogue = match source {
+            Source::Made(catalogue) => Some(catalogue),
+            Source::Existing => None,
+        };
+        let seed = catalogue.map_or(0, |catalogue| catalogue.seed());
+        Ok(PostgresStore {
+            handle: handle.clone(),
+            network,
+            access,
+            catalogue,
+            population: opened.population,
+            vocabulary: opened.vocabulary,
+            seed,
+            run: opened.run,
+            before: opened.before,
+            connections: RefCell::default(),
+            sessions_begun: Cell::new(0),
+            counts: Cell::new(opened.counts),
+            pauses: RefCell::new(Random::from_seed(seed).child("pauses")),
+        })
+    }
+
+    fn known(&self) -> Known<'_> {
+        Known(self.catalogue.as_ref())
+    }
+
+    /// A free connection of a session, or a new one. Where there is none, it is tried once more a second later.
+    async fn connection(&self, session: u64, book: &mut VisitBook) -> Attempt<Connection> {
+        let free = self.connections.borrow_mut().get_mut(&session).and_then(Vec::pop);
+        match free {
+            Some(free) if !free.client.is_closed() => return Ok(free),
+            Some(_) => book.reconnects(),
+            None => {}
+        }
+        let (handle, network) = (&self.handle, self.network.as_ref());
+        match Connection::open(handle, network, &self.access).await {
+            Err(Failure::Lost(_) | Failure::Busy(_)) => {
+                handle.sleep(PAUSE_NS).await;
+                Connection::open(handle, network, &self.access).await
+            }
+            opened => opened,
+        }
+    }
+
+    async fn asked<T>(&self, question: impl Future<Output = std::result::Result<T, Error>>) -> Attempt<T> {
+        match within(&self.handle, self.access.timeout_ns, question).await {
+            Some(answer) => answer.map_err(|error| self.access.failure(&error)),
+            None => Err(self.access.silent()),
+        }
+    }
+
+    async fn attempt(&self, task: &StoreTask, book: &mut VisitBook) -> Attempt<VisitEnd> {
+        let connection = self.connection(task.session, book).await?;
+        let ended = self.steps(&connection, task, book).await;
+        if !matches!(ended, Err(Failure::Lost(_) | Failure::Fatal(_))) {
+            let mut connections = self.connections.borrow_mut();
+            connections.entry(task.session).or_default().push(connection);
+        }
+        ended
+    }
+
+    async fn steps(&self, on: &Connection, task: &StoreTask, book: &mut VisitBook) -> Attempt<VisitEnd> {
+        let customer = match task.entrance {
+            Entrance::Login { customer } => {
+                let number = self.log_in(on, customer).await?;
+                book.note(Step::Login, self.handle.now());
+                number
+            }
+            Entrance::SignUp { number } => {
+                let number = self.sign_up(on, task.session, number).await?;
+                book.note(Step::SignUp, self.handle.now());
+                number
+            }
+        };
+        for search in &task.searches {
+            book.found(self.search(on, search).await?);
+            book.note(Step::Search, self.handle.now());
+        }
+        let net = self.price(on, &task.lines).await?;
+        book.note(Step::Price, self.handle.now());
+        let end = self.purchase(on, customer, &task.lines, net, book).await?;
+        book.note(Step::Purchase, self.handle.now());
+        Ok(end)
+    }
+
+    async fn log_in(&self, on: &Connection, customer: u64) -> Attempt<i32> {
+        let name = format!("user{customer}");
+        let rows = self
+            .asked(on.client.query(&on.says.log_in, &[&name, &"password"]))
+            .await?;
+        let Some(first) = rows.first() else {
+            return Err(Failure::wrong(format!("customer {name} is missing")));
+        };
+        let number: i32 = first.get(0);
+        self.known().check_customer(customer, i64::from(number))?;
+        for row in &rows {
+            for column in [1, 3] {
+                if let (Some(product), Some(title)) = (
+                    row.get::<_, Option<i32>>(column),
+                    row.get::<_, Option<&str>>(column + 1),
+                ) {
+                    self.known()
+                        .check_product(i64::from(product), title, None, None)?;
+                }
+            }
+        }
+        Ok(number)
+    }
+
+    async fn sign_up(&self, on: &Connection, session: u64, number: u64) -> Attempt<i32> {
+        let any = Catalogue::new(self.seed, plimsoll_workload::store::Scale::SMALL);
+        let customer = self
+            .catalogue
+            .unwrap_or(any)
+            .new_customer(self.run, session, number);
+        let (region, age) = (i16::from(customer.region), i16::from(customer.age));
+        let (card, income) = (i32::from(customer.creditcard_type), customer.income as i32);
+        let gender = customer.gender.to_string();
+        let values: [&(dyn ToSql + Sync); 18] = [
+            &customer.first_name,
+            &customer.last_name,
+            &customer.address1,
+            &customer.city,
+            &customer.state,
+            &customer.zip,
+            &customer.country,
+            &region,
+            &customer.email,
+            &customer.phone,
+            &card,
+            &customer.creditcard,
+            &customer.creditcard_expiration,
+            &customer.username,
+            &customer.password,
+            &age,
+            &income,
+            &gender,
+        ];
+        let inserting = on.client.query_one(&on.says.sign_up, &values);
+        match self.asked(inserting).await {
+            Ok(row) => {
+                self.count(|counts| counts.customers += 1);
+                Ok(row.get(0))
+            }
+            Err(lost @ Failure::Lost(_)) => {
+                self.count(|counts| counts.customers_unknown += 1);
+                Err(lost)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn search(&self, on: &Connection, search: &Search) -> Attempt<usize> {
+        let limit = i64::from(search.limit);
+        let rows = match &search.by {
+            SearchBy::Category(category) => {
+                let category = i16::from(*category);
+                self.asked(on.client.query(&on.says.by_category, &[&category, &limit]))
+                    .await?
+            }
+            SearchBy::Actor(name) => {
+                let name = self.vocabulary.actor(name);
+                self.asked(on.client.query(&on.says.by_actor, &[&name, &limit]))
+                    .await?
+            }
+            SearchBy::Title(words) => {
+                let words = self.vocabulary.title(words);
+                self.asked(on.client.query(&on.says.by_title, &[&words, &limit]))
+                    .await?
+            }
+        };
+        for row in &rows {
+            let number: i32 = row.get(0);
+            self.known()
+                .check_product(i64::from(number), row.get(1), Some(row.get(2)), Some(row.get(3)))?;
+        }
+        Ok(rows.len())
+    }
+
+    async fn price(&self, on: &Connection, lines: &[Line]) -> Attempt<i64> {
+        let wanted: Vec<i32> = lines.iter().map(|line| line.product as i32).collect();
+        let rows = self.asked(on.client.query(&on.says.prices, &[&wanted])).await?;
+        let prices: Vec<(i64, i64)> = rows
+            .iter()
+            .map(|row| (i64::from(row.get::<_, i32>(0)), row.get(1)))
+            .collect();
+        let price_of = |number| {
+            prices
+                .iter()
+                .find(|(product, _)| *product == number)
+                .map(|(_, cents)| *cents)
+        };
+        net_cents(lines, self.known(), price_of)
+    }
+
+    async fn purchase(
+        &self,
+        on: &Connection,
+        customer: i32,
+        lines: &[Line],
+        net: i64,
+        book: &mut VisitBook,
+    ) -> Attempt<VisitEnd> {
+        // Everyone takes products in the same order.
+        let mut lines = lines.to_vec();
+        lines.sort_unstable();
+        let products: Vec<i32> = lines.iter().map(|line| line.product as i32).collect();
+        let quantities: Vec<i32> = lines.iter().map(|line| line.quantity as i32).collect();
+        let (day, tax) = (date(YEAR_DAYS as u16), tax_cents(net as u64) as i64);
+        let restock_below = RESTOCK_BELOW as i32;
+        let mut attempts = Attempts::begin(&self.handle);
+        loop {
+            let values: [&(dyn ToSql + Sync); 7] = [
+                &customer,
+                &day,
+                &net,
+                &tax,
+                &products,
+                &quantities,
+                &restock_below,
+            ];
+            let placing = on.client.query_one(&on.says.purchase, &values);
+            let failure = match within(&self.handle, self.access.timeout_ns, placing).await {
+                Some(Ok(_)) => {
+                    self.count(|counts| counts.orders += 1);
+                    return Ok(VisitEnd::Sold);
+                }
+                Some(Err(error)) if error.code().is_some_and(|code| code.code() == OUT_OF_STOCK) => {
+                    return Ok(VisitEnd::OutOfStock);
+                }
+                Some(Err(error)) => self.access.failure(&error),
+                None => self.access.silent(),
+            };
+            match failure {
+                Failure::Conflict if attempts.again(&self.handle, &self.pauses).await => book.retried(),
+                Failure::Conflict => return Ok(VisitEnd::GivenUp),
+                Failure::Lost(text) => {
+                    self.count(|counts| counts.orders_unknown += 1);
+                    return Err(Failure::Lost(text));
+                }
+                failure => return Err(failure),
+            }
+        }
+    }
+
+    fn count(&self, add: impl FnOnce(&mut StoreCounts)) {
+        let mut counts = self.counts.get();
+        add(&mut counts);
+        self.counts.set(counts);
+    }
+
+    /// A connection of its own, after those of the sessions are given back: the server may have no more than they had.
+    async fn plain(&self) -> Result<Plain> {
+        self.connections.take();
+        let mut attempts = Attempts::begin(&self.handle);
+        loop {
+            match Plain::open(&self.handle, self.network.as_ref(), &self.access).await {
+                Ok(plain) => return Ok(plain),
+                Err(Failure::Busy(_) | Failure::Lost(_))
+                    if attempts.again(&self.handle, &self.pauses).await => {}
+                Err(failure) => return Err(failure.into_error(&self.access.place())),
+            }
+        }
+    }
+
+    fn failed(&self, error: &Error) -> ClientError {
+        self.access.failure(error).into_error(&self.access.place())
+    }
+}
+
+/// What a run on a store that is there begins with.
+async fn existing(plain: &mut Plain, handle: &Handle, access: &Access) -> Result<Opened> {
+    let place = access.place();
+    let failed = |error: Error| access.failure(&error).into_error(&place);
+    const TABLES: [&str; 6] = [
+        "customers",
+        "orders",
+        "orderlines",
+        "cust_hist",
+        "products",
+        "inventory",
+    ];
+    for table in TABLES {
+        let there = plain
+            .client
+            .query_one("SELECT to_regclass($1) IS NOT NULL", &[&table])
+            .await;
+        if !there.map_err(failed)?.get::<_, bool>(0) {
+            return Err(ClientError::NotOurs(format!(
+                "{place} has no table {table}: it is no DVD Store; leave source out to have a store made in an empty database"
+            )));
+        }
+    }
+    let largest = "SELECT (SELECT count(*) FROM customers WHERE username LIKE 'user%'), (SELECT max(prod_id)::bigint FROM products)";
+    let row = plain.client.query_one(largest, &[]).await.map_err(failed)?;
+    let (customers, products): (i64, Option<i64>) = (row.get(0), row.get(1));
+    let (1.., Some(products @ 1..)) = (customers, products) else {
+        return Err(ClientError::NotOurs(format!(
+            "{place} has {customers} customers called user1 and so on, and no products beyond {}: there is nothing to order",
+            products.unwrap_or(0)
+        )));
+    };
+    let vocabulary = Vocabulary::of(&plain.client).await.map_err(failed)?;
+    let before = read_audit(plain).await.map_err(failed)?;
+    Ok(Opened {
+        // Nothing there counts runs, and no name of a customer may come twice.
+        run: handle.clock().anchor().utc_ns / plimsoll_io::NANOS_PER_MILLISECOND,
+        population: Population {
+            customers: customers as u64,
+            products: products as u64,
+        },
+        vocabulary,
+        counts: StoreCounts {
+            customers: before.customers,
+            orders: before.orders,
+            ..StoreCounts::default()
+        },
+        before,
+    })
+}
+
+async fn read_audit(plain: &mut Plain) -> std::result::Result<StoreAudit, Error> {
+    let row = plain.client.query_one(include_str!("audit.sql"), &[]).await?;
+    let number = |column: usize| row.get::<_, i64>(column).max(0) as u64;
+    Ok(StoreAudit {
+        customers: number(0),
+        orders: number(1),
+        order_lines: number(2),
+        history: number(3),
+        sold_units: number(4),
+        ordered_units: number(5),
+        products_differing: number(6),
+        stocks_negative: number(7),
+        orders_of_wrong_size: number(8),
+        lines_without_order: number(9),
+    })
+}
+
+impl StoreClient for PostgresStore {
+    fn place(&self) -> String {
+        self.access.place()
+    }
+
+    fn catalogue(&self) -> Option<&Catalogue> {
+        self.catalogue.as_ref()
+    }
+
+    fn population(&self) -> Population {
+        self.population
+    }
+
+    fn begin_session(&self) -> u64 {
+        self.sessions_begun.replace(self.sessions_begun.get() + 1)
+    }
+
+    fn counts(&self) -> StoreCounts {
+        self.counts.get()
+    }
+
+    fn visit<'a>(&'a self, task: &'a StoreTask) -> ClientWork<'a, Visit> {
+        Box::pin(async move {
+            let mut book = VisitBook::new(task, self.handle.now());
+            let ended = self.attempt(task, &mut book).await;
+            if matches!(ended, Err(Failure::NoSpace(_))) {
+                self.handle.sleep(PAUSE_NS).await;
+            }
+            book.end(ended)
+        })
+    }
+
+    fn audit(&self) -> ClientWork<'_, StoreAudit> {
+        Box::pin(async move {
+            let mut plain = self.plain().await?;
+            let found = read_audit(&mut plain)
+                .await
+                .map_err(|error| self.failed(&error))?;
+            Ok(found.since(&self.before))
+        })
+    }
+
+    fn size_bytes(&self) -> ClientWork<'_, u64> {
+        Box::pin(async move {
+            let plain = self.plain().await?;
+            let asking = plain
+                .client
+                .query_one("SELECT pg_database_size(current_database())", &[]);
+            let row = asking.await.map_err(|error| self.failed(&error))?;
+            Ok(row.get::<_, i64>(0).max(0) as u64)
+        })
+    }
+
+    fn stock_and_sales(&self) -> ClientWork<'_, Vec<(i64, i64)>> {
+        Box::pin(async move {
+            let plain = self.plain().await?;
+            let text = "SELECT quan_in_stock::bigint, sales::bigint FROM inventory ORDER BY prod_id";
+            let rows = plain
+                .client
+                .query(text, &[])
+                .await
+                .map_err(|error| self.failed(&error))?;
+            Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+        })
+    }
+
+    fn close(&self) -> ClientWork<'_, ()> {
+        Box::pin(async move {
+            self.connections.take();
+            Ok(())
+        })
+    }
+}

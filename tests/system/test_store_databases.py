@@ -1,0 +1,200 @@
+"""`plimsoll test store` on databases that are not ours, as a user runs it: SQLite, PostgreSQL, MariaDB, and what can become of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from plimsoll.files import folder
+from tests.servers.at_hand import at_hand
+from tests.servers.mariadb import MariaDB
+from tests.servers.postgresql import PASSWORD, PostgreSQL
+from tests.support.places import file_system, plimsoll
+
+SHORT = ["--scale", "1MB", "--yes", "--quiet"]
+#: Passed, failed, or nothing concluded: a run of some seconds qualifies nothing, but it came to its end.
+ENDED = (0, 1, 3)
+SCHEMES = {PostgreSQL: "postgresql", MariaDB: "mysql"}
+
+
+def password_file(home: Path, word: str = PASSWORD) -> Path:
+    path = home / "password"
+    path.write_text(f"{word}\n", encoding="utf-8")
+    path.chmod(0o600)
+    return path
+
+
+def store_test(home: Path, address: str, *arguments: str | Path, out: str = "run") -> subprocess.CompletedProcess[str]:
+    return plimsoll("test", "store", address, *SHORT, *arguments, "--out", home / out, cwd=home)
+
+
+def address_of(server: PostgreSQL | MariaDB) -> str:
+    return f"{SCHEMES[type(server)]}://shop@127.0.0.1:{server.port}/shop"
+
+
+def summary_of(run: Path):
+    return json.loads((run / folder.SUMMARY).read_text(encoding="utf-8"))
+
+
+def events_of(run: Path) -> str:
+    return (run / folder.EVENTS).read_text(encoding="utf-8")
+
+
+def page_of(run: Path) -> str:
+    """The report, without the places where long names may be broken."""
+    return (run / folder.REPORT).read_text(encoding="utf-8").replace("<wbr>", "")
+
+
+def check_counted(run: Path, orders_min: int = 20) -> None:
+    """Orders were made and the audit adds up."""
+    found = summary_of(run)
+    figures, audit = found["store"][0], found["store_audits"][0]
+    assert figures["orders_count"] >= orders_min
+    assert [step["step"] for step in figures["steps"]] == ["order", "login", "new customer", "search", "prices", "purchase"]  # fmt: skip
+    assert audit["findings"] == [] and audit["counts"]["units_sold"] == audit["counts"]["units_ordered"] > 0
+
+
+def test_a_store_in_sqlite_is_made_driven_and_used_again(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    for number, seconds in ((1, "0.05"), (2, "0.03")):
+        done = store_test(tmp_path, f"sqlite:{file}", "--minutes", seconds, "--sessions", "4", out=f"run{number}")
+        assert done.returncode in ENDED, done.stderr
+        check_counted(tmp_path / f"run{number}")
+    first, second = (summary_of(tmp_path / f"run{number}")["store_audits"][0]["counts"] for number in (1, 2))
+    assert second["orders"] > first["orders"]
+    page = page_of(tmp_path / "run1")
+    assert f"sqlite:{file}" in page and "page cache" in page
+    other = store_test(tmp_path, f"sqlite:{file}", "--minutes", "0.03", "--seed", "9", out="other")
+    assert other.returncode == 2 and "made with seed" in other.stderr, other.stderr
+
+
+def test_a_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "letters.txt"
+    file.write_text("dear diary\n" * 1000, encoding="utf-8")
+    done = store_test(tmp_path, f"sqlite:{file}", "--minutes", "0.03")
+    assert done.returncode == 2 and "name another file" in done.stderr, done.stderr
+    assert file.read_text(encoding="utf-8") == "dear diary\n" * 1000
+
+
+@pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
+def test_a_store_on_a_server_is_made_driven_and_shown_without_the_password(
+    tmp_path: Path, kind: type[PostgreSQL | MariaDB]
+) -> None:
+    with at_hand(kind) as server:
+        named = ["--password-file", password_file(tmp_path), "--minutes", "0.05"]
+        done = store_test(tmp_path, address_of(server), *named, "--sessions", "4")
+        assert done.returncode in ENDED, done.stderr
+        check_counted(tmp_path / "run")
+        arriving = store_test(tmp_path, address_of(server), *named, "--orders-per-s", "20", out="arriving")
+        assert arriving.returncode in ENDED, arriving.stderr
+        check_counted(tmp_path / "arriving")
+    said = done.stdout + done.stderr
+    for path in (tmp_path / "run").iterdir():
+        assert PASSWORD.encode() not in path.read_bytes(), path
+    assert PASSWORD not in said and "orders per minute" in said, said
+    assert address_of(server) in page_of(tmp_path / "run")
+
+
+@pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
+def test_who_is_not_let_in_and_what_is_not_ours_ends_before_anything_is_done(
+    tmp_path: Path, kind: type[PostgreSQL | MariaDB]
+) -> None:
+    with at_hand(kind) as server:
+        wrong = password_file(tmp_path, "wrong-word")
+        done = store_test(tmp_path, address_of(server), "--password-file", wrong, "--minutes", "0.03")
+        assert done.returncode == 2 and "password_file" in done.stderr and "wrong-word" not in done.stderr, done.stderr
+        right = password_file(tmp_path)
+        right.chmod(0o644)
+        done = store_test(tmp_path, address_of(server), "--password-file", right, "--minutes", "0.03", out="open")
+        assert done.returncode == 2 and "chmod 600" in done.stderr, done.stderr
+        right.chmod(0o600)
+        server.sql("CREATE TABLE precious (id INTEGER)")
+        done = store_test(tmp_path, address_of(server), "--password-file", right, "--minutes", "0.03", out="theirs")
+        assert done.returncode == 2 and "precious" in done.stderr, done.stderr
+        count = "SELECT count(*) FROM information_schema.tables WHERE table_schema IN ('public', 'shop')"
+        assert server.sql(count) == "1"
+
+
+@pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
+def test_a_server_killed_and_started_again_is_counted_and_loses_nothing(
+    tmp_path: Path, kind: type[PostgreSQL | MariaDB]
+) -> None:
+    """Orders without a connection are no result of the storage: nothing is concluded, and the audit still adds up."""
+    with at_hand(kind) as server:
+        address = address_of(server)
+        made = store_test(
+            tmp_path, address, "--password-file", password_file(tmp_path), "--minutes", "0.02", out="made"
+        )
+        assert made.returncode in ENDED, made.stderr
+
+        # The server ends with the thread that starts it, so that is this one.
+        with ThreadPoolExecutor(1) as beside:
+            named = ("--password-file", tmp_path / "password", "--minutes", "0.2", "--sessions", "4")
+            running = beside.submit(store_test, tmp_path, address, *named)
+            time.sleep(5)
+            server.kill()
+            server.start()
+            done = running.result()
+        assert done.returncode == 3, done.stderr
+        check_counted(tmp_path / "run")
+        assert summary_of(tmp_path / "run")["store"][0]["connections_lost_count"] >= 1
+        assert "store_connection_lost" in events_of(tmp_path / "run")
+
+
+def test_a_server_that_stays_away_ends_the_run_and_blames_no_disk(tmp_path: Path) -> None:
+    plan = """kind = "plan"
+schema_version = 1
+target = [{{ name = "server" }}]
+instance = [{{ name = "shop", store_address = "{address}", password_file = "{password}", store_size = "1MB", lost_after_s = 2 }}]
+workload = [{{ name = "orders", load = {{ sessions = 2 }} }}]
+phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = 40 }}, {{ kind = "audit" }}, {{ kind = "stop" }}]
+"""
+    with at_hand(PostgreSQL) as server:
+        path = tmp_path / "plan.toml"
+        text = plan.format(address=address_of(server), password=password_file(tmp_path))
+        path.write_text(text, encoding="utf-8")
+        timer = threading.Timer(6, server.kill)
+        timer.start()
+        done = plimsoll("run", path, "--yes", "--quiet", "--out", tmp_path / "run", cwd=tmp_path)
+        timer.join()
+    assert done.returncode == 3, done.stderr
+    outcome = json.loads((tmp_path / "run" / folder.OUTCOME).read_text(encoding="utf-8"))
+    assert outcome["error"]["family"] == "service" and "no order has come to an end" in outcome["error"]["text"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system needs root")
+def test_orders_without_room_are_counted_and_fail(tmp_path: Path) -> None:
+    """The store itself stays whole: what had no room was taken back."""
+    with file_system(tmp_path, 24) as disk:
+        address = f"sqlite:{disk / 'store.db'}"
+        made = store_test(tmp_path, address, "--minutes", "0.02", out="made")
+        assert made.returncode in ENDED, made.stderr
+        free = os.statvfs(disk)
+        with (disk / "ballast").open("wb") as ballast:
+            ballast.write(bytes(max(0, free.f_bavail * free.f_frsize - 2 * 1024 * 1024)))
+        done = store_test(tmp_path, address, "--minutes", "0.1", "--sessions", "2")
+        assert done.returncode == 1, done.stdout + done.stderr
+        found = summary_of(tmp_path / "run")
+        assert found["store"][0]["no_space_count"] >= 1
+        assert found["store_audits"][0]["findings"] == []
+
+
+def test_a_dvd_store_that_is_there_is_driven_as_it_is(tmp_path: Path) -> None:
+    with at_hand(PostgreSQL) as server:
+        named = ["--password-file", password_file(tmp_path), "--minutes", "0.04"]
+        empty = store_test(tmp_path, address_of(server), *named, "--existing", out="empty")
+        assert empty.returncode == 2 and "has no table customers" in empty.stderr, empty.stderr
+        made = store_test(tmp_path, address_of(server), *named, out="made")
+        assert made.returncode in ENDED, made.stderr
+        server.sql("DROP TABLE plimsoll_marker")
+        done = store_test(tmp_path, address_of(server), *named, "--existing")
+        assert done.returncode in ENDED, done.stderr
+        check_counted(tmp_path / "run")
+        assert "as it was found" in page_of(tmp_path / "run")
