@@ -79,5 +79,8 @@ def test_every_named_test_is_carried_out_with_the_same_options() -> None:
     how = {"--out", "--yes", "--dry-run", "--destroy", "--quiet", "--json", "--detach", "--max-iops", "--max-mib-per-s",
            "--stop-if", "--repeat", "--metrics", "--create", "--allow-system-disk"}  # fmt: skip
     for name, command in [*load("test").commands.items(), ("run", load("run"))]:
+        # A curve is many short runs of its own making, each of which is carried out and kept by itself.
+        if name == "io":
+            continue
         known = {option for parameter in command.params for option in parameter.opts}
         assert known >= how, f"{name} lacks {sorted(how - known)}"

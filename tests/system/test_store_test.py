@@ -19,7 +19,7 @@ def summary_of(run: Path):
 
 def test_DS_01_orders_are_counted_audited_and_shown(tmp_path: Path):
     """Every step has its percentiles, the audit adds up, and the next run goes on with the store that is there."""
-    done = store_test(tmp_path, "--sessions", "4", "--think-s", "0.01")
+    done = store_test(tmp_path, "--sessions", "4", "--think-s", "0.01", "--verbose")
     assert done.returncode in (0, 1, 3), done.stderr
     found = summary_of(tmp_path / "run")
     figures, audit = found["store"][0], found["store_audits"][0]

@@ -83,7 +83,9 @@ fn run(spec: &Value, mishap: &Mishap, label: &str) -> (RunOutcome, u64) {
         "{label}: somebody still holds the channel of samples"
     );
     assert!(
-        is_closed(&told, |event| errors_told += u64::from(event.kind == "io_error")),
+        is_closed(&told, |event| {
+            errors_told += u64::from(["io_error", "io_refused"].contains(&event.kind));
+        }),
         "{label}: somebody still holds the channel of events"
     );
     let expected = u64::from(matches!(mishap, Mishap::Failing { .. }) && !disk.injected().is_empty());

@@ -244,7 +244,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         durable_writes=plan["durable_writes"],
         max_iops=_rate(plan["max_iops"]),
         max_mib_per_s=_rate(plan["max_mib_per_s"]),
-        threads=thread_count(plan["threads"], len(plan["instance"])) or ABSENT,
+        threads=thread_count(plan["threads"], len(plan["instance"] or ())) or ABSENT,
         pin=plan["pin"] or ABSENT,
         # Consent is typed for each run and never read from a file.
         destroy_serials=(),
