@@ -28,6 +28,14 @@ BUGS = (
         "two_hundred_power_cuts_lose_nothing_acknowledged",
     ),
     Bug(
+        "a page changed while it is written is dirty since the last change only",
+        "cache.rs",
+        "if let Some(since) = frame.changed_since_copy.get() {",
+        "if let Some(mut since) = frame.changed_since_copy.get() { if PLANTED { since = frame.changed_upto.get(); }",
+        "power_cut",
+        "worlds_that_found_a_fault",
+    ),
+    Bug(
         "no new image after a write",
         "cache/writeback.rs",
         "frame.set_imaged(false);",

@@ -69,6 +69,8 @@ pub struct Frame {
     key: PageKey,
     bytes: RefCell<Buffer>,
     dirty_since: Cell<Option<Lsn>>,
+    /// The first record behind which redo has to start for what was changed since the page was last given to the disk.
+    changed_since_copy: Cell<Option<Lsn>>,
     /// The page may be written once the log is durable up to here.
     changed_upto: Cell<Lsn>,
     changes: Cell<u64>,
@@ -330,6 +332,7 @@ impl Cache {
             key,
             bytes: RefCell::new(buffer),
             dirty_since: Cell::new(None),
+            changed_since_copy: Cell::new(None),
             changed_upto: Cell::new(Lsn::ZERO),
             changes: Cell::new(0),
             writing: Cell::new(false),
@@ -351,9 +354,22 @@ impl Cache {
     pub fn mark_dirty(&self, frame: &Rc<Frame>, start: Lsn, end: Lsn) {
         frame.changes.set(frame.changes.get() + 1);
         frame.changed_upto.set(frame.changed_upto.get().max(end));
+        let since_copy = frame.changed_since_copy.get();
+        frame
+            .changed_since_copy
+            .set(Some(since_copy.map_or(start, |since| since.min(start))));
         if frame.dirty_since.get().is_none() {
             frame.dirty_since.set(Some(start));
             self.dirty.borrow_mut().insert((start, frame.key));
+        }
+    }
+
+    /// A page that was changed while an older state of it was written is dirty since the first of these changes. In redo that may lie before
+    /// records that were redone already: the record that gives the page its content counts, which another torn write of it needs again.
+    fn stay_dirty(&self, frame: &Frame) {
+        if let Some(since) = frame.changed_since_copy.get() {
+            frame.dirty_since.set(Some(since));
+            self.dirty.borrow_mut().insert((since, frame.key));
         }
     }
 

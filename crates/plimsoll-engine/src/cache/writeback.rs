@@ -207,8 +207,6 @@ impl Writeback {
     }
 
     async fn write_run(&self, database: &Rc<Database>, run: &[Rc<Frame>]) -> Result<()> {
-        // Whatever changes a page after its copy lies behind this.
-        let resume_at = self.log.tip();
         let (mut buffer, taken) = match run {
             [frame] => self.share_page(database, frame),
             _ => self.copy_run(database, run).await,
@@ -228,8 +226,7 @@ impl Writeback {
         for (frame, version) in run.iter().zip(taken.versions) {
             self.cache.mark_clean(frame);
             if frame.changes.get() != version {
-                frame.dirty_since.set(Some(resume_at));
-                self.cache.dirty.borrow_mut().insert((resume_at, frame.key));
+                self.cache.stay_dirty(frame);
             }
         }
         Ok(())
@@ -428,5 +425,6 @@ fn prepare_for_disk<'f>(frame: &'f Frame, database: &Database) -> RefMut<'f, Buf
     PageMut::new(&mut bytes, size).set_flush_type(next_type);
     // This write may tear: what is changed from here on needs an image that the checkpoint cannot have passed.
     frame.set_imaged(false);
+    frame.changed_since_copy.set(None);
     bytes
 }
