@@ -146,6 +146,8 @@ fn the_flush_map_that_a_killed_process_had_written_is_synced_before_the_checkpoi
     live(&disk, |files, handle| async move {
         let instance = open_with(&files, &handle, options(&setup())).await;
         let before = instance.store().checkpoint.get();
+        // The page that was changed over and over is written while it is redone, and once more.
+        handle.sleep(NANOS_PER_SECOND).await;
         instance.checkpoint().await.unwrap();
         assert!(instance.store().checkpoint.get() > before, "it passes nothing");
     });
