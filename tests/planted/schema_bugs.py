@@ -169,4 +169,12 @@ BUGS = (
         "rows",
         "truncated::long_keys_are_cut_or_refused_as_the_index_says",
     ),
+    Bug(
+        "a tree that was released is forgotten before its release is durable",
+        "pending.rs",
+        "self.settled.retain(|(_, end)| *end > durable);",
+        "self.settled.retain(|(_, end)| !PLANTED && *end > durable);",
+        "power_cut",
+        "worlds_that_found_a_fault",
+    ),
 )

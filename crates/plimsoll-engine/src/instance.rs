@@ -218,7 +218,7 @@ impl Instance {
         let store = &self.store;
         let durable = store.log.durable();
         let oldest_writer = store.writers.borrow_mut().oldest_needed(durable);
-        let oldest_pending = store.pending.borrow().oldest();
+        let oldest_pending = store.pending.borrow_mut().oldest(durable);
         let limits = [store.cache.oldest_dirty(), oldest_writer, oldest_pending];
         let target = limits
             .into_iter()

@@ -49,53 +49,59 @@ pub(crate) struct PendingTrees {
     trees: BTreeMap<(u8, PageNumber), Pending>,
     /// Database and object of trees that went: object numbers are not used again, so these never come back.
     gone: BTreeSet<(u8, u32)>,
+    /// Notes that count no longer, from where, and how far the log must be durable for that: a power cut that takes the record which
+    /// settled a note leaves the note itself to go by.
+    settled: Vec<(Lsn, Lsn)>,
 }
 
 impl PendingTrees {
-    /// Notes what the edits of a page say about the tree whose root it is, in a record at `at`.
-    pub(crate) fn note(&mut self, database: u8, page: PageNumber, edits: &[Edit], at: Lsn) {
+    /// Notes what the edits of a page say about the tree whose root it is, in a record from `at` to `end`.
+    pub(crate) fn note(&mut self, database: u8, page: PageNumber, edits: &[Edit], at: Lsn, end: Lsn) {
         for edit in edits {
             let (object, fate) = match edit {
                 Edit::MadeBy { transaction, object } => (*object, Fate::MadeBy(*transaction)),
                 Edit::DroppedBy { transaction, object } => (*object, Fate::DroppedBy(*transaction)),
                 Edit::Format { object, flags, .. } => {
-                    self.note_made_anew(database, page, *object, *flags);
+                    self.note_made_anew(database, page, *object, *flags, end);
                     continue;
                 }
                 _ => continue,
             };
             let since = at;
             self.gone.remove(&(database, object));
-            self.trees
+            let before = self
+                .trees
                 .insert((database, page), Pending { object, fate, since });
+            self.settled.extend(before.map(|before| (before.since, end)));
         }
     }
 
     /// A page is the root of a tree no longer once it is made anew as anything else.
-    fn note_made_anew(&mut self, database: u8, page: PageNumber, object: u32, flags: u32) {
+    fn note_made_anew(&mut self, database: u8, page: PageNumber, object: u32, flags: u32, end: Lsn) {
         let is_still_there =
             |pending: &mut Pending| pending.object == object && flags & page_flags::ROOT != 0;
         if let Some(pending) = self.trees.get_mut(&(database, page))
             && !is_still_there(pending)
         {
             let object = pending.object;
+            self.settled.push((pending.since, end));
             self.trees.remove(&(database, page));
             self.gone.insert((database, object));
         }
     }
 
-    /// The transaction has ended.
-    pub(crate) fn end(&mut self, transaction: u64, is_committed: bool) {
-        self.decide(|by| (by == transaction).then_some(is_committed));
+    /// The transaction has ended, which the log says before `end`.
+    pub(crate) fn end(&mut self, transaction: u64, is_committed: bool, end: Lsn) {
+        self.decide(|by| (by == transaction).then_some(is_committed), end);
     }
 
     /// No transaction but those that ended has committed.
     pub(crate) fn end_all_uncommitted(&mut self) {
-        self.decide(|_| Some(false));
+        self.decide(|_| Some(false), Lsn::default());
     }
 
-    fn decide(&mut self, is_committed: impl Fn(u64) -> Option<bool>) {
-        let gone = &mut self.gone;
+    fn decide(&mut self, is_committed: impl Fn(u64) -> Option<bool>, end: Lsn) {
+        let (gone, settled) = (&mut self.gone, &mut self.settled);
         self.trees.retain(|(database, _), pending| {
             let is_released = match pending.fate {
                 Fate::MadeBy(by) => is_committed(by).map(|committed| !committed),
@@ -105,6 +111,9 @@ impl PendingTrees {
             if is_released == Some(true) {
                 pending.fate = Fate::Released;
                 gone.insert((*database, pending.object));
+            }
+            if is_released == Some(false) {
+                settled.push((pending.since, end));
             }
             is_released != Some(false)
         });
@@ -121,9 +130,10 @@ impl PendingTrees {
         })
     }
 
-    /// The tree has been released.
-    pub(crate) fn forget(&mut self, doomed: Doomed) {
-        self.trees.remove(&(doomed.database, doomed.root));
+    /// The tree has been released, which the log says before `end`.
+    pub(crate) fn forget(&mut self, doomed: Doomed, end: Lsn) {
+        let released = self.trees.remove(&(doomed.database, doomed.root));
+        self.settled.extend(released.map(|tree| (tree.since, end)));
     }
 
     /// Whether a tree went, or is about to.
@@ -131,9 +141,11 @@ impl PendingTrees {
         self.gone.contains(&(tree.database, tree.object))
     }
 
-    /// Where the log begins that tells of all these trees.
-    pub(crate) fn oldest(&self) -> Option<Lsn> {
-        self.trees.values().map(|tree| tree.since).min()
+    /// Where the log begins that tells of all these trees, with the log `durable` so far.
+    pub(crate) fn oldest(&mut self, durable: Lsn) -> Option<Lsn> {
+        self.settled.retain(|(_, end)| *end > durable);
+        let settled = self.settled.iter().map(|(since, _)| *since);
+        self.trees.values().map(|tree| tree.since).chain(settled).min()
     }
 
     /// The highest object of these trees of a database.

@@ -166,7 +166,7 @@ impl Replayer {
             database.sync().await?;
         }
         let begun = self.begun.values().min().copied();
-        let needed = begun.into_iter().chain(self.pending.oldest()).min();
+        let needed = begun.into_iter().chain(self.pending.oldest(position)).min();
         let oldest = needed.unwrap_or(position);
         Ok(oldest.min(self.checkpoint_noted).min(position))
     }
@@ -215,7 +215,7 @@ impl Replayer {
             LogRecord::Structure(structure) => self.redo_structure(start, end, structure).await,
             LogRecord::Image(image) => self.redo_image(start, end, image).await,
             LogRecord::Commit { transaction } => {
-                self.pending.end(*transaction, true);
+                self.pending.end(*transaction, true, end);
                 self.unfinished.remove(transaction);
                 self.begun.remove(transaction);
                 let deleted = self.deleted.remove(transaction).unwrap_or_default();
@@ -228,7 +228,7 @@ impl Replayer {
                 self.unfinished.remove(transaction);
                 self.begun.remove(transaction);
                 self.deleted.remove(transaction);
-                self.pending.end(*transaction, false);
+                self.pending.end(*transaction, false, end);
                 Ok(())
             }
             LogRecord::Attach { database, signature } => self.check_attach(*database, *signature),
@@ -394,7 +394,7 @@ impl Replayer {
         }
         for edits in &structure.pages {
             self.pending
-                .note(structure.database, edits.page, &edits.edits, start);
+                .note(structure.database, edits.page, &edits.edits, start, end);
             self.redo_edits(&database, start, end, structure.dbtime, edits)
                 .await?;
         }

@@ -84,7 +84,7 @@ impl Instance {
                     space::release(batch, doomed.root, doomed.object)
                 })
                 .await?;
-            store.pending.borrow_mut().forget(doomed);
+            store.pending.borrow_mut().forget(doomed, store.log.tip());
         }
     }
 }
@@ -118,7 +118,10 @@ impl SchemaChange {
         });
         let (root, at) = made.await?;
         // No wait since the record was made: the checkpoint has not passed it.
-        store.pending.borrow_mut().note(self.database, root, &[note], at);
+        store
+            .pending
+            .borrow_mut()
+            .note(self.database, root, &[note], at, store.log.tip());
         Ok(Tree {
             database: self.database,
             root,
@@ -148,7 +151,10 @@ impl SchemaChange {
             Ok(Progress::Done(store.log.tip()))
         });
         let at = noted.await?;
-        store.pending.borrow_mut().note(self.database, root, &[note], at);
+        store
+            .pending
+            .borrow_mut()
+            .note(self.database, root, &[note], at, store.log.tip());
         Ok(())
     }
 
@@ -271,7 +277,8 @@ impl SchemaChange {
 
     /// Says what becomes of the trees that hang on the change.
     fn decide(&self, is_committed: bool) {
-        let mut pending = self.instance.store().pending.borrow_mut();
-        pending.end(self.number, is_committed);
+        let store = self.instance.store();
+        let mut pending = store.pending.borrow_mut();
+        pending.end(self.number, is_committed, store.log.tip());
     }
 }
