@@ -34,8 +34,8 @@ BUGS = (
     Bug(
         "the checkpoint passes the note of a tree that is being made",
         "instance.rs",
-        "        let oldest_pending = store.pending.borrow().oldest();",
-        "        let oldest_pending = store.pending.borrow().oldest().filter(|_| !PLANTED);",
+        "        let oldest_pending = store.pending.borrow_mut().oldest(durable);",
+        "        let oldest_pending = store.pending.borrow_mut().oldest(durable).filter(|_| !PLANTED);",
         "schema",
         "released::the_checkpoint_does_not_pass_a_tree_that_waits_for_its_release",
     ),

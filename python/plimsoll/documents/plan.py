@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from plimsoll.documents.document import Document
 from plimsoll.documents.run_spec import RunSpec
+from plimsoll.documents.staged import StagedEvent
 
 
 class Source(Document):
@@ -84,6 +85,7 @@ class Plan(Document):
     description: str | None
     combined: bool = False
     stop_if: Sequence[str] = ()
+    events: Sequence[StagedEvent] = ()
     source: Source | None = None
     run: RunSpec
     judgement: Judgement

@@ -37,6 +37,7 @@ from plimsoll.documents.outcome import (
     PreconditionResult,
 )
 from plimsoll.documents.run_spec import RateLoad, SessionsLoad, Spacing, TargetIopsLoad
+from plimsoll.documents.staged import EventFigures
 from plimsoll.files import folder
 
 
@@ -615,6 +616,7 @@ class AnySummary(Document):
     page_fault_stalls: StallLevel | None = None
     load: LoadFigures = NO_LOAD
     files: Sequence[FilesFigures] = ()
+    events: Sequence[EventFigures] = ()
     store: Sequence[StoreFigures] = ()
     store_audits: Sequence[StoreAudit] = ()
     mail: Sequence[MailFigures] = ()

@@ -44,6 +44,9 @@ VERDICT = "verdict.json"
 CAPACITY = "capacity.json"
 #: Only where a crash has cut the run off and it went on.
 GAPS = "gaps.json"
+#: Only where the plan stages events: what was done of them; and, while it is so, what a killed run has left to undo.
+STAGED = "staged.json"
+TO_UNDO = "to-undo.json"
 #: In the folder that holds the runs of a repeated run, beside their folders.
 REPEATS = "repeats.json"
 #: In the folder that holds the runs of several hosts at once, beside their folders.
@@ -75,6 +78,8 @@ FILES_OF_A_RUN = frozenset(
         POINTS,
         CAPACITY,
         GAPS,
+        STAGED,
+        TO_UNDO,
         SUMMARY,
         VERDICT,
         REPORT,

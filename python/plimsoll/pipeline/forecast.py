@@ -25,6 +25,8 @@ from plimsoll.live.listener import Listener
 from plimsoll.live.progress import duration_in_words
 from plimsoll.plan.capacity_search import stated_ceilings
 from plimsoll.plan.fill_level import far_below_design
+from plimsoll.plan.staged import in_words as events_in_words
+from plimsoll.plan.staged import refused_events
 from plimsoll.plan.threads import threads_of
 from plimsoll.workloads.mail.fields import account_names, is_storage, mean_bytes, messages_filled
 
@@ -273,7 +275,7 @@ class Forecast:
 
     def lines(self) -> list[str]:
         """Files, space, bytes written, endurance and time, for people."""
-        return as_lines(self.plan, self.found)
+        return as_lines(self.plan, self.found) + events_in_words(self.plan.events)
 
     def reasons_to_ask(self, times: int = 1, *, time_agreed: bool = False) -> list[str]:
         """Why the user should agree before it starts: it takes long or much space, or deletes databases. None for a small run.
@@ -291,6 +293,7 @@ def check(
     destroy: Sequence[str] = (),
     create: bool = False,
     allow_system_disk: bool = False,
+    allow_commands: bool = False,
     listener: Listener | None = None,
 ) -> preflight.Preflight:
     """Look at the places a plan works in, without writing anything, and tell what the run will do there.
@@ -300,6 +303,7 @@ def check(
         destroy: serials of the block devices that may be overwritten.
         create: make the directories of targets that do not exist; they are refused otherwise.
         allow_system_disk: let targets lie on the root file system; they are refused otherwise.
+        allow_commands: let the commands of the plan's events be carried out; a plan with such events is refused otherwise.
         listener: told what will be prepared, reused, recovered and deleted.
 
     Returns:
@@ -308,7 +312,14 @@ def check(
     Raises:
         PreflightError: the run cannot start; with every reason.
     """
-    found = preflight.inspect(plan.run, plan.source, Consent(tuple(destroy), create, allow_system_disk))
+    obstacles = refused_events(plan.events, allowed=allow_commands)
+    try:
+        consent = Consent(tuple(destroy), create, allow_system_disk, allow_commands)
+        found = preflight.inspect(plan.run, plan.source, consent)
+    except preflight.PreflightError as error:
+        raise preflight.PreflightError([*error.problems, *obstacles], error.forecast) from error
+    if obstacles:
+        raise preflight.PreflightError(obstacles, found)
     _tell(plan, found, listener or Listener())
     return found
 

@@ -33,7 +33,7 @@ from plimsoll.live.progress import Figures
 from plimsoll.live.progress_file import ProgressFile
 from plimsoll.pipeline import background, forecast
 from plimsoll.plan import stop_conditions
-from plimsoll.results import counters, files, load, mail, store
+from plimsoll.results import counters, events, files, load, mail, store
 from plimsoll.results import summary as measurements
 from plimsoll.results.answers import answers
 from plimsoll.verdict.brief import brief_of
@@ -97,7 +97,7 @@ class Result:
         if self.verdict.prediction:
             judgement = folder.read_json(self.folder / folder.PLAN)["judgement"]
             lines += ["", *words.lines_of(judgement, summary.plain(), self.verdict.prediction.plain())]
-        figures = [*load.in_words(summary.load), *files.in_words(summary.files)]
+        figures = [*load.in_words(summary.load), *files.in_words(summary.files), *events.in_words(summary.events)]
         figures += store.in_words(summary.store, summary.store_audits)
         figures += mail.in_words(summary.mail, summary.mail_audits)
         return [*lines, "", *figures] if figures else lines
@@ -114,7 +114,11 @@ class Result:
         if self.verdict.prediction:
             first, *rest = words.lines_of(judgement, summary.plain(), self.verdict.prediction.plain())
             before, after = [first, *before], [*rest, *after]
-        after += [*files.in_words(summary.files), *store.in_words(summary.store, summary.store_audits)]
+        after += [
+            *events.in_words(summary.events),
+            *files.in_words(summary.files),
+            *store.in_words(summary.store, summary.store_audits),
+        ]
         return brief_of(self.verdict, before=before, after=after, told=told, width=width)
 
 
@@ -211,6 +215,7 @@ def measure(
     """
     from plimsoll import _native
     from plimsoll.run.execute import RunFolderLostError, run_plan
+    from plimsoll.run.staging import Staging
 
     hears = listener or Listener()
     ready = plan.replace(run=found.run)
@@ -220,7 +225,11 @@ def measure(
     exposition = Exposition(ready, _native.metrics(), __version__)
     progress = ProgressFile(figures, run_folder)
 
+    may_stage = found.consent.commands or all(event.manual for event in plan.events)
+    staging = Staging(plan.events if may_stage else (), run_folder, hears.note)
+
     def tell(event: Event) -> None:
+        staging.hear(event)
         figures.event(event)
         exposition.event(event)
         hears.event(event)
@@ -241,7 +250,8 @@ def measure(
             with of_the_engine():
                 preflight.begin_with(found, plan.source, hears.say)
                 preflight.take(found.run)
-                outcome = run_plan(ready, run_folder, tell, sample, first_events, stop)
+                with staging:
+                    outcome = run_plan(ready, run_folder, tell, sample, first_events, stop)
         except RunFolderLostError as error:
             preflight.give_back(found.run, error.outcome)
             raise

@@ -25,7 +25,7 @@ from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
 from plimsoll.plan import hosts as planned_hosts
 from plimsoll.plan import load as loads
-from plimsoll.plan import phases, scenarios, shared_pages, stop_conditions
+from plimsoll.plan import phases, scenarios, shared_pages, staged, stop_conditions
 from plimsoll.plan.limits import LimitError, parse_limit
 from plimsoll.plan.threads import THREADS_MAX, mistakes_of_threads, thread_count
 from plimsoll.workloads import records
@@ -113,6 +113,10 @@ WORKLOAD_FIELDS = {
     "name": Field(Text(), required=True, meaning="what to call the load"),
     "instances": Field(ListOf(Text(), 1), meaning="the instances it works on; all of them if left out"),
     "load": Field(Table(loads.LOAD_FIELDS), meaning="how hard it presses, in exactly one way: { sessions = 3 }"),
+    "start_after_s": Field(
+        Number(0, 86400),
+        meaning="how long after the first of the loads it begins; what is measured counts from the last",
+    ),
     **records.WORKLOAD_FIELDS,
     **files.WORKLOAD_FIELDS,
     **store.WORKLOAD_FIELDS,
@@ -187,6 +191,11 @@ PLAN_FIELDS = {
     ),
     "workload": Field(Tables(WORKLOAD_FIELDS, unique="name"), default=[], meaning="loads"),
     "phase": Field(Tables(phases.PHASE_FIELDS), default=[], meaning="what happens, in order"),
+    "event": Field(
+        Tables(staged.EVENT_FIELDS, unique="name"),
+        default=[],
+        meaning="what is done to the storage while it is measured",
+    ),
 }
 
 READERS = {"requirements": "plimsoll size", "catalogue": "plimsoll select"}
@@ -255,7 +264,9 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         phases=phases.completed(plan, collector),
     )
     workloads, files_asked, mail_asked = _workloads(plan, run.instances, collector)
-    run = run.replace(workloads=workloads)
+    events = staged.staged_events(plan, run.phases, collector)
+    starts = {item["name"]: item["start_after_s"] for item in plan["workload"] if item["start_after_s"]}
+    run = run.replace(workloads=workloads, phases=staged.one_after_the_other(run.phases, starts))
     array = target_array(plan, run.instances, collector)
     if array is None:
         mistakes_of_threads(run, collector)
@@ -297,6 +308,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         name=plan["name"],
         description=plan["description"],
         stop_if=plan["stop_if"],
+        events=events or ABSENT,
         source=source,
         run=_whole(run),
         judgement=Judgement(

@@ -23,7 +23,12 @@ def self_check_table(plan: Plan, summary: Summary) -> Table | None:
     published = settings.published_ratios()
     editions = plan.judgement.editions or []
     engines = [item for item in plan.run.record_instances if item.backend == "engine"]
-    if not engines or not summary.total.database_write.count or published["edition"] not in editions:
+    # Sums over loads of other kinds are no ratios of the engine.
+    if (
+        len(engines) < len(plan.run.instances)
+        or not summary.total.database_write.count
+        or published["edition"] not in editions
+    ):
         return None
     found = ratios(plan, summary)
     rows: list[list[Any]] = [

@@ -35,6 +35,7 @@ from plimsoll.report.overview import overview
 from plimsoll.report.sections import published_sections
 from plimsoll.report.storage_state import condition_tables
 from plimsoll.report.store import store_charts, store_tables
+from plimsoll.report.together import together_charts, together_tables
 from plimsoll.report.verdicts import Bottlenecks, bottlenecks_of, check_table, limit_sources, not_measured
 from plimsoll.results.measurements import Measurements
 from plimsoll.verdict.text import colour_of
@@ -51,6 +52,7 @@ FILES = {
     folder.HISTOGRAMS: "every distribution, bucket by bucket",
     folder.EVENTS: "the test log, one JSON object a line",
     folder.POINTS: "every rate a search tried",
+    folder.STAGED: "what was done of the events of the plan",
     folder.KERNEL_LOG: "what the kernel said of the disks",
     folder.LOG_CHECK: "what was found in logs, checkpoints and flush maps",
     folder.PLAN: "what was asked for, with every default filled in",
@@ -96,6 +98,7 @@ def render(run_folder: Path) -> str:
         chapters = [
             Chapter("modelled", "The modelled array", modelled_sections(plan, summary, verdict)),
             Chapter("test", "Test report", tests_shown),
+            Chapter("together", "Together", together_tables(plan, summary), together_charts(plan, summary, measured)),
             Chapter("access", "Files", files_tables(plan, summary), files_charts(summary.files)),
             Chapter("store", "Store", store_tables(plan, summary), store_charts(summary.store)),
             Chapter("mail", "Mail", mail_tables(plan, summary), mail_charts(summary.mail, measured)),

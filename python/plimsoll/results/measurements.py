@@ -30,6 +30,7 @@ from plimsoll.documents.figures import (
 from plimsoll.documents.mail import MailFigures
 from plimsoll.documents.outcome import ArrayReport, Outcome
 from plimsoll.documents.plan import Plan
+from plimsoll.documents.staged import EventFigures
 from plimsoll.documents.summary import (
     BackupFigures,
     ChecksumReads,
@@ -48,6 +49,7 @@ from plimsoll.results import integrity
 from plimsoll.results.backup_recovery import backups, recoveries
 from plimsoll.results.device_crosscheck import device_view
 from plimsoll.results.distributions import QUANTILES, quantile_ms, quantiles_ms
+from plimsoll.results.events import LoadRates, event_figures, rates_of
 from plimsoll.results.files import files_figures
 from plimsoll.results.host_usage import device_rates, machine_levels
 from plimsoll.results.iometer import IometerRow, iometer_rows
@@ -358,6 +360,14 @@ class Measurements:
             {"seconds": seconds, "phases": [phase.name for phase in passes]},
         )
         return ChecksumReads(**rows[0]) if rows else None
+
+    def events(self, run_folder: Path, plan: Plan) -> list[EventFigures]:
+        """How the loads answered the events of the run."""
+        return event_figures(run_folder, plan, self._outcome, self._rows)
+
+    def load_rates(self, plan: Plan) -> list[LoadRates]:
+        """What every load completed in every sample of the run."""
+        return [rates_of(load.name, self._rows) for load in plan.run.workloads]
 
     def files(self, plan: Plan) -> list[FilesFigures]:
         """Figures of the workloads on files."""

@@ -92,6 +92,7 @@ def summarize(run_folder: Path) -> Summary:
             page_fault_stalls=measured.stalls(),
             load=load_figures(run_folder, plan, outcome),
             files=measured.files(plan) or ABSENT,
+            events=measured.events(run_folder, plan) or ABSENT,
             store=measured.store(plan) or ABSENT,
             store_audits=store_audits(plan, outcome) or ABSENT,
             mail=measured.mail(plan) or ABSENT,

@@ -17,7 +17,7 @@ from plimsoll.documents.run_spec import FilesInstance
 from plimsoll.documents.summary import BackupFigures, Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.plan.limits import Limit, parse_limit, unit_of
-from plimsoll.verdict import files, mail, store
+from plimsoll.verdict import events, files, mail, store
 from plimsoll.verdict.summary_fields import values_of
 
 PASS: Literal["pass"] = "pass"
@@ -42,6 +42,7 @@ def all_checks(plan: Plan, summary: Summary) -> list[Check]:
     if plan.judgement.required_iops is not None:
         checks.append(required_iops(plan.judgement.required_iops, summary, plan.judgement.margin_percent))
     checks += files.window_checks(plan, summary)
+    checks += events.event_checks(summary)
     checks += store.store_checks(summary)
     checks += mail.mail_checks(plan, summary)
     for text in plan.judgement.stated_limits:

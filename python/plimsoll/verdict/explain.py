@@ -16,7 +16,12 @@ class UnknownNameError(InvalidValueError):
 
 
 #: When the checks of a store, and the audit of mail, are made.
-STORE_FACTS = {
+FAMILY_FACTS = {
+    "event_staged": "For every event of the plan.",
+    "event_pause": "For every event that states `pause_s_max`, and every load.",
+    "event_recovery": "For every event that states `recover_s_max`, and every load.",
+    "event_dip": "For every event that states `dip_percent_max`, and every load.",
+    "event_errors": "For every event that states `errors_max`.",
     "mail_audit": "After the load, for every instance that is a mail server: phase audit.",
     "store_audit": "After the load, for every instance that is a store: phase audit.",
     "store_rollbacks": "Over the measured time, for every workload on a store with 1,000 orders or more.",
@@ -30,9 +35,7 @@ def explained_names() -> list[str]:
         *checks,
         "required_iops",
         "files_window",
-        "store_audit",
-        "store_rollbacks",
-        "mail_audit",
+        *FAMILY_FACTS,
         "stated_limit",
         *(row["name"] for row in settings.doubts()["doubt"]),
     ]
@@ -73,9 +76,9 @@ def explain(name: str) -> str:
         row = limits[name]
         facts = f"In each {settings.FILES['window_s']} s of the measured time, for every workload on files that states users."
         return _text(f"{name}: {row['title']}", row, facts, row["source"])
-    if name in STORE_FACTS:
+    if name in FAMILY_FACTS:
         row = limits[name]
-        return _text(f"{name}: {row['title']}", row, STORE_FACTS[name], row["source"])
+        return _text(f"{name}: {row['title']}", row, FAMILY_FACTS[name], row["source"])
     for row in settings.doubts()["doubt"]:
         if row["name"] == name:
             return _text(

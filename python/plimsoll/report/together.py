@@ -1,0 +1,167 @@
+"""The section "Together": all loads of a run on one time axis, the events that were staged, and how each load answered them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.staged import EventFigures, LoadResponse
+from plimsoll.documents.summary import Summary
+from plimsoll.pages.kit import Chart
+from plimsoll.pages.tables import Table
+from plimsoll.report.charts import COLOURS, DASHES, PLACES_MAX, POINTS_MAX, finished
+from plimsoll.results.events import RECOVERED_S, RECOVERED_SHARE, LoadRates
+from plimsoll.results.measurements import Measurements
+
+EVENT_COLOUR = "#666666"
+KINDS = {"command": "command", "manual": "by hand", "modelled": "modelled"}
+
+
+def together_tables(plan: Plan, summary: Summary) -> list[Table]:
+    """What the loads did beside each other, and every event; none where one load ran and nothing happened."""
+    found = []
+    if len(plan.run.workloads) > 1:
+        found.append(_loads(summary))
+    if summary.events:
+        found += [_events(summary.events), *(_responses(event) for event in summary.events if event.loads)]
+    return found
+
+
+def together_charts(plan: Plan, summary: Summary, measured: Measurements) -> list[Chart]:
+    """The rate of every load over the whole time of the run's loads, with a line where each event began and ended."""
+    if len(plan.run.workloads) < 2 and not summary.events:
+        return []
+    rates = measured.load_rates(plan)
+    return [
+        chart
+        for number, load in enumerate(rates[:PLACES_MAX], 1)
+        if (chart := _chart(load, number, summary.events)) is not None
+    ]
+
+
+def _loads(summary: Summary) -> Table:
+    rows: list[list[Any]] = [
+        [
+            load.name,
+            load.transactions_per_s,
+            load.response.ms_mean,
+            load.response.ms_p99,
+            load.arrival_lag.ms_p99 if load.arrival_lag else None,
+        ]
+        for load in summary.load.workloads
+    ]
+    headings = ["Load", "Operations per second", "Mean ms", "p99 ms", "Arrival lag p99 ms"]
+    note = "Measured from the last start of a load on, all over the same time."
+    return Table("Loads beside each other", headings, rows, note)
+
+
+def _events(events: Sequence[EventFigures]) -> Table:
+    rows: list[list[Any]] = [
+        [
+            event.name,
+            KINDS[event.kind],
+            event.begun_s,
+            event.undone_s,
+            {True: "yes", False: "no", None: "not asked"}[event.is_proved],
+            event.io_errors,
+            "; ".join(problem for problem in (event.problem, event.undo_problem) if problem) or None,
+        ]
+        for event in events
+    ]
+    headings = ["Event", "Kind", "Began, s", "Undone, s", "Proved", "I/O errors", "Problem"]
+    return Table("Events", headings, rows, "Seconds since the run began, on the axis of samples and charts.")
+
+
+def _responses(event: EventFigures) -> Table:
+    rows: list[list[Any]] = [_response(load) for load in event.loads]
+    headings = [
+        "Load",
+        "Before, per s",
+        "Seen after, s",
+        "Pause, s",
+        "Lowest, per s",
+        "Dip %",
+        "Back after, s",
+        "While it lasted, per s",
+        "Change %",
+        "Highest after, per s",
+        "Mean before, ms",
+        "Mean after, ms",
+    ]
+    note = (
+        f"Back: from then on the rate over {RECOVERED_S:g} s is at least {100 * RECOVERED_SHARE:g} % of what it was before. "
+        "A rise is no success: a degraded storage may be faster for a while; look for what else changed."
+    )
+    return Table(f"What {event.name} did to the loads", headings, rows, note)
+
+
+def _response(load: LoadResponse) -> list[Any]:
+    return [
+        load.workload,
+        load.baseline_per_s,
+        load.detected_s,
+        load.pause_s,
+        load.least_per_s,
+        load.dip_percent,
+        load.recovered_s,
+        load.degraded_per_s,
+        load.degraded_change_percent,
+        load.surge_per_s,
+        load.before_ms_mean,
+        load.lasting_ms_mean,
+    ]
+
+
+def _chart(load: LoadRates, number: int, events: Sequence[EventFigures]) -> Chart | None:
+    points = _thinned(load)
+    if not points:
+        return None
+    data = [{"t": round(second, 3), "v": float(f"{rate:.4g}")} for second, rate in points]
+    colour = COLOURS[(number - 1) % len(COLOURS)]
+    lines: alt.Chart | alt.LayerChart = (
+        alt.Chart(alt.Data(values=data))
+        .mark_line(interpolate="step-after", strokeWidth=1.6, color=colour)
+        .encode(
+            x=alt.X("t:Q", title="seconds since the run began", scale=alt.Scale(nice=False)),
+            y=alt.Y("v:Q", title="per s", scale=alt.Scale(zero=True)),
+            tooltip=[alt.Tooltip("t:Q", title="s", format=".4~g"), alt.Tooltip("v:Q", title="per s", format=".4~g")],
+        )
+    )
+    marks = [
+        {"t": moment, "w": words}
+        for event in events
+        for moment, words in ((event.begun_s, event.name), (event.undone_s, f"{event.name} undone"))
+        if moment is not None
+    ]
+    layers: list[Any] = [lines]
+    if marks:
+        base = alt.Chart(alt.Data(values=marks)).encode(x="t:Q")
+        layers += [
+            base.mark_rule(color=EVENT_COLOUR, strokeDash=DASHES[1], strokeWidth=1.4),
+            base.mark_text(align="left", baseline="top", dx=4, fontSize=12, color=EVENT_COLOUR).encode(
+                y=alt.value(2), text="w:N"
+            ),
+        ]
+    rates = [rate for _, rate in points]
+    title = f"Operations per second, {load.workload}"
+    words = [f"{min(rates):.4g} to {max(rates):.4g} per second"]
+    words += [f"{mark['w']} at {mark['t']:.0f} s" for mark in marks]
+    description = ". ".join([title, *words])
+    table = Table(title, ["Second", "Per second"], [list(point) for point in points])
+    spec = finished(alt.layer(*layers), title, words[:1], description)
+    return Chart(f"together-{number}", title, description, spec, table)
+
+
+def _thinned(load: LoadRates) -> list[tuple[float, float]]:
+    """The rates, means of neighbours where there are too many points."""
+    width = -(-len(load.ends_s) // POINTS_MAX) or 1
+    found = []
+    for first in range(0, len(load.ends_s), width):
+        seconds = float(load.lengths_s[first : first + width].sum())
+        if seconds:
+            begins_s = float(load.ends_s[first] - load.lengths_s[first])
+            found.append((begins_s, float(load.counts[first : first + width].sum()) / seconds))
+    return found

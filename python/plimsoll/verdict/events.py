@@ -1,0 +1,88 @@
+"""The checks of staged events: that they took place, and what the plan asks of the loads through them.
+
+An event that nobody can say took place concludes nothing. A rise is no failure and no success: it stands in the report as what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plimsoll import settings
+from plimsoll.documents.staged import EventFigures, LoadResponse
+from plimsoll.documents.summary import Summary
+from plimsoll.documents.verdict import Check, Status
+from plimsoll.results.events import BASELINE_SAMPLES_MIN, response_in_words
+
+
+def event_checks(summary: Summary) -> list[Check]:
+    """The checks of all events of a run, in the order of the events."""
+    return [check for event in summary.events for check in _checks(event)]
+
+
+def _checks(event: EventFigures) -> Iterator[Check]:
+    yield _staged(event)
+    if event.problem is not None:
+        return
+    limits = event.judge
+    for load in event.loads:
+        if limits.pause_s_max is not None:
+            yield _held(event, load, "event_pause", load.pause_s, limits.pause_s_max, "s")
+        if limits.dip_percent_max is not None:
+            yield _held(event, load, "event_dip", load.dip_percent, limits.dip_percent_max, "%")
+        if limits.recover_s_max is not None:
+            yield _recovery(event, load, limits.recover_s_max)
+    if limits.errors_max is not None:
+        is_more = event.io_errors > limits.errors_max
+        reason = f"{event.io_errors} I/O errors; at most {limits.errors_max} are allowed"
+        yield _check(
+            "event_errors",
+            event.name,
+            float(event.io_errors),
+            float(limits.errors_max),
+            ("", "fail" if is_more else "pass", reason),
+        )
+
+
+def _staged(event: EventFigures) -> Check:
+    problem = event.problem or event.undo_problem
+    seen = any(load.detected_s is not None for load in event.loads)
+    if problem is None and not seen and not event.is_proved:
+        problem = "nothing changed, and no command proves that it took effect; add `prove` to the event"
+    reason = problem or "it took place"
+    return _check("event_staged", event.name, None, 0.0, ("", "not_evaluated" if problem else "pass", reason))
+
+
+def _recovery(event: EventFigures, load: LoadResponse, limit_s: float) -> Check:
+    if load.baseline_per_s is not None and load.detected_s is not None and load.recovered_s is None:
+        reason = f"{response_in_words(load)} within its phase; at most {limit_s:g} s are allowed"
+        return _check("event_recovery", f"{event.name}, {load.workload}", None, limit_s, ("s", "fail", reason))
+    measured = 0.0 if load.baseline_per_s is not None and load.detected_s is None else load.recovered_s
+    return _held(event, load, "event_recovery", measured, limit_s, "s")
+
+
+def _held(event: EventFigures, load: LoadResponse, name: str, measured: float | None, limit: float, unit: str) -> Check:
+    scope = f"{event.name}, {load.workload}"
+    if load.baseline_per_s is None or measured is None:
+        reason = f"less than {BASELINE_SAMPLES_MIN} samples were taken before the event; let it begin later"
+        return _check(name, scope, None, limit, (unit, "not_evaluated", reason))
+    status: Status = "fail" if measured > limit else "pass"
+    word = "above" if status == "fail" else "within"
+    return _check(name, scope, measured, limit, (unit, status, f"{measured:.4g} {unit} is {word} {limit:g} {unit}"))
+
+
+def _check(name: str, scope: str, measured: float | None, limit: float, outcome: tuple[str, Status, str]) -> Check:
+    rule = settings.limits()[name]
+    unit, status, reason = outcome
+    return Check(
+        name=name,
+        title=rule["title"],
+        scope=scope,
+        metric="operations",
+        statistic=name.removeprefix("event_"),
+        measured=measured,
+        limit=limit,
+        unit=unit,
+        status=status,
+        reason=reason,
+        source=rule["source"],
+    )

@@ -1,0 +1,85 @@
+"""How loads answered events, on series in which the answer was planted."""
+
+import numpy as np
+import pytest
+
+from plimsoll.results.events import LoadRates, response
+
+SEEDS = range(20)
+EVENT_S, UNDO_S, END_S = 120.0, 180.0, 300.0
+
+
+def load(seed: int, *, dip: float = 0.0, pause_s: int = 0, correlation: float = 0.3, rate: float = 400.0) -> LoadRates:
+    """Five minutes in samples of a second; from 120 to 180 s the rate is lower by `dip`, the first `pause_s` of it nothing."""
+    random = np.random.default_rng(seed)
+    noise = np.zeros(int(END_S))
+    for second in range(1, len(noise)):
+        noise[second] = correlation * noise[second - 1] + random.normal(0.0, 0.04)
+    rates = rate * (1.0 + noise)
+    rates[int(EVENT_S) : int(UNDO_S)] *= 1.0 - dip
+    rates[int(EVENT_S) : int(EVENT_S) + pause_s] = 0.0
+    ends = np.arange(1.0, END_S + 1.0)
+    counts = random.poisson(np.maximum(rates, 0.0)).astype(float)
+    slow = np.where((ends > EVENT_S) & (ends <= UNDO_S), 20.0, 5.0)
+    return LoadRates("mix", ends, np.ones(len(ends)), counts, slow * counts)
+
+
+def answer(series: LoadRates, begun_s: float = EVENT_S, undone_s: float | None = UNDO_S, first_s: float = 0.0):
+    found = response(series, event=(begun_s, undone_s), span=(first_s, END_S))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_planted_throttle_is_found_with_its_depth_and_edges(seed: int) -> None:
+    found = answer(load(seed, dip=0.5))
+    assert found.detected_s is not None and found.recovered_s is not None
+    assert found.detected_s <= 1
+    assert abs(found.recovered_s - (UNDO_S - EVENT_S)) <= 1
+    assert found.degraded_change_percent == pytest.approx(-50, abs=5)
+    assert found.baseline_per_s == pytest.approx(400, rel=0.05) and found.baseline_s == 60
+    assert (found.before_ms_mean, found.lasting_ms_mean) == (pytest.approx(5), pytest.approx(20))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_is_found_where_nothing_was_planted(seed: int) -> None:
+    found = answer(load(seed))
+    assert found.detected_s is None and found.recovered_s is None and found.degraded_per_s is None
+    assert found.pause_s == 0
+
+
+@pytest.mark.parametrize("seed", SEEDS[:5])
+def test_a_pause_is_as_long_as_nothing_completed(seed: int) -> None:
+    found = answer(load(seed, dip=0.2, pause_s=12))
+    assert found.pause_s == 12 and found.dip_percent == 100 and found.least_per_s == 0
+
+
+def test_a_load_that_rises_has_changed_too() -> None:
+    """A degraded storage may be faster; that is a finding and no success."""
+    found = answer(load(3, dip=-0.4))
+    assert found.detected_s == 0 and found.degraded_change_percent == pytest.approx(40, abs=5)
+    assert found.recovered_s == 0
+
+
+def test_a_load_that_stays_down_is_not_back() -> None:
+    series = load(5, dip=0.5)
+    found = response(series, event=(EVENT_S, None), span=(0.0, UNDO_S))
+    assert (
+        found is not None and found.detected_s is not None and found.recovered_s is None and found.surge_per_s is None
+    )
+
+
+def test_what_waited_comes_as_a_surge() -> None:
+    series = load(7, pause_s=10)
+    series.counts[130:140] *= 2
+    found = response(series, event=(EVENT_S, 130.0), span=(0.0, END_S))
+    assert found is not None and found.surge_per_s == pytest.approx(800, rel=0.2)
+
+
+def test_without_a_baseline_nothing_is_concluded() -> None:
+    found = answer(load(1, dip=0.5), first_s=EVENT_S - 3)
+    assert found.baseline_per_s is None and found.detected_s is None and found.baseline_s == 3
+
+
+def test_an_event_outside_of_all_samples_is_none() -> None:
+    assert response(load(1), event=(500.0, None), span=(500.0, 600.0)) is None

@@ -1,0 +1,103 @@
+"""Several loads in one plan, and events beside them, by the command line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from plimsoll.files import folder
+
+MODELLED = """
+kind = "plan"
+schema_version = 1
+name = "three loads, two drives fail"
+seed = 7
+target = [{ name = "array", modelled = "nearline-raid6", changes = { faults = [
+  { what = "drive fails", number = 2, after_s = 70 }, { what = "drive fails", number = 3, after_s = 80 } ] } }]
+instance = [
+  { name = "mail", database_size_mib = 1024 },
+  { name = "shop", backend = "store", store_size = "10MB" },
+  { name = "share", backend = "files", files = 1, file_mib = 1024 },
+]
+workload = [
+  { name = "mail", instances = ["mail"], load = { transactions_per_s = 10 } },
+  { name = "orders", instances = ["shop"], start_after_s = 2, load = { transactions_per_s = 5 } },
+  { name = "files", instances = ["share"], start_after_s = 4, pattern = "file-server", load = { transactions_per_s = 20 } },
+]
+phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 100 }, { kind = "audit" }, { kind = "stop" }]
+"""
+
+REAL = """
+kind = "plan"
+schema_version = 1
+name = "a file is pulled"
+target = [{{ name = "disk", path = "{place}/target" }}]
+instance = [{{ name = "share", backend = "files", files = 1, file_mib = 8 }}]
+workload = [{{ name = "files", pattern = "file-server", load = {{ transactions_per_s = 50 }} }}]
+phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = 8 }}, {{ kind = "stop" }}]
+[[event]]
+name = "pull"
+after_s = 6
+undo_after_s = 7
+command = ["touch", "{place}/pulled"]
+prove = ["test", "-e", "{place}/pulled"]
+undo = ["rm", "{place}/pulled"]
+judge = {{ pause_s_max = 5, errors_max = 0 }}
+"""
+
+
+def plimsoll(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "plimsoll.cli", *arguments], capture_output=True, text=True)
+
+
+def test_ORC_01_HA_01_three_kinds_of_load_share_a_modelled_array_whose_drives_fail(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(MODELLED)
+    done = plimsoll("run", str(tmp_path / "plan.toml"), "--yes", "--out", str(tmp_path / "run"))
+    assert done.returncode in (0, 1, 3), done.stderr
+    summary = json.loads((tmp_path / "run" / folder.SUMMARY).read_text())
+    assert [event["name"] for event in summary["events"]] == ["drive 2 fails", "drive 3 fails"]
+    for event in summary["events"]:
+        assert {load["workload"] for load in event["loads"]} == {"mail", "orders", "files"}
+    first, second = (event["begun_s"] for event in summary["events"])
+    assert second - first == 10
+    # A baseline begins with the phase that measures, and that with the last start.
+    assert 55 <= summary["events"][0]["loads"][0]["baseline_s"] <= 60
+    kinds = [phase["kind"] for phase in summary["phases"]]
+    assert kinds == ["prepare", "soak", "soak", "measure", "audit", "stop"]
+    page = (tmp_path / "run" / folder.REPORT).read_text()
+    assert "Loads beside each other" in page and "What drive 3 fails did to the loads" in page
+
+
+def test_ORC_02_an_event_wants_consent_and_is_done_and_undone(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(REAL.format(place=tmp_path))
+    (tmp_path / "target").mkdir()
+    common = ("run", str(plan), "--yes", "--allow-system-disk", "--out", str(tmp_path / "run"))
+    refused = plimsoll(*common)
+    assert refused.returncode == 2 and f"touch {tmp_path}/pulled" in refused.stderr
+    assert "--allow-commands" in refused.stderr and not (tmp_path / "run").exists()
+    shown = plimsoll(*common, "--dry-run")
+    assert shown.returncode == 0 and f"undone by rm {tmp_path}/pulled" in shown.stdout
+    done = plimsoll(*common, "--allow-commands")
+    assert done.returncode in (0, 1, 3), done.stderr
+    found = json.loads((tmp_path / "run" / folder.STAGED).read_text())["events"][0]
+    assert found["applied"]["exit_code"] == found["proved"]["exit_code"] == found["undone"]["exit_code"] == 0
+    assert not (tmp_path / "pulled").exists() and not (tmp_path / "run" / folder.TO_UNDO).exists()
+    began = json.loads((tmp_path / "run" / folder.OUTCOME).read_text())["phases"][1]["start_ns"]
+    assert abs((found["applied"]["begun_ns"] - began) / 1e9 - 6) < 0.5
+    verdict = json.loads((tmp_path / "run" / folder.VERDICT).read_text())
+    checks = {check["name"]: check["status"] for check in verdict["checks"] if check["name"].startswith("event")}
+    assert checks == {"event_staged": "pass", "event_pause": "pass", "event_errors": "pass"}
+
+
+def test_clean_undoes_what_a_killed_run_has_left(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (tmp_path / "pulled").touch()
+    left = {"schema_version": 1, "events": [{"name": "pull", "undo": ["rm", f"{tmp_path}/pulled"], "timeout_s": 5}]}
+    (run / folder.TO_UNDO).write_text(json.dumps(left))
+    asked = plimsoll("clean", str(run))
+    assert asked.returncode == 2 and (tmp_path / "pulled").exists() and f"rm {tmp_path}/pulled" in asked.stderr
+    done = plimsoll("clean", str(run), "--yes")
+    assert done.returncode == 0 and "event pull: undone" in done.stdout
+    assert not (tmp_path / "pulled").exists() and not (run / folder.TO_UNDO).exists() and run.is_dir()
