@@ -36,6 +36,8 @@ COUNTERS = "counters.parquet"
 KERNEL_LOG = "kernel-log.json"
 DEVICE_ERRORS = "device-errors.json"
 LOG_CHECK = "log-check.json"
+#: Only where the plan stages events: what became of each.
+STAGED_EVENTS = "staged-events.json"
 CONTENT = "content.json"
 OUTCOME = "outcome.json"
 POINTS = "points.json"
@@ -70,6 +72,7 @@ FILES_OF_A_RUN = frozenset(
         KERNEL_LOG,
         DEVICE_ERRORS,
         LOG_CHECK,
+        STAGED_EVENTS,
         CONTENT,
         OUTCOME,
         POINTS,

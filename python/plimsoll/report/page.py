@@ -53,6 +53,7 @@ FILES = {
     folder.POINTS: "every rate a search tried",
     folder.KERNEL_LOG: "what the kernel said of the disks",
     folder.LOG_CHECK: "what was found in logs, checkpoints and flush maps",
+    folder.STAGED_EVENTS: "what was staged while it ran, and what became of it",
     folder.PLAN: "what was asked for, with every default filled in",
     folder.ENVIRONMENT: "the machine and the storage as they were found",
     folder.OUTCOME: "how the run ended, phase by phase",
