@@ -11,7 +11,7 @@ import typer
 import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli import options
-from plimsoll.cli.terminal import say, stop_with
+from plimsoll.cli.terminal import refusing, say, stop_with
 from plimsoll.files.sanitize import printable
 
 KEPT_SHOWN = 5
@@ -20,9 +20,17 @@ KEPT_SHOWN = 5
 def clean(
     paths: Annotated[list[Path], typer.Argument(help="Directories given to earlier tests, or instances in them.")],
     destroy: options.Destroy = None,
+    allow_commands: options.AllowCommands = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Delete the databases that carry Plimsoll's marker; everything else stays."""
+    """Delete the databases that carry Plimsoll's marker; everything else stays.
+
+    In the folder of a run that was killed while something was degraded, undo that.
+    """
+    if _undone([path for path in paths if plimsoll.pending_undos(path)], allowed=allow_commands):
+        paths = [path for path in paths if plimsoll.find_databases(path)]
+        if not paths:
+            return
     found = [marker for path in paths for marker in plimsoll.find_databases(path)]
     if not found:
         stop_with(exit_codes.USAGE, "no databases of Plimsoll there; nothing was deleted")
@@ -50,6 +58,21 @@ def clean(
             kept = ", ".join(sorted(printable(Path(path.name)) for path in directory.iterdir())[:KEPT_SHOWN])
             say(f"  {directory} keeps {kept}, which is no part of the databases")
     typer.echo(f"{len(found)} instance{'s' if len(found) > 1 else ''} deleted, {freed >> 20} MiB freed")
+
+
+def _undone(run_folders: list[Path], *, allowed: bool) -> bool:
+    """Undo what killed runs left degraded; whether there was anything."""
+    for run_folder in run_folders:
+        for item in plimsoll.pending_undos(run_folder):
+            say(f"  {plimsoll.pending_undo_in_words(item)}")
+        if not allowed:
+            stop_with(exit_codes.USAGE, "nothing was undone; look at the commands, then give --allow-commands")
+        with refusing():
+            failed = plimsoll.undo_pending(run_folder)
+        if failed:
+            stop_with(exit_codes.FAIL, *failed)
+        typer.echo(f"{run_folder}: everything is undone")
+    return bool(run_folders)
 
 
 def _agreed(count: int) -> bool:

@@ -36,6 +36,8 @@ AllowSystemDisk = Annotated[
     bool, typer.Option("--allow-system-disk", help="Let the target lie on the root file system, the system disk.")
 ]
 
+AllowCommands = Annotated[bool, typer.Option("--allow-commands", help="Carry out the commands of the plan's events.")]
+
 Out = Annotated[
     Path | None, typer.Option("--out", help="Folder for this run; a new one below runs/ if left out.", metavar="DIR")
 ]
@@ -92,6 +94,7 @@ class Choices:
     allow_system_disk: bool = False
     verbose: bool = False
     threads: str | None = None
+    allow_commands: bool = False
 
 
 def checked(
@@ -101,12 +104,18 @@ def checked(
     *,
     create: bool,
     allow_system_disk: bool,
+    allow_commands: bool = False,
     shows_forecast: bool = False,
 ) -> plimsoll.Preflight:
     """What preflight finds, or leave; a dry run tells what the run would take even where space is missing."""
     try:
         return plimsoll.check(
-            plan, destroy=destroy or [], create=create, allow_system_disk=allow_system_disk, listener=listener
+            plan,
+            destroy=destroy or [],
+            create=create,
+            allow_system_disk=allow_system_disk,
+            allow_commands=allow_commands,
+            listener=listener,
         )
     except plimsoll.PreflightError as error:
         if shows_forecast and error.forecast is not None:
@@ -183,6 +192,8 @@ def perform(plan: plimsoll.Plan, choices: Choices) -> None:
         listener,
         create=choices.create,
         allow_system_disk=choices.allow_system_disk,
+        # A dry run shows the commands and starts none.
+        allow_commands=choices.allow_commands or choices.dry_run,
         shows_forecast=choices.dry_run and not choices.as_json,
     )
     if choices.dry_run:

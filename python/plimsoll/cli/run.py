@@ -22,6 +22,7 @@ def run(
     destroy: options.Destroy = None,
     create: options.Create = False,
     allow_system_disk: options.AllowSystemDisk = False,
+    allow_commands: options.AllowCommands = False,
     max_iops: options.MaxIops = None,
     max_mib_per_s: options.MaxMibPerS = None,
     threads: options.Threads = None,
@@ -73,5 +74,6 @@ def run(
             allow_system_disk,
             verbose,
             threads,
+            allow_commands,
         ),
     )

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from plimsoll.documents.document import Document
 from plimsoll.documents.run_spec import RunSpec
+from plimsoll.documents.staged_events import EventPlan
 
 
 class Source(Document):
@@ -87,3 +88,4 @@ class Plan(Document):
     source: Source | None = None
     run: RunSpec
     judgement: Judgement
+    events: Sequence[EventPlan] = ()

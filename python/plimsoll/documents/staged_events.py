@@ -31,6 +31,36 @@ class EventLimits(Document):
     degraded_limits: str | None = None
 
 
+class EventPlan(Document):
+    """An event as a completed plan holds it.
+
+    Attributes:
+        name: what it is called.
+        phase: the phase it is staged in.
+        kind: a command, or a fault of the modelled array.
+        after_s: when it begins, in seconds from the start of its phase.
+        undo_after_s: when it is undone, likewise; at the end of the phase if null.
+        command: program and arguments that apply it.
+        undo: program and arguments that undo it.
+        prove: program and arguments that end with 0 if it took.
+        do: the modelled fault.
+        timeout_s: how long each command may take.
+        judge: what it is judged by.
+    """
+
+    name: str
+    phase: str
+    kind: Literal["command", "modelled"]
+    after_s: float
+    undo_after_s: float | None
+    command: Sequence[str]
+    undo: Sequence[str]
+    prove: Sequence[str]
+    do: str | None
+    timeout_s: float
+    judge: EventLimits
+
+
 class StagedEvent(Document):
     """One event of a plan and what became of it.
 

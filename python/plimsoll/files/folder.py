@@ -38,6 +38,8 @@ DEVICE_ERRORS = "device-errors.json"
 LOG_CHECK = "log-check.json"
 #: Only where the plan stages events: what became of each.
 STAGED_EVENTS = "staged-events.json"
+#: Only while something is degraded: how it is undone, also after the process was killed.
+UNDO_PENDING = "undo-pending.json"
 CONTENT = "content.json"
 OUTCOME = "outcome.json"
 POINTS = "points.json"

@@ -212,6 +212,7 @@ def measure(
     from plimsoll import _native
     from plimsoll.run.execute import RunFolderLostError, run_plan
 
+    forecast.require_commands_allowed(plan, allowed=found.commands_allowed)
     hears = listener or Listener()
     ready = plan.replace(run=found.run)
     names = [name for name, _, _, _ in _native.metrics()]
