@@ -206,3 +206,33 @@ def test_a_modelled_drive_fails_in_virtual_time_the_same_twice(tmp_path):
     assert [fault.at_ns for fault in faults] == [20_000_000_000]
     with pytest.raises(InputError, match="number 300"):
         plimsoll.parse_plan(MODELLED.replace("number = 3", "number = 300"))
+
+
+TOGETHER = """kind = "plan"
+schema_version = 1
+target = [{ name = "array", modelled = "dell-md3000i" }]
+instance = [
+ { name = "db", database_size_mib = 256 },
+ { name = "shop", backend = "store", store_size = "10MB" },
+ { name = "fs1", backend = "files", files = 1, file_mib = 64 },
+]
+workload = [
+ { name = "records", instances = ["db"], load = { sessions = 2 } },
+ { name = "orders", instances = ["shop"], load = { sessions = 2 } },
+ { name = "files", instances = ["fs1"], pattern = "file-server", outstanding = 1 },
+]
+phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 30 }, { kind = "audit" }, { kind = "stop" }]
+event = [{ name = "path", do = "path fails", number = 2, after_s = 5, undo_after_s = 25 }]
+"""
+
+
+def test_records_a_store_and_files_run_together_on_one_modelled_array_the_same_twice(tmp_path):
+    runs = []
+    for number in (1, 2):
+        result = plimsoll.qualify(plimsoll.parse_plan(TOGETHER), tmp_path / f"run-{number}")
+        assert result.ending == "complete"
+        assert result.report is not None
+        runs.append([(result.folder / name).read_bytes() for name in (folder.STAGED_EVENTS, folder.OUTCOME)])
+    assert runs[0] == runs[1]
+    (event,) = StagedEventsFile.read(result.folder / folder.STAGED_EVENTS).events
+    assert event.undone_s - event.applied_s == pytest.approx(20)
