@@ -17,6 +17,7 @@ from plimsoll.documents.plan import Plan
 from plimsoll.documents.repeats import Repeats
 from plimsoll.documents.run_list import RunEntry
 from plimsoll.documents.run_spec import RunSpec
+from plimsoll.documents.staged_events import StagedEventsFile
 from plimsoll.documents.study import StudyFindings
 from plimsoll.documents.summary import Content, Gaps, Summary
 from plimsoll.documents.verdict import Verdict
@@ -108,6 +109,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "repeats": Repeats,
     "run-entry": RunEntry,
     "run-spec": RunSpec,
+    "staged-events": StagedEventsFile,
     "study": StudyFindings,
     "summary": Summary,
     "verdict": Verdict,

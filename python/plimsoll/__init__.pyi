@@ -169,9 +169,10 @@ from plimsoll.powercut.work import work_until_cut as work_until_cut
 from plimsoll.powercut.workspace import PlaceError as PlaceError
 from plimsoll.powercut.workspace import PowercutWanted as PowercutWanted
 from plimsoll.run.execute import RunFolderLostError as RunFolderLostError
+from plimsoll.run.pending_undo import pending_undo_in_words as pending_undo_in_words
+from plimsoll.run.pending_undo import pending_undos as pending_undos
+from plimsoll.run.pending_undo import undo_pending as undo_pending
 from plimsoll.run.resume import ResumeError as ResumeError
-from plimsoll.run.staging import events_left_behind as events_left_behind
-from plimsoll.run.staging import undo_left_behind as undo_left_behind
 from plimsoll.sizing.cost import OptionCost as OptionCost
 from plimsoll.sizing.cost_json import COST_SUMMARY as COST_SUMMARY
 from plimsoll.sizing.cost_json import cost_json as cost_json

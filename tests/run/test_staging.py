@@ -1,5 +1,6 @@
-"""Events are carried out at their time and undone on every way out."""
+"""Events of a plan: applied, proved and undone on every way out, and what becomes of those that go wrong."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,137 +10,229 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.documents.event import Event
-from plimsoll.documents.staged import EventLimits, EventsDone, StagedEvent
+import plimsoll
+from plimsoll.documents.staged_events import StagedEventsFile
 from plimsoll.files import folder
-from plimsoll.run.staging import OUTPUT_BYTES_MAX, Staging, carry_out, events_left_behind, undo_left_behind
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.run.event_command import OUTPUT_BYTES_MAX, carry_out
 
 
-def staged(place: Path, **further) -> StagedEvent:
-    """An event that makes a file and whose undo takes it away again."""
-    event = StagedEvent(
-        name="pull",
-        phase="measure",
-        after_s=0.0,
-        undo_after_s=None,
-        command=["touch", str(place / "pulled")],
-        manual=None,
-        prove=["test", "-e", str(place / "pulled")],
-        undo=["rm", str(place / "pulled")],
-        timeout_s=5.0,
-        judge=EventLimits(),
-    )
-    return event.replace(**further)
-
-
-def heard(kind: str) -> Event:
-    return Event(time_ns=10**9, utc_ns=time.time_ns(), level="info", kind=kind, phase="measure", text="")
-
-
-def until(condition, seconds=5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it does not come"
-        time.sleep(0.01)
-
-
-def done(place: Path):
-    return EventsDone.read(place / folder.STAGED).events[0]
-
-
-def test_an_event_is_done_proved_and_undone_when_its_phase_ends(tmp_path: Path) -> None:
-    with Staging([staged(tmp_path)], tmp_path, print) as staging:
-        staging.hear(heard("phase_started"))
-        until((tmp_path / "pulled").exists)
-        assert events_left_behind(tmp_path) == [("pull", f"rm {tmp_path}/pulled")]
-        time.sleep(0.1)
-        staging.hear(heard("phase_ended"))
-        until(lambda: not (tmp_path / "pulled").exists())
-    found = done(tmp_path)
-    assert found.applied.error is found.proved.error is found.undone.error is None
-    assert 10**9 <= found.applied.begun_ns <= found.proved.begun_ns <= found.undone.begun_ns < 4 * 10**9
-    assert not (tmp_path / folder.TO_UNDO).exists()
-
-
-def test_a_failing_run_leaves_nothing_degraded(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), Staging([staged(tmp_path)], tmp_path, print) as staging:
-        staging.hear(heard("phase_started"))
-        until((tmp_path / "pulled").exists)
-        raise KeyboardInterrupt
-    assert not (tmp_path / "pulled").exists() and done(tmp_path).undone.exit_code == 0
-
-
-def test_an_event_that_the_run_did_not_come_to_is_not_done(tmp_path: Path) -> None:
-    with Staging([staged(tmp_path, after_s=60.0)], tmp_path, print) as staging:
-        staging.hear(heard("phase_started"))
-    found = done(tmp_path)
-    assert found.applied is None and found.undone is None and not (tmp_path / "pulled").exists()
-
-
-def test_an_undo_that_fails_is_told_with_its_command_and_stays_noted(tmp_path: Path) -> None:
-    said: list[str] = []
-    with Staging([staged(tmp_path, undo=["false"])], tmp_path, said.append) as staging:
-        staging.hear(heard("phase_started"))
-        until((tmp_path / "pulled").exists)
-    assert "NOT undone" in said[-1] and "false" in said[-1]
-    assert done(tmp_path).undone.error == "false ended with exit code 1"
-    assert events_left_behind(tmp_path) == [("pull", "false")]
-
-
-def test_a_command_that_hangs_is_killed_with_all_it_started(tmp_path: Path) -> None:
-    script = f"sleep 300 & echo $! > {tmp_path}/child; sleep 300"
-    begun = time.monotonic()
-    code, _, problem, _ = carry_out(["sh", "-c", script], 0.5, {})
-    assert code is None and "took longer than 0.5 s" in str(problem) and time.monotonic() - begun < 3
-    child = int((tmp_path / "child").read_text())
-    until(lambda: not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text().split()[2])
-
-
-def test_what_a_command_leaves_running_ends_with_the_event(tmp_path: Path) -> None:
-    """It may hold the output open, which keeps nobody waiting."""
-    command = ["sh", "-c", f"sleep 300 & echo $! > {tmp_path}/child"]
-    with Staging([staged(tmp_path, command=command, prove=[], undo=["true"])], tmp_path, print) as staging:
-        staging.hear(heard("phase_started"))
-        until((tmp_path / "child").exists)
-        time.sleep(0.8)
-        child = int((tmp_path / "child").read_text())
-        os.kill(child, 0)
-    until(lambda: not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text().split()[2])
-
-
-def test_much_output_is_read_and_cut_and_steers_no_terminal() -> None:
-    code, output, problem, _ = carry_out(
-        ["sh", "-c", "printf '\\033[2J'; head -c 10000000 /dev/zero | tr '\\0' x"], 20, {}
-    )
-    assert (code, problem) == (0, None) and len(output) <= OUTPUT_BYTES_MAX and "\x1b" not in output
-
-
-def test_a_command_sees_its_event_and_little_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SECRET_OF_MINE", "1")
-    _, output, _, _ = carry_out(["env"], 5, {"EVENT": "pull", "STEP": "undo"})
-    names = {line.partition("=")[0] for line in output.splitlines()}
-    assert {"PATH", "PLIMSOLL_EVENT", "PLIMSOLL_STEP"} <= names and "SECRET_OF_MINE" not in names
-
-
-def test_a_program_that_is_not_there_is_a_problem_and_no_crash() -> None:
-    assert "cannot be started" in str(carry_out(["/no/such/program"], 5, {})[2])
-
-
-def test_a_killed_run_leaves_a_note_that_clean_carries_out(tmp_path: Path) -> None:
-    code = f"""
-import time
-from pathlib import Path
-from tests.run.test_staging import heard, staged
-from plimsoll.run.staging import Staging
-place = Path({str(tmp_path)!r})
-with Staging([staged(place)], place, print) as staging:
-    staging.hear(heard("phase_started"))
-    time.sleep(60)
+def plan_text(path: Path, *events: str, seconds: float = 3) -> str:
+    head = f"""kind = "plan"
+schema_version = 1
+sample_interval_ms = 100
+target = [{{ name = "disk", path = "{path}" }}]
+instance = [{{ name = "one", backend = "files", files = 1, file_mib = 8 }}]
+workload = [{{ name = "load", pattern = "file-server", outstanding = 1 }}]
+phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = {seconds} }}]
 """
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2])
-    until((tmp_path / "pulled").exists, 20)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert undo_left_behind(tmp_path) == [("pull", None)]
-    assert not (tmp_path / "pulled").exists() and not (tmp_path / folder.TO_UNDO).exists()
-    assert events_left_behind(tmp_path) == []
+    return head + "".join(f"[[event]]\n{event}\n" for event in events)
+
+
+def degrading(flag: Path, undo: str = '["rm", "{flag}"]', more: str = "") -> str:
+    return (
+        f'name = "flag"\nafter_s = 0.5\ncommand = ["touch", "{flag}"]\nprove = ["test", "-e", "{flag}"]\n'
+        f"undo = {undo.format(flag=flag)}\n{more}"
+    )
+
+
+def started(tmp_path: Path, *events: str, seconds: float = 3) -> subprocess.Popen[str]:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(plan_text(tmp_path / "data", *events, seconds=seconds), encoding="utf-8")
+    command = [sys.executable, "-m", "plimsoll.cli", "run", str(plan), "--create", "--allow-system-disk", "--yes"]
+    command += ["--allow-commands", "--out", str(tmp_path / "run")]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def wait_for(path: Path, seconds: float = 30) -> None:
+    until = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < until, f"{path} never came"
+        time.sleep(0.05)
+
+
+def event_of(tmp_path: Path):
+    (found,) = StagedEventsFile.read(tmp_path / "run" / folder.STAGED_EVENTS).events
+    return found
+
+
+def test_an_event_is_applied_proved_and_undone_at_its_times(tmp_path):
+    flag = tmp_path / "flag"
+    process = started(tmp_path, degrading(flag, more="undo_after_s = 1.5\njudge = { pause_s_max = 3 }"))
+    text, _ = process.communicate(timeout=120)
+    found = event_of(tmp_path)
+    events = [json.loads(line) for line in (tmp_path / "run" / folder.EVENTS).read_text().splitlines()]
+    begin_s = next(e["time_ns"] for e in events if e["kind"] == "phase_started" and e["phase"] == "measure") / 1e9
+    assert found.proved, text
+    assert found.error is None
+    assert found.begun_s - begin_s == pytest.approx(0.5, abs=0.4)
+    assert found.undo_begun_s - begin_s == pytest.approx(1.5, abs=0.4)
+    assert found.judge.pause_s_max == 3
+    assert not flag.exists()
+    assert not (tmp_path / "run" / folder.UNDO_PENDING).exists()
+    assert {"event_applied", "event_undone"} <= {event["kind"] for event in events}
+
+
+def test_ctrl_c_while_degraded_undoes(tmp_path):
+    flag = tmp_path / "flag"
+    process = started(tmp_path, degrading(flag), seconds=60)
+    wait_for(flag)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert not flag.exists()
+    assert event_of(tmp_path).undone_s is not None
+
+
+def test_what_a_killed_run_left_degraded_is_undone_by_clean(tmp_path):
+    flag, run = tmp_path / "flag", tmp_path / "run"
+    process = started(tmp_path, degrading(flag), seconds=60)
+    wait_for(flag)
+    process.kill()
+    process.communicate(timeout=60)
+    clean = [sys.executable, "-m", "plimsoll.cli", "clean", str(run)]
+    refused = subprocess.run(clean, capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 2
+    assert "--allow-commands" in refused.stderr
+    assert flag.exists()
+    done = subprocess.run([*clean, "--allow-commands"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not flag.exists()
+    assert plimsoll.pending_undos(run) == ()
+
+
+def test_an_undo_that_fails_is_an_error_and_stays_to_be_done(tmp_path):
+    flag = tmp_path / "flag"
+    process = started(tmp_path, degrading(flag, '["false", "{flag}"]', "undo_after_s = 1"))
+    process.communicate(timeout=120)
+    found = event_of(tmp_path)
+    assert found.undone_s is None
+    assert f"`false {flag}` ended with exit code 1" in found.error
+    assert [item.name for item in plimsoll.pending_undos(tmp_path / "run")] == ["flag"]
+    clean = [sys.executable, "-m", "plimsoll.cli", "clean", str(tmp_path / "run"), "--allow-commands"]
+    failed = subprocess.run(clean, capture_output=True, text=True, timeout=60, check=False)
+    assert failed.returncode == 1
+    assert "`false" in failed.stderr
+
+
+def test_without_consent_nothing_is_started(tmp_path):
+    flag = tmp_path / "flag"
+    (tmp_path / "data").mkdir()
+    plan = plimsoll.parse_plan(plan_text(tmp_path / "data", degrading(flag)))
+    with pytest.raises(plimsoll.PreflightError, match="--allow-commands") as refused:
+        plimsoll.check(plan, allow_system_disk=True)
+    assert f"runs `touch {flag}`" in str(refused.value.problems)
+    found = plimsoll.check(plan, allow_system_disk=True, allow_commands=True)
+    assert f"undoes with `rm {flag}`" in "\n".join(plimsoll.forecast(plan, found).lines())
+
+
+def test_a_command_that_hangs_or_forks_leaves_no_process(tmp_path):
+    number = tmp_path / "number"
+    script = f"sleep 60 & echo $! > {number}; echo begun; "
+    hung = carry_out(["sh", "-c", script + "sleep 60"], 0.5, {}, tmp_path)
+    assert "did not end within 0.5 s" in hung.error
+    assert hung.output == "begun\n"
+    forked = carry_out(["sh", "-c", script], 30, {}, tmp_path)
+    assert forked.error is None
+    time.sleep(0.2)
+    with pytest.raises(ProcessLookupError):
+        _must_live(int(number.read_text()))
+
+
+def _must_live(process_id: int) -> None:
+    state = Path(f"/proc/{process_id}/stat")
+    if not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+        raise ProcessLookupError
+    os.kill(process_id, 0)
+
+
+def test_a_command_sees_little_and_its_output_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setenv("SECRET", "1")
+    seen = carry_out(["env"], 10, {"PLIMSOLL_EVENT": "one"}, tmp_path)
+    assert {line.split("=")[0] for line in seen.output.splitlines()} - {"PATH"} <= {
+        key for key in [*os.environ, "PLIMSOLL_EVENT"] if key.startswith("PLIMSOLL_")
+    }
+    much = carry_out(["head", "-c", "300000", "/dev/zero"], 10, {}, tmp_path)
+    assert much.error is None
+    assert len(much.output) == OUTPUT_BYTES_MAX
+    absent = carry_out(["no-such-program", "a b"], 10, {}, tmp_path)
+    assert absent.exit_code is None
+    assert "`no-such-program 'a b'` cannot be started" in absent.error
+
+
+def test_every_mistake_of_events_is_reported_at_once(tmp_path):
+    wrong = (
+        'name = "late"\nafter_s = 5\nundo_after_s = 4\ncommand = ["true"]',
+        'name = "drive"\nafter_s = 1\ndo = "drive fails"',
+        'name = "where"\nphase = "lunch"\nafter_s = 1\ncommand = ["true"]',
+    )
+    with pytest.raises(InputError) as found:
+        plimsoll.parse_plan(plan_text(tmp_path, *wrong))
+    text = str(found.value)
+    for part in (
+        "is not after the event begins",
+        "its phase lasts 3 s",
+        "breaks nothing but",
+        '"lunch"',
+        "`undo` is missing",
+    ):
+        assert part in text.replace("event[1].undo`", "`undo`").replace("``", "`"), (part, text)
+
+
+MODELLED = """kind = "plan"
+schema_version = 1
+target = [{ name = "array", modelled = "dell-md3000i" }]
+instance = [{ name = "one", database_size_mib = 256 }]
+phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 60 }, { kind = "stop" }]
+[[event]]
+name = "drive 3"
+after_s = 20
+do = "drive fails"
+number = 3
+"""
+
+
+def test_a_modelled_drive_fails_in_virtual_time_the_same_twice(tmp_path):
+    runs = []
+    for number in (1, 2):
+        plan = plimsoll.parse_plan(MODELLED)
+        result = plimsoll.qualify(plan, tmp_path / f"run-{number}")
+        assert result.ending == "complete"
+        runs.append([(result.folder / name).read_bytes() for name in (folder.STAGED_EVENTS, folder.OUTCOME)])
+        (event,) = StagedEventsFile.read(result.folder / folder.STAGED_EVENTS).events
+    assert runs[0][0] == runs[1][0]
+    assert event.kind == "modelled"
+    assert event.applied_s == event.begun_s >= 20
+    faults = plan.run.modelled.faults_while_measuring
+    assert [fault.at_ns for fault in faults] == [20_000_000_000]
+    with pytest.raises(InputError, match="number 300"):
+        plimsoll.parse_plan(MODELLED.replace("number = 3", "number = 300"))
+
+
+TOGETHER = """kind = "plan"
+schema_version = 1
+target = [{ name = "array", modelled = "dell-md3000i" }]
+instance = [
+ { name = "db", database_size_mib = 256 },
+ { name = "shop", backend = "store", store_size = "10MB" },
+ { name = "fs1", backend = "files", files = 1, file_mib = 64 },
+]
+workload = [
+ { name = "records", instances = ["db"], load = { sessions = 2 } },
+ { name = "orders", instances = ["shop"], load = { sessions = 2 } },
+ { name = "files", instances = ["fs1"], pattern = "file-server", outstanding = 1 },
+]
+phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 30 }, { kind = "audit" }, { kind = "stop" }]
+event = [{ name = "path", do = "path fails", number = 2, after_s = 5, undo_after_s = 25 }]
+"""
+
+
+def test_records_a_store_and_files_run_together_on_one_modelled_array_the_same_twice(tmp_path):
+    runs = []
+    for number in (1, 2):
+        result = plimsoll.qualify(plimsoll.parse_plan(TOGETHER), tmp_path / f"run-{number}")
+        assert result.ending == "complete"
+        assert result.report is not None
+        runs.append([(result.folder / name).read_bytes() for name in (folder.STAGED_EVENTS, folder.OUTCOME)])
+    assert runs[0] == runs[1]
+    (event,) = StagedEventsFile.read(result.folder / folder.STAGED_EVENTS).events
+    assert event.undone_s - event.applied_s == pytest.approx(20)

@@ -1,4 +1,4 @@
-"""`plimsoll clean`: delete databases that Plimsoll made, and nothing else; undo the events that a killed run has left behind."""
+"""`plimsoll clean`: delete databases that Plimsoll made, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,29 +11,24 @@ import typer
 import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli import options
-from plimsoll.cli.terminal import say, stop_with
+from plimsoll.cli.terminal import refusing, say, stop_with
 from plimsoll.files.sanitize import printable
 
 KEPT_SHOWN = 5
 
 
 def clean(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Directories given to earlier tests, or instances in them; run folders with events to undo."
-        ),
-    ],
+    paths: Annotated[list[Path], typer.Argument(help="Directories given to earlier tests, or instances in them.")],
     destroy: options.Destroy = None,
+    allow_commands: options.AllowCommands = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete the databases that carry Plimsoll's marker; everything else stays.
 
-    Of the folder of a run that was killed, carry out what undoes its events; the folder stays.
+    In the folder of a run that was killed while something was degraded, undo that.
     """
-    if left := [path for path in paths if plimsoll.events_left_behind(path)]:
-        _undo_events(left, agreed=yes)
-        paths = [path for path in paths if path not in left]
+    if _undone([path for path in paths if plimsoll.pending_undos(path)], allowed=allow_commands):
+        paths = [path for path in paths if plimsoll.find_databases(path)]
         if not paths:
             return
     found = [marker for path in paths for marker in plimsoll.find_databases(path)]
@@ -65,32 +60,27 @@ def clean(
     typer.echo(f"{len(found)} instance{'s' if len(found) > 1 else ''} deleted, {freed >> 20} MiB freed")
 
 
-def _undo_events(run_folders: list[Path], *, agreed: bool) -> None:
-    """Show what undoes the events of killed runs, ask, and carry it out."""
+def _undone(run_folders: list[Path], *, allowed: bool) -> bool:
+    """Undo what killed runs left degraded; whether there was anything."""
     for run_folder in run_folders:
-        for name, command in plimsoll.events_left_behind(run_folder):
-            say(f"  event {name} of {run_folder} is undone by: {command}")
-    if not agreed and not _agrees("carry this out?"):
-        raise typer.Exit(exit_codes.INTERRUPTED)
-    failed = []
-    for run_folder in run_folders:
-        for name, problem in plimsoll.undo_left_behind(run_folder):
-            typer.echo(f"event {name}: {problem or 'undone'}")
-            failed += [name] if problem else []
-    if failed:
-        stop_with(exit_codes.USAGE, f"not undone: {', '.join(failed)}; put it right yourself, or try again")
+        for item in plimsoll.pending_undos(run_folder):
+            say(f"  {plimsoll.pending_undo_in_words(item)}")
+        if not allowed:
+            stop_with(exit_codes.USAGE, "nothing was undone; look at the commands, then give --allow-commands")
+        with refusing():
+            failed = plimsoll.undo_pending(run_folder)
+        if failed:
+            stop_with(exit_codes.FAIL, *failed)
+        typer.echo(f"{run_folder}: everything is undone")
+    return bool(run_folders)
 
 
 def _agreed(count: int) -> bool:
     """Ask; where nobody can answer, say what to write."""
     what = f"these {count} directories" if count > 1 else "this directory"
-    return _agrees(f"delete {what}?")
-
-
-def _agrees(question: str) -> bool:
     try:
-        return bool(typer.confirm(question, err=True))
+        return bool(typer.confirm(f"delete {what}?", err=True))
     except typer.Abort:
         if sys.stdin.isatty():
             raise
-        stop_with(exit_codes.USAGE, "nothing was done, because nobody answered; give --yes to agree")
+        stop_with(exit_codes.USAGE, "nothing was deleted, because nobody answered; give --yes to agree")

@@ -35,9 +35,8 @@ Create = Annotated[bool, typer.Option("--create", help="Make the directory of th
 AllowSystemDisk = Annotated[
     bool, typer.Option("--allow-system-disk", help="Let the target lie on the root file system, the system disk.")
 ]
-AllowCommands = Annotated[
-    bool, typer.Option("--allow-commands", help="Carry out the commands of the plan's events; see them with --dry-run.")
-]
+
+AllowCommands = Annotated[bool, typer.Option("--allow-commands", help="Carry out the commands of the plan's events.")]
 
 Out = Annotated[
     Path | None, typer.Option("--out", help="Folder for this run; a new one below runs/ if left out.", metavar="DIR")
@@ -193,6 +192,7 @@ def perform(plan: plimsoll.Plan, choices: Choices) -> None:
         listener,
         create=choices.create,
         allow_system_disk=choices.allow_system_disk,
+        # A dry run shows the commands and starts none.
         allow_commands=choices.allow_commands or choices.dry_run,
         shows_forecast=choices.dry_run and not choices.as_json,
     )

@@ -28,13 +28,11 @@ class Consent:
         destroy_serials: the block devices that may be overwritten.
         create: whether directories named as targets may be made.
         system_disk: whether targets may lie on the root file system.
-        commands: whether the commands of the plan's events may be carried out; typed for each run, and never read from anywhere.
     """
 
     destroy_serials: tuple[str, ...] = ()
     create: bool = False
     system_disk: bool = False
-    commands: bool = False
 
     def may_create(self) -> bool:
         """Whether the user has agreed to new directories, here or for all runs."""

@@ -84,6 +84,7 @@ class Preflight:
         bytes_to_restore: their files.
         warnings: what a reader of the result must know.
         consent: what the user agreed to.
+        commands_allowed: whether the user agreed to the commands that the plan stages.
     """
 
     run: RunSpec
@@ -101,6 +102,7 @@ class Preflight:
     consent: Consent = field(default_factory=Consent)
     #: What was found below each directory, looked at once.
     storages: dict[Path, Storage] = field(default_factory=dict, repr=False)
+    commands_allowed: bool = False
 
     def storage_of(self, path: Path) -> Storage:
         """What is known about the storage under a path; a plan names the same place for every one of its databases."""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from plimsoll.documents.document import Document
 from plimsoll.documents.run_spec import RunSpec
-from plimsoll.documents.staged import StagedEvent
+from plimsoll.documents.staged_events import EventPlan
 
 
 class Source(Document):
@@ -85,7 +85,7 @@ class Plan(Document):
     description: str | None
     combined: bool = False
     stop_if: Sequence[str] = ()
-    events: Sequence[StagedEvent] = ()
     source: Source | None = None
     run: RunSpec
     judgement: Judgement
+    events: Sequence[EventPlan] = ()

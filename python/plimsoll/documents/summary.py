@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from plimsoll.documents.document import Document
+from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.figures import (
     DatabaseFigures,
     InstanceFigures,
@@ -37,7 +38,6 @@ from plimsoll.documents.outcome import (
     PreconditionResult,
 )
 from plimsoll.documents.run_spec import RateLoad, SessionsLoad, Spacing, TargetIopsLoad
-from plimsoll.documents.staged import EventFigures
 from plimsoll.files import folder
 
 

@@ -36,6 +36,10 @@ COUNTERS = "counters.parquet"
 KERNEL_LOG = "kernel-log.json"
 DEVICE_ERRORS = "device-errors.json"
 LOG_CHECK = "log-check.json"
+#: Only where the plan stages events: what became of each.
+STAGED_EVENTS = "staged-events.json"
+#: Only while something is degraded: how it is undone, also after the process was killed.
+UNDO_PENDING = "undo-pending.json"
 CONTENT = "content.json"
 OUTCOME = "outcome.json"
 POINTS = "points.json"
@@ -44,9 +48,6 @@ VERDICT = "verdict.json"
 CAPACITY = "capacity.json"
 #: Only where a crash has cut the run off and it went on.
 GAPS = "gaps.json"
-#: Only where the plan stages events: what was done of them; and, while it is so, what a killed run has left to undo.
-STAGED = "staged.json"
-TO_UNDO = "to-undo.json"
 #: In the folder that holds the runs of a repeated run, beside their folders.
 REPEATS = "repeats.json"
 #: In the folder that holds the runs of several hosts at once, beside their folders.
@@ -73,13 +74,12 @@ FILES_OF_A_RUN = frozenset(
         KERNEL_LOG,
         DEVICE_ERRORS,
         LOG_CHECK,
+        STAGED_EVENTS,
         CONTENT,
         OUTCOME,
         POINTS,
         CAPACITY,
         GAPS,
-        STAGED,
-        TO_UNDO,
         SUMMARY,
         VERDICT,
         REPORT,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from plimsoll import settings
@@ -25,9 +25,8 @@ from plimsoll.live.listener import Listener
 from plimsoll.live.progress import duration_in_words
 from plimsoll.plan.capacity_search import stated_ceilings
 from plimsoll.plan.fill_level import far_below_design
-from plimsoll.plan.staged import in_words as events_in_words
-from plimsoll.plan.staged import refused_events
 from plimsoll.plan.threads import threads_of
+from plimsoll.run.staging import commands_in_words
 from plimsoll.workloads.mail.fields import account_names, is_storage, mean_bytes, messages_filled
 
 LARGE_S = 600
@@ -203,6 +202,8 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
     )
     lines += bounds(plan)
     lines += ["", "threads", *(f"  {line}" for line in threads(plan))]
+    if plan.events:
+        lines += ["", "staged events", *commands_in_words(plan.events)]
     lines += ["", "share of the rated endurance", *(f"  {line}" for line in endurance(plan, expected)), "", "time"]
     lines += [f"  {phase.name:<12}{phase.how} {duration_in_words(phase.seconds)}" for phase in phases(plan, expected)]
     lines.append(
@@ -275,7 +276,7 @@ class Forecast:
 
     def lines(self) -> list[str]:
         """Files, space, bytes written, endurance and time, for people."""
-        return as_lines(self.plan, self.found) + events_in_words(self.plan.events)
+        return as_lines(self.plan, self.found)
 
     def reasons_to_ask(self, times: int = 1, *, time_agreed: bool = False) -> list[str]:
         """Why the user should agree before it starts: it takes long or much space, or deletes databases. None for a small run.
@@ -303,7 +304,7 @@ def check(
         destroy: serials of the block devices that may be overwritten.
         create: make the directories of targets that do not exist; they are refused otherwise.
         allow_system_disk: let targets lie on the root file system; they are refused otherwise.
-        allow_commands: let the commands of the plan's events be carried out; a plan with such events is refused otherwise.
+        allow_commands: carry out the commands of the plan's events; they are refused otherwise.
         listener: told what will be prepared, reused, recovered and deleted.
 
     Returns:
@@ -312,16 +313,23 @@ def check(
     Raises:
         PreflightError: the run cannot start; with every reason.
     """
-    obstacles = refused_events(plan.events, allowed=allow_commands)
-    try:
-        consent = Consent(tuple(destroy), create, allow_system_disk, allow_commands)
-        found = preflight.inspect(plan.run, plan.source, consent)
-    except preflight.PreflightError as error:
-        raise preflight.PreflightError([*error.problems, *obstacles], error.forecast) from error
-    if obstacles:
-        raise preflight.PreflightError(obstacles, found)
+    require_commands_allowed(plan, allowed=allow_commands)
+    found = preflight.inspect(plan.run, plan.source, Consent(tuple(destroy), create, allow_system_disk))
+    found = replace(found, commands_allowed=allow_commands)
     _tell(plan, found, listener or Listener())
     return found
+
+
+def require_commands_allowed(plan: Plan, *, allowed: bool) -> None:
+    """Refuse a plan that starts commands, unless whoever runs it agrees; consent is never read from a file.
+
+    Raises:
+        PreflightError: it does; with each command.
+    """
+    commands = [line.strip() for line in commands_in_words([event for event in plan.events if event.command])]
+    if commands and not allowed:
+        hint = "look at them, then give --allow-commands"
+        raise preflight.PreflightError([f"the plan starts commands; {hint}", *commands])
 
 
 def forecast(plan: Plan, found: preflight.Preflight | None = None) -> Forecast:

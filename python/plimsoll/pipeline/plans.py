@@ -46,7 +46,7 @@ def parse_plan(text: str, name: str = "plan") -> Plan:
 def preparing(plan: Plan) -> Plan:
     """A plan with the phases of another that make its databases and close them, and nothing else."""
     phases = [phase for phase in plan.run.phases if phase.action.kind in PREPARING]
-    return plan.replace(name=f"{plan.name} prepare", run=plan.run.replace(phases=phases))
+    return plan.replace(name=f"{plan.name} prepare", run=plan.run.replace(phases=phases), events=ABSENT)
 
 
 def bounded(

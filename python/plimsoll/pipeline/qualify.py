@@ -215,8 +215,8 @@ def measure(
     """
     from plimsoll import _native
     from plimsoll.run.execute import RunFolderLostError, run_plan
-    from plimsoll.run.staging import Staging
 
+    forecast.require_commands_allowed(plan, allowed=found.commands_allowed)
     hears = listener or Listener()
     ready = plan.replace(run=found.run)
     names = [name for name, _, _, _ in _native.metrics()]
@@ -225,11 +225,7 @@ def measure(
     exposition = Exposition(ready, _native.metrics(), __version__)
     progress = ProgressFile(figures, run_folder)
 
-    may_stage = found.consent.commands or all(event.manual for event in plan.events)
-    staging = Staging(plan.events if may_stage else (), run_folder, hears.note)
-
     def tell(event: Event) -> None:
-        staging.hear(event)
         figures.event(event)
         exposition.event(event)
         hears.event(event)
@@ -250,8 +246,7 @@ def measure(
             with of_the_engine():
                 preflight.begin_with(found, plan.source, hears.say)
                 preflight.take(found.run)
-                with staging:
-                    outcome = run_plan(ready, run_folder, tell, sample, first_events, stop)
+                outcome = run_plan(ready, run_folder, tell, sample, first_events, stop)
         except RunFolderLostError as error:
             preflight.give_back(found.run, error.outcome)
             raise

@@ -23,9 +23,9 @@ from plimsoll.documents.plan import FilesAsked, HostsOfPlan, Judgement, MailAske
 from plimsoll.host.block_devices import is_device
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Table, Tables, Text, require_kind
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
+from plimsoll.plan import events, phases, scenarios, shared_pages, starts, stop_conditions
 from plimsoll.plan import hosts as planned_hosts
 from plimsoll.plan import load as loads
-from plimsoll.plan import phases, scenarios, shared_pages, staged, stop_conditions
 from plimsoll.plan.limits import LimitError, parse_limit
 from plimsoll.plan.threads import THREADS_MAX, mistakes_of_threads, thread_count
 from plimsoll.workloads import records
@@ -192,9 +192,9 @@ PLAN_FIELDS = {
     "workload": Field(Tables(WORKLOAD_FIELDS, unique="name"), default=[], meaning="loads"),
     "phase": Field(Tables(phases.PHASE_FIELDS), default=[], meaning="what happens, in order"),
     "event": Field(
-        Tables(staged.EVENT_FIELDS, unique="name"),
+        Tables(events.EVENT_FIELDS, unique="name", count_maximum=events.EVENTS_MAX),
         default=[],
-        meaning="what is done to the storage while it is measured",
+        meaning="what is degraded while it runs, and undone",
     ),
 }
 
@@ -264,12 +264,13 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         phases=phases.completed(plan, collector),
     )
     workloads, files_asked, mail_asked = _workloads(plan, run.instances, collector)
-    events = staged.staged_events(plan, run.phases, collector)
-    starts = {item["name"]: item["start_after_s"] for item in plan["workload"] if item["start_after_s"]}
-    run = run.replace(workloads=workloads, phases=staged.one_after_the_other(run.phases, starts))
+    start_after_s = {item["name"]: item["start_after_s"] for item in plan["workload"] if item["start_after_s"]}
+    run = run.replace(workloads=workloads, phases=starts.one_after_the_other(run.phases, start_after_s))
     array = target_array(plan, run.instances, collector)
     if array is None:
         mistakes_of_threads(run, collector)
+    staged = events.completed(plan, run.phases, collector, modelled=array is not None)
+    array = None if array is None else events.with_faults(array, plan, collector)
     loads.mistakes_of_phases(plan, run.workloads, collector)
     run = run.replace(instances=shared_pages.share_leaves(plan, run.instances, collector))
     names = [str(item["name"]) for item in plan["host"]]
@@ -308,7 +309,6 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         name=plan["name"],
         description=plan["description"],
         stop_if=plan["stop_if"],
-        events=events or ABSENT,
         source=source,
         run=_whole(run),
         judgement=Judgement(
@@ -327,6 +327,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
             files=files_asked or ABSENT,
             mail=mail_asked or ABSENT,
         ),
+        events=staged or ABSENT,
     )
 
 

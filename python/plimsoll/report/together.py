@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
+from plimsoll.documents.event_figures import EventFigures, LoadResponse
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.staged import EventFigures, LoadResponse
 from plimsoll.documents.summary import Summary
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table
@@ -17,7 +17,7 @@ from plimsoll.results.events import RECOVERED_S, RECOVERED_SHARE, LoadRates
 from plimsoll.results.measurements import Measurements
 
 EVENT_COLOUR = "#666666"
-KINDS = {"command": "command", "manual": "by hand", "modelled": "modelled"}
+KINDS = {"command": "command", "manual": "by hand", "action": "ready action", "modelled": "modelled"}
 
 
 def together_tables(plan: Plan, summary: Summary) -> list[Table]:
@@ -67,7 +67,7 @@ def _events(events: Sequence[EventFigures]) -> Table:
             event.undone_s,
             {True: "yes", False: "no", None: "not asked"}[event.is_proved],
             event.io_errors,
-            "; ".join(problem for problem in (event.problem, event.undo_problem) if problem) or None,
+            event.problem,
         ]
         for event in events
     ]

@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from plimsoll.documents.event import read_events
+from plimsoll.documents.event_figures import EventFigures, LoadResponse
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.staged import EventDone, EventFigures, EventLimits, EventsDone, LoadResponse
+from plimsoll.documents.staged_events import StagedEvent, StagedEventsFile
 from plimsoll.files import folder
 from plimsoll.files.parquet import Query
 from plimsoll.units import NS_PER_MS, NS_PER_S
@@ -71,7 +72,7 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
     Raises:
         FolderError: a note of the run folder is damaged.
     """
-    events = [*_staged(run_folder, plan), *_modelled(plan, outcome)]
+    events = [_figures(event) for event in _staged(run_folder, plan)]
     if not events:
         return []
     rates = [rates_of(load.name, ask) for load in plan.run.workloads]
@@ -223,70 +224,47 @@ def rates_of(workload: str, ask: Query) -> LoadRates:
     return LoadRates(workload, ends / NS_PER_S, lengths / NS_PER_S, counts, total_ns / NS_PER_MS)
 
 
-def _staged(run_folder: Path, plan: Plan) -> list[EventFigures]:
-    """The plan's own events, with what was done of them."""
-    path = run_folder / folder.STAGED
-    done = {event.name: event for event in EventsDone.read(path).events} if path.exists() else {}
-    found = []
-    for event in plan.events:
-        nothing = EventDone(name=event.name, phase=event.phase, applied=None, proved=None, undone=None)
-        steps = done.get(event.name, nothing)
-        applied, proved, undone = steps.applied, steps.proved, steps.undone
-        problem = "it was not staged: the run did not come to it" if applied is None else applied.error
-        if problem is None and proved is not None and proved.error is not None:
-            problem = f"it did not take effect: {proved.error}"
-        undo_problem = None if undone is None else undone.error
-        if event.undo and applied is not None and undone is None:
-            undo_problem = "it was not undone"
-        found.append(
-            EventFigures(
-                name=event.name,
-                kind="manual" if event.manual else "command",
-                phase=event.phase,
-                begun_s=None if applied is None else applied.begun_ns / NS_PER_S,
-                applied_s=None if applied is None else applied.ended_ns / NS_PER_S,
-                undone_s=None if undone is None or undone.error else undone.begun_ns / NS_PER_S,
-                is_proved=None if proved is None else proved.error is None,
-                problem=problem,
-                undo_problem=undo_problem,
-                io_errors=0,
-                judge=event.judge,
-                loads=(),
-            )
+def _staged(run_folder: Path, plan: Plan) -> list[StagedEvent]:
+    """The plan's events, with what became of them; a run that was killed before it noted that did nothing we know of."""
+    path = run_folder / folder.STAGED_EVENTS
+    known = {event.name: event for event in StagedEventsFile.read(path).events} if path.exists() else {}
+    return [
+        known.get(event.name)
+        or StagedEvent(
+            name=event.name,
+            phase=event.phase,
+            kind=event.kind,
+            planned_s=event.after_s,
+            begun_s=None,
+            applied_s=None,
+            undo_begun_s=None,
+            undone_s=None,
+            proved=None,
+            exit_code=None,
+            output=None,
+            undo_exit_code=None,
+            undo_output=None,
+            error=None,
+            judge=event.judge,
         )
-    return found
+        for event in plan.events
+    ]
 
 
-def _modelled(plan: Plan, outcome: Outcome) -> list[EventFigures]:
-    """What the plan lets break, or return, in a modelled array while it is measured."""
-    phase = next((phase for phase in outcome.phases if phase.kind in ("measure", "search")), None)
-    if phase is None or not plan.judgement.modelled:
-        return []
-    found = []
-    for row in plan.judgement.modelled.get("faults") or []:
-        after_s = row.get("after_s")
-        if after_s is None:
-            continue
-        number = f" {row['number']}" if row.get("number") else ""
-        thing, verb = row["what"].split(" ", 1)
-        at_s = phase.start_ns / NS_PER_S + after_s
-        found.append(
-            EventFigures(
-                name=f"{thing}{number} {verb}",
-                kind="modelled",
-                phase=phase.name,
-                begun_s=at_s,
-                applied_s=at_s,
-                undone_s=None,
-                is_proved=True,
-                problem=None,
-                undo_problem=None,
-                io_errors=0,
-                judge=EventLimits(),
-                loads=(),
-            )
-        )
-    return found
+def _figures(event: StagedEvent) -> EventFigures:
+    return EventFigures(
+        name=event.name,
+        kind=event.kind,
+        phase=event.phase,
+        begun_s=event.begun_s,
+        applied_s=event.applied_s,
+        undone_s=event.undone_s,
+        is_proved=event.proved,
+        problem=event.error or ("the run did not come to it" if event.begun_s is None else None),
+        io_errors=0,
+        judge=event.judge,
+        loads=(),
+    )
 
 
 def in_words(figures: Sequence[EventFigures]) -> list[str]:
@@ -296,8 +274,6 @@ def in_words(figures: Sequence[EventFigures]) -> list[str]:
         if event.problem is not None:
             lines.append(f"event {event.name}: {event.problem}")
         lines += [f"event {event.name}, {load.workload}: {response_in_words(load)}" for load in event.loads]
-        if event.undo_problem is not None:
-            lines.append(f"event {event.name} was NOT undone: {event.undo_problem}")
     return lines
 
 

@@ -18,6 +18,7 @@ import duckdb
 
 from plimsoll import settings
 from plimsoll.documents.document import ABSENT
+from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.figures import (
     Level,
     OperationResponses,
@@ -30,7 +31,6 @@ from plimsoll.documents.figures import (
 from plimsoll.documents.mail import MailFigures
 from plimsoll.documents.outcome import ArrayReport, Outcome
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.staged import EventFigures
 from plimsoll.documents.summary import (
     BackupFigures,
     ChecksumReads,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO
 
 import duckdb
 import numpy as np
@@ -34,6 +34,7 @@ from plimsoll.host.environment import collect
 from plimsoll.host.kernel_log import KernelLog, disks_of
 from plimsoll.run.log_check import check_logs
 from plimsoll.run.reduction_sample import measure_content
+from plimsoll.run.staging import Stage
 from plimsoll.workloads.mail.fields import is_storage
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -100,7 +101,8 @@ def run_plan(
     outcome: Outcome | None = None
     try:
         with KernelLog() as kernel_log, _stopping_on_signals(run.stop):
-            _follow(run, run_folder, samples, on_event, on_sample, first_events, stop or threading.Event())
+            stage = Stage(plan.events, run_folder)
+            _follow(run, run_folder, samples, on_event, on_sample, first_events, stop or threading.Event(), stage)
             outcome = _outcome_of(run)
             if outcome.ending == "complete" and not modelled and any(phase.checksums for phase in outcome.phases):
                 check_logs(plan.run).write(run_folder / folder.LOG_CHECK)
@@ -141,33 +143,59 @@ def _follow(
     on_sample: Watcher,
     first_events: Sequence[Event],
     stop: threading.Event,
+    stage: Stage,
 ) -> None:
-    """Write down what the run tells until it is over."""
-    stopped = False
+    """Write down what the run tells until it is over, and stage the events of its plan."""
     with (run_folder / folder.EVENTS).open("w", encoding="utf-8") as log:
         for event in first_events:
             log.write(json.dumps(event.plain()) + "\n")
-        while True:
-            buffers = run.next_samples(POLL_S)
-            for line in run.next_events():
-                log.write(line + "\n")
-                on_event(Event.from_plain(json.loads(line)))
-            log.flush()
-            # A sign of life: should the process die, its time tells how far the run had come.
-            os.utime(log.fileno())
-            if buffers is None:
-                break
-            if stop.is_set():
+        try:
+            with stage:
+                _write_down(run, log, samples, on_event, on_sample, stop, stage)
+        finally:
+            _tell_news(stage, log, on_event)
+
+
+def _tell_news(stage: Stage, log: TextIO, on_event: Listener) -> None:
+    for event in stage.news():
+        log.write(json.dumps(event.plain()) + "\n")
+        on_event(event)
+
+
+def _write_down(
+    run: _native.Run,
+    log: TextIO,
+    samples: SampleStore,
+    on_event: Listener,
+    on_sample: Watcher,
+    stop: threading.Event,
+    stage: Stage,
+) -> None:
+    stopped = False
+    while True:
+        buffers = run.next_samples(POLL_S)
+        for line in run.next_events():
+            log.write(line + "\n")
+            event = Event.from_plain(json.loads(line))
+            stage.hear(event)
+            on_event(event)
+        _tell_news(stage, log, on_event)
+        log.flush()
+        # A sign of life: should the process die, its time tells how far the run had come.
+        os.utime(log.fileno())
+        if buffers is None:
+            break
+        if stop.is_set():
+            run.stop()
+        if buffers:
+            table = samples.add(buffers)
+            reason = on_sample(table)
+            if reason is not None and not stopped:
+                stopped = True
                 run.stop()
-            if buffers:
-                table = samples.add(buffers)
-                reason = on_sample(table)
-                if reason is not None and not stopped:
-                    stopped = True
-                    run.stop()
-                    event = _stopped_by_condition(int(table["end_ns"][-1]), reason)
-                    log.write(json.dumps(event.plain()) + "\n")
-                    on_event(event)
+                event = _stopped_by_condition(int(table["end_ns"][-1]), reason)
+                log.write(json.dumps(event.plain()) + "\n")
+                on_event(event)
 
 
 def _stopped_by_condition(time_ns: int, reason: str) -> Event:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plimsoll import settings
-from plimsoll.documents.staged import EventFigures, LoadResponse
+from plimsoll.documents.event_figures import EventFigures, LoadResponse
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.results.events import BASELINE_SAMPLES_MIN, response_in_words
@@ -27,8 +27,8 @@ def _checks(event: EventFigures) -> Iterator[Check]:
     for load in event.loads:
         if limits.pause_s_max is not None:
             yield _held(event, load, "event_pause", load.pause_s, limits.pause_s_max, "s")
-        if limits.dip_percent_max is not None:
-            yield _held(event, load, "event_dip", load.dip_percent, limits.dip_percent_max, "%")
+        if limits.dip_max is not None:
+            yield _held(event, load, "event_dip", load.dip_percent, 100 * limits.dip_max, "%")
         if limits.recover_s_max is not None:
             yield _recovery(event, load, limits.recover_s_max)
     if limits.errors_max is not None:
@@ -44,7 +44,7 @@ def _checks(event: EventFigures) -> Iterator[Check]:
 
 
 def _staged(event: EventFigures) -> Check:
-    problem = event.problem or event.undo_problem
+    problem = event.problem
     seen = any(load.detected_s is not None for load in event.loads)
     if problem is None and not seen and not event.is_proved:
         problem = "nothing changed, and no command proves that it took effect; add `prove` to the event"

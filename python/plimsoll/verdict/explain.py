@@ -20,7 +20,7 @@ FAMILY_FACTS = {
     "event_staged": "For every event of the plan.",
     "event_pause": "For every event that states `pause_s_max`, and every load.",
     "event_recovery": "For every event that states `recover_s_max`, and every load.",
-    "event_dip": "For every event that states `dip_percent_max`, and every load.",
+    "event_dip": "For every event that states `dip_max`, and every load.",
     "event_errors": "For every event that states `errors_max`.",
     "mail_audit": "After the load, for every instance that is a mail server: phase audit.",
     "store_audit": "After the load, for every instance that is a store: phase audit.",

@@ -1,0 +1,48 @@
+"""How the loads of a run answered its staged events, as its summary holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from plimsoll.documents.document import Document
+from plimsoll.documents.staged_events import EventLimits
+
+
+class LoadResponse(Document):
+    """How one load answered an event; rates in completed operations per second, times in seconds from the event on.
+
+    None stands for what did not happen or could not be seen. `degraded_per_s` is the mean from when the event was detected until it was
+    undone, or until the phase ended; `surge_per_s` the highest rate of one sample after that. The means of response times are those before
+    the event and from the event until it was undone, or until the phase ended.
+    """
+
+    workload: str
+    baseline_per_s: float | None
+    baseline_s: float
+    detected_s: float | None
+    pause_s: float
+    least_per_s: float | None
+    dip_percent: float | None
+    recovered_s: float | None
+    degraded_per_s: float | None
+    degraded_change_percent: float | None
+    surge_per_s: float | None
+    before_ms_mean: float | None
+    lasting_ms_mean: float | None
+
+
+class EventFigures(Document):
+    """An event of a run as it was judged; seconds on the axis of the run's samples."""
+
+    name: str
+    kind: Literal["command", "manual", "action", "modelled"]
+    phase: str
+    begun_s: float | None
+    applied_s: float | None
+    undone_s: float | None
+    is_proved: bool | None
+    problem: str | None
+    io_errors: int
+    judge: EventLimits
+    loads: Sequence[LoadResponse]

@@ -1,0 +1,106 @@
+"""What was staged while a run went on, and what became of it: `staged-events.json`.
+
+A plan may stage events: a command, a step that a person takes, a ready action, or a fault of a modelled array. Each is
+applied at its time in a phase and undone later. All times but the planned one are seconds on the clock of the run, the
+axis of the samples' `end_ns`; null means that it did not come to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from plimsoll.documents.document import Document
+
+
+class EventLimits(Document):
+    """What an event is judged by, as its plan says it; what is left out is not judged.
+
+    Attributes:
+        pause_s_max: the longest time without a completion, in seconds.
+        recover_s_max: the time from its begin to the recovered rate, in seconds.
+        errors_max: operations that may fail.
+        dip_max: the share of the baseline's rate that may be lacking, 0 to 1.
+        degraded_limits: the limit set that holds between recovery and undo.
+    """
+
+    pause_s_max: float | None = None
+    recover_s_max: float | None = None
+    errors_max: int | None = None
+    dip_max: float | None = None
+    degraded_limits: str | None = None
+
+
+class EventPlan(Document):
+    """An event as a completed plan holds it.
+
+    Attributes:
+        name: what it is called.
+        phase: the phase it is staged in.
+        kind: a command, or a fault of the modelled array.
+        after_s: when it begins, in seconds from the start of its phase.
+        undo_after_s: when it is undone, likewise; at the end of the phase if null.
+        command: program and arguments that apply it.
+        undo: program and arguments that undo it.
+        prove: program and arguments that end with 0 if it took.
+        do: the modelled fault.
+        timeout_s: how long each command may take.
+        judge: what it is judged by.
+    """
+
+    name: str
+    phase: str
+    kind: Literal["command", "modelled"]
+    after_s: float
+    undo_after_s: float | None
+    command: Sequence[str]
+    undo: Sequence[str]
+    prove: Sequence[str]
+    do: str | None
+    timeout_s: float
+    judge: EventLimits
+
+
+class StagedEvent(Document):
+    """One event of a plan and what became of it.
+
+    Attributes:
+        name: as the plan calls it.
+        phase: the phase it was staged in.
+        kind: a command, a person's step, a ready action, or a fault of the modelled array.
+        planned_s: when it was to begin, in seconds from the start of its phase.
+        begun_s: when applying it began.
+        applied_s: when applying it had ended well.
+        undo_begun_s: when undoing it began.
+        undone_s: when undoing it had ended well.
+        proved: whether its `prove` command found that it took; null without one.
+        exit_code: of the command; negative numbers are signals.
+        output: what the command wrote, at most 64 KiB.
+        undo_exit_code: of the undo.
+        undo_output: what the undo wrote, at most 64 KiB.
+        error: what went wrong, in a sentence; null if nothing did.
+        judge: what it is judged by.
+    """
+
+    name: str
+    phase: str
+    kind: Literal["command", "manual", "action", "modelled"]
+    planned_s: float
+    begun_s: float | None
+    applied_s: float | None
+    undo_begun_s: float | None
+    undone_s: float | None
+    proved: bool | None
+    exit_code: int | None
+    output: str | None
+    undo_exit_code: int | None
+    undo_output: str | None
+    error: str | None
+    judge: EventLimits
+
+
+class StagedEventsFile(Document):
+    """`staged-events.json`."""
+
+    schema_version: Literal[1] = 1
+    events: Sequence[StagedEvent]

@@ -1,0 +1,151 @@
+"""The events of a plan: what is degraded, when, how it is proved and undone.
+
+    [[event]]
+    name = "controller A"
+    phase = "measure"
+    after_s = 600
+    undo_after_s = 900
+    command = ["ssh", "-oBatchMode=yes", "array1", "reset", "controller", "a"]
+    undo = ["ssh", "-oBatchMode=yes", "array1", "start", "controller", "a"]
+    judge = { pause_s_max = 30, recover_s_max = 120 }
+
+On a modelled array `do` takes the place of the command and names a fault of `plimsoll.arrays.faults`; one plan may state both, and
+the storage decides which of them is staged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plimsoll import settings
+from plimsoll.arrays.faults import KINDS, impossible_faults
+from plimsoll.documents import run_spec as spec
+from plimsoll.documents.document import ABSENT
+from plimsoll.documents.staged_events import EventLimits, EventPlan
+from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number, Table, Text
+
+TIMEOUT_S = 60.0
+#: Each has a thread of its own.
+EVENTS_MAX = 64
+#: What mends a modelled fault; the others mend themselves or stay.
+MENDED_BY = {"path fails": "path returns", "cache unprotected": "cache protected"}
+
+JUDGE_FIELDS = {
+    "pause_s_max": Field(Number(0, 86400), meaning="the longest time without a completion"),
+    "recover_s_max": Field(Number(0, 86400), meaning="the time until the rate is back"),
+    "errors_max": Field(Number(0, 1e9, whole=True), meaning="operations that may fail"),
+    "dip_max": Field(Number(0, 1), meaning="the share of the rate before that may be lacking"),
+    "degraded_limits": Field(Text(tuple(settings.limits()["sets"])), meaning="the limit set between recovery and undo"),
+}
+
+EVENT_FIELDS = {
+    "name": Field(Text(), required=True, meaning="what to call the event"),
+    "phase": Field(Text(), meaning="the phase it is staged in; the first that measures if left out"),
+    "after_s": Field(Number(0, 30 * 86400), required=True, meaning="when it begins, from the start of its phase"),
+    "undo_after_s": Field(
+        Number(0, 30 * 86400), meaning="when it is undone, likewise; at the end of its phase if left out"
+    ),
+    "command": Field(ListOf(Text(), 1), meaning="program and arguments that apply it; no shell reads them"),
+    "undo": Field(ListOf(Text(), 1), meaning="program and arguments that undo it, on every way out"),
+    "prove": Field(ListOf(Text(), 1), meaning="program and arguments that end with 0 if it took"),
+    "do": Field(Text(tuple(KINDS)), meaning="on a modelled array, in the place of `command`: what breaks"),
+    "number": Field(Number(1, 100_000, whole=True), meaning="which drive, path or controller, from 1; 1 if left out"),
+    "box": Field(Number(1, 64, whole=True), meaning="in which box of a modelled array, from 1; 1 if left out"),
+    "timeout_s": Field(Number(0.1, 86400), meaning="how long each of its commands may take; 60 if left out"),
+    "judge": Field(Table(JUDGE_FIELDS), meaning="what it is judged by: { pause_s_max = 30 }"),
+}
+
+
+def with_faults(array: Given, plan: Given, collector: Collector) -> Given:
+    """A modelled array with the faults that the events of a plan make of it; faults of what is not there are noted."""
+    rows: list[Given] = []
+    for index, given in enumerate(plan["event"]):
+        own = _faults_of(given)
+        for path, message, hint in impossible_faults(array | {"faults": own[:1]}):
+            collector.add(("event", index, path[-1]), message, hint)
+        rows += own
+    return array | {"faults": [*(array.get("faults") or []), *rows]} if rows else array
+
+
+def _faults_of(given: Given) -> list[Given]:
+    if given["do"] is None or given["after_s"] is None:
+        return []
+    place = {"number": given["number"] or 1, "box": given["box"] or 1}
+    rows = [{"what": given["do"], "after_s": given["after_s"], **place}]
+    mends = MENDED_BY.get(given["do"])
+    if mends and given["undo_after_s"] is not None:
+        rows.append({"what": mends, "after_s": given["undo_after_s"], **place})
+    return rows
+
+
+def completed(
+    plan: Given, phases: Sequence[spec.PhaseSpec], collector: Collector, *, modelled: bool
+) -> list[EventPlan]:
+    """The events of a checked plan; every mistake goes to the collector."""
+    names = [phase.name for phase in phases]
+    first = next((phase.name for phase in phases if phase.action.kind in settings.MEASURED_KINDS), None)
+    found = []
+    for index, given in enumerate(plan["event"]):
+        wanted = given["phase"] or first
+        if wanted is None:
+            collector.add(("event", index, "phase"), "is missing, and no phase measures", "name a phase of the plan")
+            continue
+        phase = phases[names.index(wanted)] if wanted in names else None
+        if phase is None:
+            collector.named(given["phase"], names, ("event", index, "phase"))
+        if given["name"] is None or given["after_s"] is None:
+            continue
+        _times(given, phase, index, collector)
+        if modelled:
+            _of_modelled(given, wanted == first, index, collector)
+        else:
+            _of_real(given, index, collector)
+        found.append(
+            EventPlan(
+                name=given["name"],
+                phase=wanted,
+                kind="modelled" if modelled else "command",
+                after_s=float(given["after_s"]),
+                undo_after_s=None if given["undo_after_s"] is None else float(given["undo_after_s"]),
+                command=() if modelled else given["command"] or (),
+                undo=() if modelled else given["undo"] or (),
+                prove=() if modelled else given["prove"] or (),
+                do=given["do"] if modelled else None,
+                timeout_s=float(given["timeout_s"] or TIMEOUT_S),
+                judge=_limits(given["judge"] or {}),
+            )
+        )
+    return found
+
+
+def _limits(given: Given) -> EventLimits:
+    return EventLimits(**{key: ABSENT if value is None else value for key, value in given.items()})
+
+
+def _times(given: Given, phase: spec.PhaseSpec | None, index: int, collector: Collector) -> None:
+    undo_after_s, lasts_s = given["undo_after_s"], getattr(phase and phase.action, "duration_s", None)
+    if undo_after_s is not None and undo_after_s <= given["after_s"]:
+        collector.add(("event", index, "undo_after_s"), "is not after the event begins", "write more than after_s")
+    for key in ("after_s", "undo_after_s"):
+        if lasts_s and given[key] is not None and given[key] >= lasts_s:
+            message = f"is {given[key]:g}, but its phase lasts {lasts_s:g} s"
+            collector.add(("event", index, key), message, "write less, or let the phase last longer")
+
+
+def _of_real(given: Given, index: int, collector: Collector) -> None:
+    if given["command"] is None:
+        message = "is missing" if given["do"] is None else "is missing: `do` breaks nothing but a modelled array"
+        collector.add(("event", index, "command"), message, 'write the program: command = ["ssh", "array1", "..."]')
+    if given["undo_after_s"] is not None and given["undo"] is None:
+        collector.add(("event", index, "undo"), "is missing, but undo_after_s is there", "write how it is undone")
+
+
+def _of_modelled(given: Given, in_first: bool, index: int, collector: Collector) -> None:
+    if given["do"] is None:
+        collector.add(("event", index, "do"), "is missing: no command reaches a modelled array", 'write do = "..."')
+    if not in_first:
+        hint = "leave `phase` out"
+        collector.add(("event", index, "phase"), "is not the first that measures, where modelled faults begin", hint)
+    if given["do"] is not None and given["undo_after_s"] is not None and given["do"] not in MENDED_BY:
+        message = f"means nothing for `{given['do']}` on a modelled array, which nobody mends"
+        collector.add(("event", index, "undo_after_s"), message, "remove it")

@@ -1,0 +1,115 @@
+"""One command of a staged event: an argument list without a shell, in a process group of its own, for a limited time.
+
+The group is killed when the time is over, and when the command has ended: a server that is to stay has to take a session
+of its own, as daemons do. The command sees PATH and variables that begin with PLIMSOLL_, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from plimsoll.errors.system_errors import system_reason
+
+OUTPUT_BYTES_MAX = 64 << 10
+_LOOK_EVERY_S = 0.02
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended: its exit code (negative for a signal; None if it never ran), output, and what went wrong."""
+
+    exit_code: int | None
+    output: str
+    error: str | None
+
+
+def shown(argv: Sequence[str]) -> str:
+    """A command as it is named in sentences.
+
+    >>> shown(["ssh", "array1", "reset a"])
+    "ssh array1 'reset a'"
+    """
+    import shlex
+
+    return shlex.join(argv)
+
+
+def environment_of(own: Mapping[str, str]) -> dict[str, str]:
+    """What a command sees of the environment: PATH, and what begins with PLIMSOLL_."""
+    kept = {key: value for key, value in os.environ.items() if key == "PATH" or key.startswith("PLIMSOLL_")}
+    return kept | dict(own)
+
+
+def carry_out(argv: Sequence[str], timeout_s: float, own: Mapping[str, str], cwd: Path) -> Ended:
+    """Run a command to its end, at most `timeout_s` seconds; nothing of its process group is left.
+
+    Args:
+        argv: program and arguments.
+        timeout_s: seconds until its process group is killed.
+        own: variables beside PATH and those of the user that begin with PLIMSOLL_.
+        cwd: where it runs.
+    """
+    try:
+        process = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment_of(own),
+            cwd=cwd,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Ended(None, "", f"`{shown(argv)}` cannot be started: {system_reason(error)}")
+    assert process.stdout is not None
+    output = bytearray()
+    until = time.monotonic() + timeout_s
+    with process.stdout as pipe, selectors.DefaultSelector() as ready:
+        os.set_blocking(pipe.fileno(), False)
+        ready.register(pipe, selectors.EVENT_READ)
+        while not (over := _has_ended(process.pid)) and time.monotonic() < until:
+            if not ready.select(_LOOK_EVERY_S):
+                continue
+            if not _take(pipe.fileno(), output):
+                ready.unregister(pipe)
+                _wait_until(process.pid, until)
+        # The leader is not reaped yet, so its number cannot have gone to another group.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        code = process.wait()
+        _take(pipe.fileno(), output)
+    text = output.decode("utf-8", "replace")
+    if not over:
+        return Ended(code, text, f"`{shown(argv)}` did not end within {timeout_s:g} s and was killed")
+    return Ended(code, text, None if code == 0 else f"`{shown(argv)}` ended with exit code {code}")
+
+
+def _has_ended(process_id: int) -> bool:
+    return os.waitid(os.P_PID, process_id, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _wait_until(process_id: int, until: float) -> None:
+    while not _has_ended(process_id) and time.monotonic() < until:
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _take(descriptor: int, output: bytearray) -> bool:
+    """Read what is there and keep the first 64 KiB; False when nobody writes any more."""
+    while True:
+        try:
+            block = os.read(descriptor, 1 << 16)
+        except BlockingIOError:
+            return True
+        if not block:
+            return False
+        output += block[: max(OUTPUT_BYTES_MAX - len(output), 0)]
+        if len(block) < 1 << 16:
+            return True
