@@ -3,4 +3,5 @@
 //!
 //! Nothing here knows plans, phases or measurements. An application answers how each step went; who asked records it.
 
+pub mod mail;
 pub mod shop;

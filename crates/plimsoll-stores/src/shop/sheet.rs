@@ -107,6 +107,29 @@ impl Sheet {
         self.table.update(transaction, key, &given).await
     }
 
+    /// Adds to a number of a row; several transactions may add to one number at a time.
+    ///
+    /// # Errors
+    /// As the engine's tables.
+    pub async fn add(
+        &self,
+        transaction: &Transaction,
+        key: &[u8],
+        position: usize,
+        amount: i64,
+    ) -> Result<()> {
+        let (column, _) = self.columns[position];
+        self.table.add(transaction, key, column, amount).await
+    }
+
+    /// Deletes the row with this key.
+    ///
+    /// # Errors
+    /// As the engine's tables.
+    pub async fn delete(&self, transaction: &Transaction, key: &[u8]) -> Result<()> {
+        self.table.delete(transaction, key).await
+    }
+
     /// The row with this key.
     ///
     /// # Errors

@@ -1,0 +1,4 @@
+//! The mail store on the engine, on a disk in memory and in virtual time.
+
+mod lives;
+mod world;

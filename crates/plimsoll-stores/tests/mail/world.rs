@@ -1,0 +1,110 @@
+//! A small mail store on a disk in memory: mailboxes in one folder, the transport queue in another.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use plimsoll_engine::create::create_database;
+use plimsoll_engine::instance::{Instance, InstanceOptions};
+use plimsoll_engine::log::framing::Framing;
+use plimsoll_engine::log::names::LogNames;
+use plimsoll_engine::{EngineError, LogTime, PageSize, Signature};
+use plimsoll_io::{
+    Clock, Context, Disk, Executor, Files, Handle, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Random,
+};
+use plimsoll_stores::mail::{Filling, MailStore};
+use plimsoll_workload::mail::{Corpus, SizeClass};
+
+pub const SEED: u64 = 17;
+pub const FILLING: Filling = Filling {
+    mailboxes: 8,
+    messages: 5,
+};
+const FOLDERS: [&str; 2] = ["/mail", "/queue"];
+
+pub fn corpus() -> Corpus {
+    let size = |weight, body_bytes| SizeClass {
+        weight,
+        body_bytes,
+        attachment_bytes: 0,
+    };
+    Corpus::new(SEED, vec![size(3.0, 400), size(1.0, 20_000)], 30, 10).expect("a corpus that makes sense")
+}
+
+fn options(folder: &str) -> InstanceOptions {
+    InstanceOptions {
+        context: Context::default(),
+        log: LogNames::new(folder, "E00"),
+        databases: vec![Path::new(folder).join("data.edb")],
+        framing: Framing::Segments4096,
+        circular: true,
+        log_buffer_bytes: 1 << 20,
+        cache_bytes_min: 0,
+        cache_bytes_max: 4 << 20,
+        checkpoint_depth_bytes: 4 << 20,
+        hold_checkpoint: false,
+        version_store_bytes_max: 16 << 20,
+        page_images: true,
+        extension_pages: 256,
+        waypoint_generations: 0,
+        writes_outstanding_max: 32,
+    }
+}
+
+/// A disk on which everything takes half a millisecond.
+pub fn disk() -> Rc<MemoryDisk> {
+    let options = MemoryOptions {
+        latency: LatencyPlan::of(Latency::Constant(500_000)),
+        ..MemoryOptions::default()
+    };
+    let disk = MemoryDisk::new(Rc::new(Clock::simulated()), Random::from_seed(3), options);
+    for folder in FOLDERS {
+        disk.create_directory(folder);
+    }
+    disk
+}
+
+/// Runs a task on a disk in virtual time; nothing when the power goes off before its end.
+pub fn run_on<T: 'static, F: Future<Output = T> + 'static>(
+    disk: &Rc<MemoryDisk>,
+    work: impl FnOnce(Files, Handle) -> F,
+) -> Option<T> {
+    let seam: Rc<dyn Disk> = disk.clone();
+    let executor = Executor::new(disk.clock().clone(), seam.clone());
+    let handle = executor.handle();
+    executor.run(work(Files::new(seam), handle)).ok()
+}
+
+/// Both instances, recovered where that is needed.
+pub async fn open_instances(files: &Files, handle: &Handle) -> [Rc<Instance>; 2] {
+    let mut random = Random::from_seed(5).child("instance");
+    let mut opened = Vec::new();
+    for folder in FOLDERS {
+        let instance = Instance::open(files.clone(), handle.clone(), options(folder), &mut random).await;
+        opened.push(instance.expect("it opens").0);
+    }
+    opened.try_into().ok().expect("there are two")
+}
+
+pub async fn open_store(instances: &[Rc<Instance>; 2]) -> Result<MailStore, EngineError> {
+    MailStore::open(&instances[0], &instances[1], SEED, FILLING).await
+}
+
+/// Makes a new store; answers its instances.
+pub async fn new_instances(files: &Files, handle: &Handle) -> [Rc<Instance>; 2] {
+    for folder in FOLDERS {
+        let path = Path::new(folder).join("data.edb");
+        let signature = Signature::new(9, LogTime::from_utc_ns(1_600_000_000_000_000_000));
+        let made = create_database(files, &path, PageSize::KIB_8, signature, Context::default()).await;
+        made.expect("there is room");
+    }
+    let instances = open_instances(files, handle).await;
+    let prepared = MailStore::prepare(&instances[0], &instances[1], &corpus(), FILLING).await;
+    prepared.expect("it is filled");
+    instances
+}
+
+pub async fn close(instances: [Rc<Instance>; 2]) {
+    for instance in instances {
+        instance.close().await.expect("it closes");
+    }
+}
