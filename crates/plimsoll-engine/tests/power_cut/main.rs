@@ -175,6 +175,8 @@ fn a_hundred_cuts_of_few_runs_lose_nothing_acknowledged() {
 fn cuts_after_other_lives_lose_nothing_acknowledged() {
     let mut tally = Tally::default();
     many_moments(100, 10, &mut tally);
+    // Here what a dead process had written is all that a checkpoint must not pass unsynced.
+    many_moments(20_008, 1, &mut tally);
     tally.print();
     tally.check_lives();
 }
