@@ -98,6 +98,9 @@ def test_what_a_killed_run_left_degraded_is_undone_by_clean(tmp_path):
     assert done.returncode == 0, done.stderr
     assert not flag.exists()
     assert plimsoll.pending_undos(run) == ()
+    again = [sys.executable, "-m", "plimsoll.cli", "resume", str(run)]
+    resumed = subprocess.run(again, capture_output=True, text=True, timeout=60, check=False)
+    assert resumed.returncode == 2 and "begin a new run" in resumed.stderr
 
 
 def test_an_undo_that_fails_is_an_error_and_stays_to_be_done(tmp_path):
