@@ -62,9 +62,12 @@ def mounted(source: str, point: Path, *options: str) -> Iterator[Path]:
 
 
 @contextmanager
-def file_system(home: Path, mebibytes: int, kind: str = "ext4", *options: str) -> Iterator[Path]:
-    """A small file system of its own."""
+def file_system(
+    home: Path, mebibytes: int, kind: str = "ext4", *options: str, block_bytes: int | None = None
+) -> Iterator[Path]:
+    """A small file system of its own; small ones have blocks of 1 KiB unless `block_bytes` says otherwise."""
     with loop_device(home / "backing", mebibytes) as device:
-        _tool(f"mkfs.{kind}", "-q", device)
+        blocks = [] if block_bytes is None else ["-b", str(block_bytes)]
+        _tool(f"mkfs.{kind}", "-q", *blocks, device)
         with mounted(device, home / "disk", *options) as point:
             yield point
